@@ -1,0 +1,328 @@
+"""The knowledge: `rules/*.toml` and `rules/facts/*.toml`, read into frozen structs that are at once their schema."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from torchdet_lint.finding import Applicability, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_PACKAGED = Path(__file__).parent / "rules"
+RULES_DIRECTORY = _PACKAGED if _PACKAGED.is_dir() else Path(__file__).parents[1] / "rules"
+DOCUMENTATION_URL = "https://github.com/torchdet-lint/torchdet-lint/blob/main/docs/rules/{stem}.md"
+
+_FILE_NAME = re.compile(r"(?P<code>[A-Z]{2,}\d{3})-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\.toml")
+_EXAMPLES = re.compile(r"^\[\[(?:bad|good)\]\]", re.MULTILINE)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+Scalar = str | int | float | bool | None
+
+
+class CatalogueError(Exception):
+    """A rule file that cannot be read; the text names the file and what is wrong with it."""
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of every table: an unknown key is an error."""
+
+
+class Condition(_Table):
+    """What one argument of a call must be.
+
+    `test` reads the argument's value, followed through simple assignments:
+
+    * `absent`: not passed; `missing`: not passed, or evidently `None`; `given`: passed, and not evidently `None`;
+    * `in`: evidently one of `values`; `not-in`: evidently none of `values`; `truthy`, `falsy`: evidently so;
+    * `possible`: one of `values`, or a value that only the run knows.
+
+    An argument that is not passed has the value `default`. `opaque`: whether the condition holds where `**options`
+    that are not in sight may carry the argument (by default it does not).
+    """
+
+    argument: str
+    test: Literal["absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible"]
+    values: tuple[Scalar | list[Scalar], ...] = ()
+    default: Scalar = None
+    opaque: bool = False
+
+
+class Spelling(_Table):
+    """One way to write a callable: its canonical dotted name and its parameters in order (no `self`).
+
+    `parameters` stops at `*` where the rest is keyword-only. A method of a tensor is `torch.Tensor.name`.
+    """
+
+    name: str
+    parameters: tuple[str, ...] = ()
+
+
+class Call(_Table):
+    """A row of a call table: a callable that the rule reports under conditions that all hold."""
+
+    names: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    when: tuple[Condition, ...] = ()
+    variant: str = ""
+    severity: Severity | None = None
+    details: dict[str, str] = {}
+    evidence: tuple[str, ...] = ()
+
+
+class Setting(_Table):
+    """A row of a setting table: an attribute or configuration entry and the values that the rule reports."""
+
+    names: tuple[str, ...]
+    values: tuple[Scalar, ...]
+    possible: bool = False
+    replacement: str = ""
+    variant: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+class Status(_Table):
+    """What an op does from release `since` on, until the next row: `errors` means that it raises in deterministic mode,
+    `switchable` that the mode makes it deterministic, `silent` that nothing does and nothing tells."""
+
+    since: str
+    status: Literal["errors", "switchable", "silent", "deterministic", "absent"]
+
+
+class Op(_Table):
+    """One nondeterministic op: all its spellings, the direction that varies, and where and when it does.
+
+    `when` holds for the call; `dtypes` is `floating` where integer tensors are exact; `aggregate` marks an op that is
+    everywhere (a convolution): it is listed with the program's missing mode and never reported alone.
+    """
+
+    op: str
+    spellings: tuple[Spelling, ...]
+    rule: str = ""
+    direction: Literal["forward", "backward"]
+    devices: tuple[str, ...] = ("cuda",)
+    status: tuple[Status, ...]
+    when: tuple[Condition, ...] = ()
+    dtypes: Literal["any", "floating"] = "any"
+    receiver: Literal["tensor", "distinctive"] = "tensor"
+    aggregate: bool = False
+    condition: str = ""
+    instead: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+class Example(_Table):
+    """Source that is a test: `# expect: CODE` marks a line that is reported, `# todo: CODE` a known miss.
+
+    `fixed` is the source after `--fix --unsafe-fixes` of this rule alone. `files` are further files of the project.
+    """
+
+    code: str
+    fixed: str = ""
+    title: str = ""
+    filename: str = "example.py"
+    files: dict[str, str] = {}
+    torch_version: str = ""
+    devices: tuple[str, ...] = ()
+
+
+class Rule(_Table):
+    """All that is said about one rule; its code and name are those of the file."""
+
+    code: str
+    name: str
+    summary: str
+    message: str
+    messages: dict[str, str] = {}
+    severity: Severity = "error"
+    why: str
+    instead: str
+    references: tuple[str, ...] = ()
+    fix: Applicability | None = None
+    fix_title: str = ""
+    runtime_fix: str = ""
+    runtime_note: str = ""
+    scope: Literal["run", "file", "project"] = "file"
+    triggers: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    ops: tuple[Op, ...] = ()
+    bad: tuple[Example, ...] = ()
+    good: tuple[Example, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its suffix, `TDL301-dataloader-worker-seed`."""
+        return f"{self.code}-{self.name}"
+
+    @property
+    def url(self) -> str:
+        """Where the rule's page is."""
+        return DOCUMENTATION_URL.format(stem=self.stem)
+
+
+class Draw(_Table):
+    """A callable that draws from a library's global generator, under conditions that all hold.
+
+    `at` is the moment: the call itself, the constructor of a module, its call in training, or the iteration of a loader.
+    """
+
+    names: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    library: Literal["python", "numpy", "torch"]
+    at: Literal["call", "construction", "forward", "training", "iteration"] = "call"
+    when: tuple[Condition, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+class Seed(_Table):
+    """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter.
+
+    `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always).
+    """
+
+    names: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    argument: str = ""
+    seeds: tuple[Literal["python", "numpy", "torch", "cuda"], ...] = ()
+    entropy: bool = False
+    mode: bool = False
+    when_mode: tuple[Condition, ...] = ()
+    environment: tuple[str, ...] = ()
+    note: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+class Facts(_Table):
+    """What several rules share: canonical names, signatures, generators, ops."""
+
+    canonical: dict[str, str] = {}
+    signatures: dict[str, tuple[str, ...]] = {}
+    bases: dict[str, str] = {}
+    ops: tuple[Op, ...] = ()
+    draws: tuple[Draw, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    tensor_functions: tuple[str, ...] = ()
+    not_tensor_functions: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """Every rule by code, the shared facts, and a fingerprint of the text they were read from."""
+
+    rules: dict[str, Rule]
+    facts: Facts
+    fingerprint: str
+
+    def selected(self, codes: Iterable[str]) -> tuple[Rule, ...]:
+        """The rules of `codes`, in the order of their codes."""
+        return tuple(self.rules[code] for code in sorted(codes))
+
+
+def load(*, examples: bool = False, extra: Iterable[Path] = ()) -> Catalogue:
+    """Read the shipped catalogue and the user's own rule files `extra`.
+
+    Without `examples` the `[[bad]]` and `[[good]]` tables, which stand last in every file, are not parsed.
+    Raises `CatalogueError` for a file that breaks the schema.
+    """
+    return _load(examples, tuple(extra))
+
+
+@functools.lru_cache(maxsize=4)
+def _load(examples: bool, extra: tuple[Path, ...]) -> Catalogue:
+    digest = hashlib.blake2b(digest_size=16)
+    rules: dict[str, Rule] = {}
+    facts: dict[str, Any] = {}
+    for path, text in _texts(extra):
+        digest.update(path.name.encode() + b"\0" + text.encode() + b"\0")
+        if path.parent.name == "facts":
+            _merge(facts, _parse(path, text), path)
+            continue
+        rule = _rule(path, text, examples=examples)
+        if rule.code in rules:
+            raise CatalogueError(f"{path}: {rule.code} is already the code of {rules[rule.code].stem}.toml; choose another")
+        rules[rule.code] = rule
+    return Catalogue(dict(sorted(rules.items())), _convert(facts, Facts, Path("rules/facts")), digest.hexdigest())
+
+
+def fingerprint(extra: Iterable[Path] = ()) -> str:
+    """The fingerprint that `load(extra=extra)` would have, without parsing anything."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path, text in _texts(tuple(extra)):
+        digest.update(path.name.encode() + b"\0" + text.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _texts(extra: tuple[Path, ...]) -> list[tuple[Path, str]]:
+    shipped = sorted(RULES_DIRECTORY.glob("*.toml")) + sorted((RULES_DIRECTORY / "facts").glob("*.toml"))
+    texts = []
+    for path in (*shipped, *extra):
+        try:
+            texts.append((path, path.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            raise CatalogueError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    return texts
+
+
+def _rule(path: Path, text: str, *, examples: bool) -> Rule:
+    match = _FILE_NAME.fullmatch(path.name)
+    if match is None:
+        raise CatalogueError(f"{path}: a rule file is named CODE-name.toml, such as TDL301-dataloader-worker-seed.toml")
+    if not examples and (first := _EXAMPLES.search(text)):
+        text = text[: first.start()]
+    table = _parse(path, text)
+    for key in ("code", "name"):
+        if key in table:
+            raise CatalogueError(f"{path}: `{key}` is taken from the file's name; remove the key")
+    return _convert({**table, **match.groupdict()}, Rule, path)
+
+
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    import tomli
+
+    try:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        raise CatalogueError(f"{path}: not valid TOML: {error}") from error
+
+
+def _merge(facts: dict[str, Any], table: Mapping[str, Any], path: Path) -> None:
+    for key, value in table.items():
+        if key not in facts:
+            facts[key] = value
+        elif isinstance(value, list):
+            facts[key] = [*facts[key], *value]
+        elif isinstance(value, dict):
+            facts[key] = {**facts[key], **value}
+        else:
+            raise CatalogueError(f"{path}: `{key}` must be a table or an array")
+
+
+def _convert(table: Mapping[str, Any], kind: type[Any], path: Path) -> Any:
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        raise CatalogueError(f"{path}: {error}") from error
+
+
+def release(text: str) -> tuple[int, int]:
+    """`"2.13"`, `"2.13.0+cpu"` -> `(2, 13)`. Raises `ValueError` for anything else."""
+    match = re.match(r"(\d+)\.(\d+)", text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a torch release such as 2.13")
+    return int(match[1]), int(match[2])
+
+
+def status_in(history: Iterable[Status], target: tuple[int, int]) -> str:
+    """The status of an op in release `target`, from its history; `absent` before the first row."""
+    found = "absent"
+    for row in history:
+        if release(row.since) <= target:
+            found = row.status
+    return found

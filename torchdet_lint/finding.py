@@ -1,0 +1,150 @@
+"""The plain data that passes between rooms: what a check found, and what the user is told about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Severity = Literal["error", "warning", "note"]
+Applicability = Literal["safe", "unsafe"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+class Replace(NamedTuple):
+    """Replace the source text of `node` (a libcst node of the file) by `content`."""
+
+    node: Any
+    content: str
+
+
+class SetArgument(NamedTuple):
+    """Give the call `call` the keyword argument `name=value`, in place of the one it has."""
+
+    call: Any
+    name: str
+    value: str
+
+
+class DropArgument(NamedTuple):
+    """Take the argument `argument` (a `libcst.Arg` of `call`) out of the call."""
+
+    call: Any
+    argument: Any
+
+
+class InsertBefore(NamedTuple):
+    """Insert the lines `content` before the statement that holds `node`, at its indentation."""
+
+    node: Any
+    content: str
+
+
+class NeedImport(NamedTuple):
+    """Make the module `module` available; `{module}` in the other changes' text becomes the name it has in the file."""
+
+    module: str
+
+
+class NeedHelper(NamedTuple):
+    """Make the helper `name` available (`seed_worker`, `generator`, `seeds`); see `fix.py`."""
+
+    name: str
+
+
+Change = Replace | SetArgument | DropArgument | InsertBefore | NeedImport | NeedHelper
+
+
+class RelatedNode(NamedTuple):
+    """Another place in the same file that belongs to the story."""
+
+    node: Any
+    message: str
+
+
+class Found(NamedTuple):
+    """What a check yields: the node at fault and the words that the rule's message has holes for.
+
+    `variant` picks one of the rule's `[messages]` in place of its `message`; `severity` overrides the rule's own.
+    `switchable` says that deterministic mode cures it: the project half drops it where every entry point that reaches
+    the file is in that mode. `raises` says that the op raises in that mode.
+    """
+
+    node: Any
+    details: Mapping[str, str] = {}
+    variant: str = ""
+    severity: Severity | None = None
+    related: tuple[RelatedNode, ...] = ()
+    changes: tuple[Change, ...] = ()
+    applicability: Applicability | None = None
+    switchable: bool = False
+    raises: bool = False
+
+
+class Location(msgspec.Struct, frozen=True, order=True):
+    """A place in a file: row and column count from 1, columns in characters."""
+
+    row: int
+    column: int
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """Replace the text from `location` up to `end_location` by `content`."""
+
+    content: str
+    location: Location
+    end_location: Location
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """Edits that belong together: all are applied, or none.
+
+    `imports` are the modules that the edits need (`import numpy as np` is written `numpy`), `helpers` the
+    definitions; both are added once a file, however many fixes ask for them.
+    """
+
+    applicability: Applicability
+    message: str
+    edits: tuple[Edit, ...] = ()
+    imports: tuple[str, ...] = ()
+    helpers: tuple[str, ...] = ()
+
+
+class Related(msgspec.Struct, frozen=True):
+    """Another place that belongs to the finding, in this file or another."""
+
+    filename: str
+    location: Location
+    message: str
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that the user is told, complete and ready to print.
+
+    `location` is in the file's own rows; for a notebook `cell` is the number of the code cell (from 1) and the rows
+    count inside it. `noqa_row` is the row whose `# noqa` comment would silence it.
+    """
+
+    filename: str
+    location: Location
+    end_location: Location
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    help: str
+    noqa_row: int
+    cell: int | None = None
+    fix: Fix | None = None
+    related: tuple[Related, ...] = ()
+    switchable: bool = False
+    raises: bool = False
+
+    @property
+    def sort_key(self) -> tuple[str, int, Location, Location, str, str]:
+        """By file, place, code: the order of every output."""
+        return (self.filename, self.cell or 0, self.location, self.end_location, self.code, self.message)
