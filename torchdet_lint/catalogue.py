@@ -30,11 +30,11 @@ class CatalogueError(Exception):
     """A rule file that cannot be read; the text names the file and what is wrong with it."""
 
 
-class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Base of every table: an unknown key is an error."""
 
 
-class Condition(_Table):
+class Condition(_Table, frozen=True, kw_only=True):
     """What one argument of a call must be.
 
     `test` reads the argument's value, followed through simple assignments:
@@ -54,7 +54,7 @@ class Condition(_Table):
     opaque: bool = False
 
 
-class Spelling(_Table):
+class Spelling(_Table, frozen=True, kw_only=True):
     """One way to write a callable: its canonical dotted name and its parameters in order (no `self`).
 
     `parameters` stops at `*` where the rest is keyword-only. A method of a tensor is `torch.Tensor.name`.
@@ -64,7 +64,7 @@ class Spelling(_Table):
     parameters: tuple[str, ...] = ()
 
 
-class Call(_Table):
+class Call(_Table, frozen=True, kw_only=True):
     """A row of a call table: a callable that the rule reports under conditions that all hold."""
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ class Call(_Table):
     evidence: tuple[str, ...] = ()
 
 
-class Setting(_Table):
+class Setting(_Table, frozen=True, kw_only=True):
     """A row of a setting table: an attribute or configuration entry and the values that the rule reports."""
 
     names: tuple[str, ...]
@@ -87,7 +87,7 @@ class Setting(_Table):
     evidence: tuple[str, ...] = ()
 
 
-class Status(_Table):
+class Status(_Table, frozen=True, kw_only=True):
     """What an op does from release `since` on, until the next row: `errors` means that it raises in deterministic mode,
     `switchable` that the mode makes it deterministic, `silent` that nothing does and nothing tells."""
 
@@ -95,7 +95,7 @@ class Status(_Table):
     status: Literal["errors", "switchable", "silent", "deterministic", "absent"]
 
 
-class Op(_Table):
+class Op(_Table, frozen=True, kw_only=True):
     """One nondeterministic op: all its spellings, the direction that varies, and where and when it does.
 
     `when` holds for the call; `dtypes` is `floating` where integer tensors are exact; `aggregate` marks an op that is
@@ -117,7 +117,7 @@ class Op(_Table):
     evidence: tuple[str, ...] = ()
 
 
-class Example(_Table):
+class Example(_Table, frozen=True, kw_only=True):
     """Source that is a test: `# expect: CODE` marks a line that is reported, `# todo: CODE` a known miss.
 
     `fixed` is the source after `--fix --unsafe-fixes` of this rule alone. `files` are further files of the project.
@@ -132,7 +132,7 @@ class Example(_Table):
     devices: tuple[str, ...] = ()
 
 
-class Rule(_Table):
+class Rule(_Table, frozen=True, kw_only=True):
     """All that is said about one rule; its code and name are those of the file."""
 
     code: str
@@ -167,10 +167,10 @@ class Rule(_Table):
         return DOCUMENTATION_URL.format(stem=self.stem)
 
 
-class Draw(_Table):
+class Draw(_Table, frozen=True, kw_only=True):
     """A callable that draws from a library's global generator, under conditions that all hold.
 
-    `at` is the moment: the call itself, the constructor of a module, its call in training, or the iteration of a loader.
+    `at` is the moment: the call itself, the constructor of a module, its call in training, or a loader's iteration.
     """
 
     names: tuple[str, ...]
@@ -181,7 +181,7 @@ class Draw(_Table):
     evidence: tuple[str, ...] = ()
 
 
-class Seed(_Table):
+class Seed(_Table, frozen=True, kw_only=True):
     """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter.
 
     `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always).
@@ -199,7 +199,7 @@ class Seed(_Table):
     evidence: tuple[str, ...] = ()
 
 
-class Facts(_Table):
+class Facts(_Table, frozen=True, kw_only=True):
     """What several rules share: canonical names, signatures, generators, ops."""
 
     canonical: dict[str, str] = {}
@@ -246,7 +246,9 @@ def _load(examples: bool, extra: tuple[Path, ...]) -> Catalogue:
             continue
         rule = _rule(path, text, examples=examples)
         if rule.code in rules:
-            raise CatalogueError(f"{path}: {rule.code} is already the code of {rules[rule.code].stem}.toml; choose another")
+            raise CatalogueError(
+                f"{path}: {rule.code} is already the code of {rules[rule.code].stem}.toml; choose another"
+            )
         rules[rule.code] = rule
     return Catalogue(dict(sorted(rules.items())), _convert(facts, Facts, Path("rules/facts")), digest.hexdigest())
 
@@ -280,7 +282,8 @@ def _rule(path: Path, text: str, *, examples: bool) -> Rule:
     for key in ("code", "name"):
         if key in table:
             raise CatalogueError(f"{path}: `{key}` is taken from the file's name; remove the key")
-    return _convert({**table, **match.groupdict()}, Rule, path)
+    rule: Rule = _convert({**table, **match.groupdict()}, Rule, path)
+    return rule
 
 
 def _parse(path: Path, text: str) -> dict[str, Any]:

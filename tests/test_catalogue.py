@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torchdet_lint import catalogue
+from torchdet_lint.catalogue import CatalogueError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def rule_file(tmp_path: Path, text: str, name: str = "ACME001-own-op.toml") -> Path:
+    path = tmp_path / name
+    path.write_text('summary = "s"\nmessage = "m"\nwhy = "w"\ninstead = "i"\n' + text)
+    return path
+
+
+def test_code_and_name_come_from_the_file_name(tmp_path):
+    rule = catalogue.load(extra=[rule_file(tmp_path, "")]).rules["ACME001"]
+    assert (rule.code, rule.name, rule.stem) == ("ACME001", "own-op", "ACME001-own-op")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "complaint"),
+    [
+        ("sumary = 1\n", "ACME001-own-op.toml", "sumary"),
+        ("severity = 'fatal'\n", "ACME001-own-op.toml", "severity"),
+        ("code = 'X'\n", "ACME001-own-op.toml", "taken from the file's name"),
+        ("", "acme.toml", "CODE-name.toml"),
+        ("= 3\n", "ACME001-own-op.toml", "not valid TOML"),
+    ],
+)
+def test_a_broken_rule_file_is_named_with_its_fault(tmp_path, text, name, complaint):
+    path = rule_file(tmp_path, text, name)
+    with pytest.raises(CatalogueError) as caught:
+        catalogue.load(extra=[path])
+    assert str(path) in str(caught.value)
+    assert complaint in str(caught.value)
+
+
+def test_a_missing_rule_file_is_named(tmp_path):
+    with pytest.raises(CatalogueError, match="nowhere"):
+        catalogue.load(extra=[tmp_path / "nowhere.toml"])
+
+
+def test_a_code_is_given_once(tmp_path):
+    first, second = rule_file(tmp_path, ""), rule_file(tmp_path, "", "ACME001-other.toml")
+    with pytest.raises(CatalogueError, match="already the code"):
+        catalogue.load(extra=[first, second])
+
+
+def test_examples_are_read_only_when_asked_for(tmp_path):
+    path = rule_file(tmp_path, "[[bad]]\ncode = 'x'\n")
+    assert catalogue.load(extra=[path]).rules["ACME001"].bad == ()
+    assert len(catalogue.load(examples=True, extra=[path]).rules["ACME001"].bad) == 1
+
+
+def test_the_fingerprint_follows_the_text(tmp_path):
+    path = rule_file(tmp_path, "")
+    before = catalogue.fingerprint([path])
+    assert before == catalogue.load(extra=[path]).fingerprint
+    rule_file(tmp_path, "# a remark\n")
+    assert catalogue.fingerprint([path]) != before
+
+
+@pytest.mark.parametrize(("text", "expected"), [("2.13", (2, 13)), ("2.13.0+cpu", (2, 13)), ("1.8", (1, 8))])
+def test_release(text, expected):
+    assert catalogue.release(text) == expected
+
+
+def test_release_refuses_other_text():
+    with pytest.raises(ValueError, match="newest"):
+        catalogue.release("newest")
+
+
+def test_status_in_takes_the_last_row_that_has_begun():
+    rows = (
+        catalogue.Status(since="1.8", status="errors"),
+        catalogue.Status(since="2.10", status="deterministic"),
+    )
+    releases = [(1, 7), (1, 8), (2, 9), (2, 10), (2, 15)]
+    statuses = ["absent", "errors", "errors", "deterministic", "deterministic"]
+    assert [catalogue.status_in(rows, release) for release in releases] == statuses

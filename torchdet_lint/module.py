@@ -1,0 +1,1371 @@
+"""One file and the facts of one walk over the units of it that matter: calls, assignments, scopes, classes.
+
+Units are parsed when somebody asks; positions are computed for a unit only when something in it is reported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint import names, skeleton
+from torchdet_lint.finding import Location
+from torchdet_lint.names import BUILTINS, IDENTIFIER, Binding, Library, Scope, live
+from torchdet_lint.skeleton import Piece, SyntaxFault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from torchdet_lint.catalogue import Condition
+    from torchdet_lint.source import Source
+
+__all__ = ["Assignment", "Call", "Class", "Module", "SyntaxFault", "Target", "Value"]
+
+_UNIT = 10_000_000
+_DEPTH = 14
+_NOT_CHILDREN = frozenset(
+    """ast async asynchronous asname colon comma dot encoding default_indent equal default_newline footer
+    has_trailing_newline header indent indicator keyword leading_lines lines_after_decorators lpar lbrace lbracket
+    lines_after_colon operator posonly_ind raw rpar rbrace rbracket relative semicolon star_ind
+    trailing_whitespace""".split()
+)
+_ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
+_RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
+_LEAVES = (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis)
+
+
+class Target(NamedTuple):
+    """What the code is judged for: a torch release `(major, minor)` and the devices that it may run on."""
+
+    torch: tuple[int, int] = (2, 15)
+    devices: tuple[str, ...] = ("cpu", "cuda")
+
+
+class Unit:
+    """A piece of the file, and its libcst tree once it is parsed."""
+
+    __slots__ = ("index", "offset", "piece", "positions", "root", "scope")
+
+    def __init__(self, index: int, piece: Piece) -> None:
+        self.index = index
+        self.piece = piece
+        self.offset = piece.first - 1
+        self.root: cst.Module | None = None
+        self.scope: Scope | None = None
+        self.positions: Mapping[cst.CSTNode, Any] | None = None
+
+
+class Class:
+    """A class of the file: the scope of its body and, if it stands at top level, the units of its methods."""
+
+    __slots__ = ("bases", "index", "methods", "name", "node", "order", "outer", "scope", "units")
+
+    def __init__(self, name: str, outer: Scope, index: int = -1) -> None:
+        self.name = name
+        self.index = index
+        self.outer = outer
+        self.scope = Scope("class", outer, name=name)
+        self.node: cst.ClassDef | None = None
+        self.bases: tuple[cst.BaseExpression, ...] = ()
+        self.order = 0
+        self.methods: set[str] = set()
+        self.units: list[Unit] = []
+
+
+class Value:
+    """An argument or an assigned value: its expression, and what is known of it without running anything."""
+
+    __slots__ = ("_constant", "module", "node", "order", "scope")
+
+    def __init__(self, module: Module, node: cst.BaseExpression, scope: Scope, order: int | None) -> None:
+        self.module = module
+        self.node = node
+        self.scope = scope
+        self.order = order
+        self._constant: tuple[object] | bool | None = False
+
+    @property
+    def _found(self) -> tuple[object] | None:
+        if isinstance(self._constant, bool):
+            self._constant = self.module.constant(self.node, self.scope, self.order)
+        return self._constant
+
+    @property
+    def known(self) -> bool:
+        """Whether the value is a constant, followed through simple assignments."""
+        return self._found is not None
+
+    @property
+    def constant(self) -> object:
+        """That constant (None too where the value is not known: see `known`)."""
+        return self._found[0] if self._found is not None else None
+
+    @property
+    def is_none(self) -> bool:
+        """Whether it is evidently `None`."""
+        return self._found is not None and self._found[0] is None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The qualified names that the expression stands for."""
+        return self.module.resolve(self.node, self.scope, self.order)
+
+    @property
+    def source(self) -> str:
+        """The expression as it is written."""
+        return self.module.code(self.node)
+
+
+class Assignment(NamedTuple):
+    """`target = value`: one target of an assignment statement, or the `setattr` call that does the same."""
+
+    node: cst.CSTNode
+    target: cst.BaseExpression | None
+    value: Value
+    scope: Scope
+    order: int
+    names: tuple[str, ...]
+
+
+class Call:
+    """One call, with the qualified names of what is called (base classes of a class included) and its arguments."""
+
+    __slots__ = ("_arguments", "attribute", "module", "names", "node", "order", "own", "partial", "scope", "unit")
+
+    def __init__(self, module: Module, node: cst.Call, scope: Scope, unit: Unit, order: int) -> None:
+        self.module = module
+        self.node = node
+        self.scope = scope
+        self.unit = unit
+        self.order = order
+        function = node.func
+        self.attribute = function.attr.value if isinstance(function, cst.Attribute) else ""
+        self.own: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
+        self.partial: Call | None = None
+        self._arguments: _Arguments | None = None
+
+    @property
+    def receiver(self) -> cst.BaseExpression | None:
+        """`x` of `x.name(…)`."""
+        function = self.node.func
+        return function.value if isinstance(function, cst.Attribute) else None
+
+    @property
+    def arguments(self) -> _Arguments:
+        """The arguments as they are bound, dictionaries in sight unpacked."""
+        if self._arguments is None:
+            self._arguments = _bind(self)
+        return self._arguments
+
+    @property
+    def opaque(self) -> bool:
+        """Whether `*args` or `**kwargs` that are not in sight may pass further arguments."""
+        return self.arguments.opaque
+
+    @property
+    def parameters(self) -> tuple[str, ...] | None:
+        """The parameters of the callee in order, or None where the catalogue does not know them."""
+        signatures = self.module.library.signatures
+        for name in self.own:
+            if name in signatures:
+                return signatures[name]
+        if self.own and self.own[0].startswith("@."):
+            for name in self.names:
+                if name in signatures:
+                    return signatures[name]
+        return None
+
+    def argument(self, name: str, parameters: Sequence[str] | None = None) -> Value | None:
+        """The value passed for `name`, by keyword or by its place in the callee's real signature; None: not passed."""
+        arguments = self.arguments
+        found = arguments.keywords.get(name)
+        if found is not None:
+            return found
+        parameters = parameters or self.parameters
+        if parameters is None or name not in parameters:
+            return None
+        position = parameters.index(name)
+        if "*" in parameters[:position]:
+            return None
+        return arguments.positional[position] if position < len(arguments.positional) else None
+
+    def keyword_node(self, name: str) -> cst.Arg | None:
+        """The `name=value` of this very call, if it is written there."""
+        for arg in self.node.args:
+            if arg.keyword is not None and arg.keyword.value == name:
+                return arg
+        return None
+
+
+class _Arguments(NamedTuple):
+    positional: tuple[Value, ...]
+    keywords: dict[str, Value]
+    opaque: bool
+
+
+def _bind(call: Call) -> _Arguments:
+    """Positional and keyword arguments of `call`; those that a `partial` has bound come first."""
+    module, positional, keywords, opaque = call.module, list[Value](), dict[str, Value](), False
+    if call.partial is not None:
+        bound = call.partial.arguments
+        positional = list(bound.positional[1:])
+        keywords = dict(bound.keywords)
+        opaque = bound.opaque
+    args = call.node.args
+    if len(call.own) and call.own[0].endswith(".__init__") and not _is_super(call.receiver):
+        args = args[1:]
+    starred = False
+    for arg in args:
+        if arg.star == "*":
+            elements = module.elements(arg.value, call.scope, call.order)
+            if elements is None:
+                opaque = starred = True
+            elif not starred:
+                positional.extend(Value(module, element, call.scope, call.order) for element in elements)
+        elif arg.star == "**":
+            entries = module.dictionary(arg.value, call.scope, call.order)
+            if entries is None:
+                opaque = True
+            else:
+                keywords.update(entries)
+        elif arg.keyword is not None:
+            keywords[arg.keyword.value] = Value(module, arg.value, call.scope, call.order)
+        elif not starred:
+            positional.append(Value(module, arg.value, call.scope, call.order))
+    return _Arguments(tuple(positional), keywords, opaque)
+
+
+def _is_super(node: cst.BaseExpression | None) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
+
+
+class Module:
+    """One file. Making it parses nothing with libcst; `calls_to` and its like parse the units that the catalogue's
+    words stand in. Raises `SyntaxFault` where the text is not Python."""
+
+    def __init__(self, source: Source, library: Library, target: Target | None = None) -> None:
+        self.source = source
+        self.text = source.text
+        self.library = library
+        self.target = target or Target()
+        self.skipped: list[tuple[int, str]] = []
+        try:
+            self.skeleton = skeleton.cut(self.text)
+        except SyntaxFault as fault:
+            self.skeleton = self._second_opinion(fault)
+        self.units = [Unit(index, piece) for index, piece in enumerate(self.skeleton.pieces)]
+        self.scope = Scope("module", None)
+        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._scopes: dict[cst.CSTNode, Scope] = {}
+        self._roots: dict[cst.CSTNode, Unit] = {}
+        self._orders: dict[cst.CSTNode, int] = {}
+        self._calls: list[Call] = []
+        self._call_of: dict[cst.CSTNode, Call] = {}
+        self._assignments: list[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]] = []
+        self._awake = False
+        self._named = 0
+        self._by_name: dict[str, list[Call]] = {}
+        self._by_attribute: dict[str, list[Call]] = {}
+        self._resolving: set[tuple[str, int]] = set()
+        self.classes: dict[Scope, Class] = {}
+        self._top_classes = [Class(piece.name, self.scope, index) for index, piece in enumerate(self.skeleton.classes)]
+        self._attributes: dict[tuple[int, str], list[Value]] = {}
+        self._prepare()
+
+    def _second_opinion(self, fault: SyntaxFault) -> skeleton.Skeleton:
+        """Newer syntax than the running Python's is libcst's to judge; depth and NUL bytes are not."""
+        if fault.reason.startswith(("too ", "source code")) or "\0" in self.text or len(self.text) > 1_000_000:
+            raise fault
+        try:
+            cst.parse_module(self.text)
+        except Exception:  # whatever libcst says, Python's own reason is the better one
+            raise fault from None
+        return skeleton.whole(self.text)
+
+    def _prepare(self) -> None:
+        for class_ in self._top_classes:
+            class_.methods.update(self.skeleton.classes[class_.index].methods)
+            self.classes[class_.scope] = class_
+        for unit in self.units:
+            piece = unit.piece
+            order = unit.index * _UNIT
+            if piece.owner >= 0:
+                class_ = self._top_classes[piece.owner]
+                class_.units.append(unit)
+                unit.scope = class_.scope if piece.kind != "header" else None
+                if piece.kind == "header":
+                    class_.order = order
+                    self.scope.bind(piece.name, Binding("class", order))
+                elif piece.kind == "function":
+                    class_.scope.bind(piece.name, Binding("def", order))
+            elif piece.kind == "function":
+                self.scope.bind(piece.name, Binding("def", order))
+        self._header_by_name = {class_.name: class_ for class_ in self._top_classes}
+
+    # ------------------------------------------------------------------ what to parse
+
+    @cached_property
+    def _words(self) -> list[frozenset[str]]:
+        return [frozenset(IDENTIFIER.findall(self.skeleton.text(unit.piece))) for unit in self.units]
+
+    def _wake(self) -> None:
+        """Parse the units that matter: those with a word of the catalogue, or a name that such a unit gave to it."""
+        if self._awake:
+            return
+        self._awake = True
+        wanted = set(self.library.triggers_in(IDENTIFIER.findall(self.text)))
+        if not wanted:
+            return
+        if not any(not words.isdisjoint(wanted) for words in self._words):
+            return
+        for unit in self.units:
+            if unit.piece.kind == "statements" and unit.piece.owner < 0:
+                self._load(unit)
+        self._extend(wanted)
+        self._load_with(wanted)
+        attributes = self._attribute_aliases(wanted)
+        if attributes:
+            self._load_with(attributes)
+
+    def _load_with(self, wanted: set[str]) -> None:
+        """Parse the units with a word of `wanted`, and the constructors of the classes whose header has one."""
+        for unit, words in zip(self.units, self._words, strict=True):
+            if words.isdisjoint(wanted):
+                continue
+            self._load(unit)
+            if unit.piece.kind == "header":
+                for member in self._top_classes[unit.piece.owner].units:
+                    if member.piece.name == "__init__":
+                        self._load(member)
+
+    def _attribute_aliases(self, wanted: set[str]) -> set[str]:
+        """The attributes that were made another name of something wanted: `self.loader_class = DataLoader`."""
+        found = set()
+        for _, target, value, _, _ in self._assignments:
+            if isinstance(target, cst.Attribute) and isinstance(value, (cst.Name, cst.Attribute)):
+                last = value.value if isinstance(value, cst.Name) else value.attr.value
+                if last in wanted and target.attr.value not in wanted:
+                    found.add(target.attr.value)
+        return found
+
+    def _extend(self, wanted: set[str]) -> None:
+        """Add the names that aliases, assignments and subclasses give to what is wanted, until there are no more."""
+        aliases: list[tuple[str, frozenset[str]]] = []
+        for name, bindings in self.scope.bindings.items():
+            for binding in bindings:
+                if binding.kind == "import":
+                    aliases.append((name, frozenset(binding.target.split("."))))
+                elif (
+                    binding.kind == "assign" and isinstance(binding.value, _ALIASES) and not self._makes(binding.value)
+                ):
+                    aliases.append((name, frozenset(IDENTIFIER.findall(self.code(binding.value)))))
+        for unit, words in zip(self.units, self._words, strict=True):
+            if unit.piece.kind == "header":
+                aliases.append((unit.piece.name, words))
+        grew = True
+        while grew:
+            grew = False
+            for name, words in aliases:
+                if name not in wanted and not words.isdisjoint(wanted):
+                    wanted.add(name)
+                    grew = True
+
+    @staticmethod
+    def _makes(value: cst.BaseExpression) -> bool:
+        """Whether `value` is a call that makes an object, not one that only gives a callable another name."""
+        return isinstance(value, cst.Call) and names.dotted(value.func).rpartition(".")[2] not in _RENAMING
+
+    def load_all(self) -> None:
+        """Parse every unit."""
+        for unit in self.units:
+            self._load(unit)
+
+    def _load(self, unit: Unit) -> None:
+        if unit.root is not None:
+            return
+        piece = unit.piece
+        text = self.skeleton.text(piece)
+        inside = piece.owner >= 0 and piece.kind != "header"
+        if inside:
+            text = "if 1:\n" + text
+            unit.offset = piece.first - 2
+        try:
+            root = cst.parse_module(text)
+        except (cst.ParserSyntaxError, RecursionError) as error:
+            unit.root = cst.Module([])
+            self.skipped.append((piece.first, str(error).partition("\n")[0]))
+            return
+        unit.root = root
+        self._roots[root] = unit
+        _Walk(self, unit).run(root, inside)
+
+    def load_class(self, class_: Class) -> None:
+        """Parse the header of `class_`, so that its bases are known."""
+        for unit in class_.units:
+            if unit.piece.kind == "header":
+                self._load(unit)
+
+    # ------------------------------------------------------------------ the tree
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        """The node that holds `node`; None for the root of a unit."""
+        return self._parents.get(node)
+
+    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around `node`, innermost first, up to the unit's root."""
+        current = self._parents.get(node)
+        while current is not None:
+            yield current
+            current = self._parents.get(current)
+
+    def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The innermost `def` whose body holds `node`."""
+        for ancestor in self.ancestors(node):
+            if isinstance(ancestor, cst.FunctionDef):
+                return ancestor
+        return None
+
+    def enclosing_class(self, node: cst.CSTNode) -> Class | None:
+        """The innermost class around `node`, methods of it included."""
+        scope: Scope | None = self.scope_of(node)
+        while scope is not None:
+            if scope in self.classes:
+                return self.classes[scope]
+            scope = scope.outer
+        return None
+
+    def statement(self, node: cst.CSTNode) -> cst.CSTNode:
+        """The statement that holds `node` (itself, if it is one)."""
+        current: cst.CSTNode = node
+        for ancestor in (node, *self.ancestors(node)):
+            if isinstance(ancestor, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return ancestor
+            current = ancestor
+        return current
+
+    def scope_of(self, node: cst.CSTNode) -> Scope:
+        """The scope in which the names of `node` are looked up."""
+        before = node
+        for ancestor in (node, *self.ancestors(node)):
+            if ancestor in self._scopes and not (
+                isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)) and before is not ancestor.body
+            ):
+                return self._scopes[ancestor]
+            before = ancestor
+        unit = self._roots.get(before)
+        return (unit.scope if unit is not None else None) or self.scope
+
+    def inner_scope(self, node: cst.CSTNode) -> Scope | None:
+        """The scope that a function, lambda, comprehension or class makes."""
+        return self._scopes.get(node)
+
+    def order_of(self, node: cst.CSTNode) -> int:
+        """The place of `node` in the source, comparable with a binding's."""
+        for ancestor in (node, *self.ancestors(node)):
+            if ancestor in self._orders:
+                return self._orders[ancestor]
+        return 0
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The source of `node`."""
+        return cst.Module([]).code_for_node(node)
+
+    def unit_of(self, node: cst.CSTNode) -> Unit:
+        """The unit that `node` was parsed in."""
+        root: cst.CSTNode = node
+        while root in self._parents:
+            root = self._parents[root]
+        return self._roots[root]
+
+    def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
+        """Start and end of `node`: rows of the text and columns in characters, both from 1."""
+        unit = self.unit_of(node)
+        if unit.positions is None:
+            from libcst.metadata import MetadataWrapper, PositionProvider
+
+            assert unit.root is not None
+            unit.positions = MetadataWrapper(unit.root, unsafe_skip_copy=True).resolve(PositionProvider)
+        where = unit.positions[node]
+        start = Location(where.start.line + unit.offset, where.start.column + 1)
+        return start, Location(where.end.line + unit.offset, where.end.column + 1)
+
+    def noqa_rows(self, node: cst.CSTNode) -> tuple[int, int]:
+        """First and last row of the statement that holds `node` (of its header, for a block)."""
+        statement = self.statement(node)
+        start, end = self.span(statement)
+        body = getattr(statement, "body", None)
+        if isinstance(body, cst.IndentedBlock):
+            return start.row, max(start.row, self.span(body)[0].row - 1)
+        return start.row, end.row
+
+    # ------------------------------------------------------------------ names
+
+    def resolve(
+        self, node: cst.BaseExpression, scope: Scope | None = None, order: int | None = None
+    ) -> tuple[str, ...]:
+        """The qualified names that `node` may stand for, sorted; none where that is not evident."""
+        if scope is None:
+            scope, order = self.scope_of(node), self.order_of(node)
+        return tuple(sorted(set(self._resolve(node, scope, order, _DEPTH))))
+
+    def _resolve(self, node: cst.CSTNode, scope: Scope, order: int | None, depth: int) -> list[str]:
+        if depth <= 0:
+            return []
+        if isinstance(node, cst.Name):
+            return self._resolve_name(node.value, scope, order, depth)
+        if isinstance(node, cst.Attribute):
+            return self._resolve_attribute(node, scope, order, depth)
+        if isinstance(node, cst.Call):
+            return self._resolve_call(node, scope, order, depth)
+        if isinstance(node, cst.IfExp):
+            return [
+                *self._resolve(node.body, scope, order, depth - 1),
+                *self._resolve(node.orelse, scope, order, depth - 1),
+            ]
+        if isinstance(node, cst.BooleanOperation):
+            return [
+                *self._resolve(node.left, scope, order, depth - 1),
+                *self._resolve(node.right, scope, order, depth - 1),
+            ]
+        if isinstance(node, cst.NamedExpr):
+            return self._resolve(node.value, scope, order, depth - 1)
+        if isinstance(node, cst.Subscript):
+            found = self._resolve(node.value, scope, order, depth - 1)
+            return [name for name in found if name.rpartition(".")[2][:1].isupper()]
+        return []
+
+    def _resolve_name(self, name: str, scope: Scope, order: int | None, depth: int) -> list[str]:
+        home = scope.home(name)
+        if home is None:
+            return self._unbound(name, scope)
+        seen_from_here = home.function is scope.function
+        found: list[str] = []
+        for binding in live(home.bindings[name], order if seen_from_here else None):
+            if binding.kind == "import":
+                found.append(self.library.canonical(binding.target))
+            elif binding.kind in ("def", "class"):
+                found.append(self._local_name(home, name))
+            elif binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
+                key = (name, binding.order)
+                if key in self._resolving:
+                    continue
+                self._resolving.add(key)
+                try:
+                    found.extend(self._resolve(binding.value, home, binding.order, depth - 1))
+                finally:
+                    self._resolving.discard(key)
+        return found
+
+    def _local_name(self, home: Scope, name: str) -> str:
+        parts = [name]
+        scope: Scope | None = home
+        while scope is not None:
+            if scope.name:
+                parts.append(scope.name)
+            scope = scope.outer
+        return "@." + ".".join(reversed(parts))
+
+    def _unbound(self, name: str, scope: Scope) -> list[str]:
+        stars = scope.module.stars
+        if name in BUILTINS:
+            return [] if name in ("None", "True", "False") else [f"builtins.{name}"]
+        found = []
+        for module in stars:
+            full = self.library.canonical(f"{module}.{name}")
+            if full in self.library.known:
+                found.append(full)
+        return found
+
+    def _resolve_attribute(self, node: cst.Attribute, scope: Scope, order: int | None, depth: int) -> list[str]:
+        attribute = node.attr.value
+        values = self.self_attribute(node, scope)
+        if values:
+            found: list[str] = []
+            for value in values:
+                key = (attribute, value.order or 0)
+                if key not in self._resolving:
+                    self._resolving.add(key)
+                    try:
+                        found.extend(self._resolve(value.node, value.scope, value.order, depth - 1))
+                    finally:
+                        self._resolving.discard(key)
+            return found
+        if (
+            isinstance(node.value, cst.Call)
+            and isinstance(node.value.func, cst.Name)
+            and node.value.func.value == "super"
+        ):
+            class_ = self.enclosing_class_of_scope(scope)
+            if class_ is None:
+                return []
+            return [f"{base}.{attribute}" for base in self.base_names(class_)]
+        names_ = self._resolve(node.value, scope, order, depth - 1)
+        return [self.library.canonical(f"{name}.{attribute}") for name in names_]
+
+    def _resolve_call(self, node: cst.Call, scope: Scope, order: int | None, depth: int) -> list[str]:
+        functions = self._resolve(node.func, scope, order, depth - 1)
+        found: list[str] = []
+        for function in functions:
+            if function == "builtins.getattr" and len(node.args) >= 2:
+                attribute = self.constant(node.args[1].value, scope, order)
+                if attribute is not None and isinstance(attribute[0], str):
+                    base = self._resolve(node.args[0].value, scope, order, depth - 1)
+                    found.extend(self.library.canonical(f"{name}.{attribute[0]}") for name in base)
+            elif function in ("importlib.import_module", "builtins.__import__") and node.args:
+                module = self.constant(node.args[0].value, scope, order)
+                if module is not None and isinstance(module[0], str):
+                    found.append(self.library.canonical(module[0]))
+            elif function == "functools.partial":
+                if node.args:
+                    found.extend(self._resolve(node.args[0].value, scope, order, depth - 1))
+            else:
+                found.append(f"{function}()")
+        return found
+
+    def self_attribute(self, node: cst.Attribute, scope: Scope) -> list[Value]:
+        """The values that the methods of the class give to `self.name`; none where it is not such an attribute."""
+        if not isinstance(node.value, cst.Name):
+            return []
+        function: Scope | None = scope.function
+        while function is not None and not (
+            function.outer is not None
+            and function.outer.kind == "class"
+            and self._first_parameter(function) == node.value.value
+        ):
+            function = function.outer
+        if function is None or function.outer is None:
+            return []
+        class_ = self.classes.get(function.outer)
+        return self.attribute_values(class_, node.attr.value) if class_ is not None else []
+
+    def _first_parameter(self, function: Scope) -> str:
+        node = function.node
+        if not isinstance(node, cst.FunctionDef):
+            return ""
+        parameters = (*node.params.posonly_params, *node.params.params)
+        return parameters[0].name.value if parameters else ""
+
+    def attribute_values(self, class_: Class, name: str) -> list[Value]:
+        """What is assigned to attribute `name` in the body and methods of `class_` and of its bases in the file."""
+        key = (id(class_), name)
+        if key not in self._attributes:
+            self._attributes[key] = []
+            for relative in self.family(class_):
+                found = self._own_attribute_values(relative, name)
+                if found:
+                    self._attributes[key] = found
+                    break
+        return self._attributes[key]
+
+    def _own_attribute_values(self, class_: Class, name: str) -> list[Value]:
+        for unit in class_.units:
+            if unit.root is None and name in self._words[unit.index]:
+                self._load(unit)
+        values = []
+        for binding in class_.scope.bindings.get(name, ()):
+            if binding.kind == "assign" and binding.value is not None:
+                values.append(Value(self, binding.value, class_.scope, binding.order))
+        for _, target, value, scope, order in self._assignments:
+            if (
+                isinstance(target, cst.Attribute)
+                and target.attr.value == name
+                and isinstance(target.value, cst.Name)
+                and scope.function.outer is class_.scope
+                and self._first_parameter(scope.function) == target.value.value
+            ):
+                values.append(Value(self, value, scope, order))
+        return values
+
+    def enclosing_class_of_scope(self, scope: Scope | None) -> Class | None:
+        """The innermost class whose body or method `scope` is in."""
+        while scope is not None:
+            if scope in self.classes:
+                return self.classes[scope]
+            scope = scope.outer
+        return None
+
+    def local_class(self, name: str) -> Class | None:
+        """The top-level class behind the qualified name `@.Name`."""
+        return self._header_by_name.get(name[2:]) if name.startswith("@.") else None
+
+    def base_names(self, class_: Class) -> tuple[str, ...]:
+        """The qualified names of the bases of `class_`, as written in its header."""
+        self.load_class(class_)
+        found: list[str] = []
+        for base in class_.bases:
+            found.extend(self._resolve(base, class_.outer, class_.order, _DEPTH - 2))
+        return tuple(dict.fromkeys(found))
+
+    def family(self, class_: Class) -> Iterator[Class]:
+        """`class_` and the classes of the file that it derives from."""
+        queue, seen = [class_], set[int]()
+        while queue:
+            current = queue.pop(0)
+            if id(current) in seen:
+                continue
+            seen.add(id(current))
+            yield current
+            for name in self.base_names(current):
+                base = self.local_class(name)
+                if base is not None:
+                    queue.append(base)
+
+    def ancestry(self, name: str) -> list[str]:
+        """`name` and every class it derives from, in this file and in the libraries that the catalogue knows."""
+        class_ = self.local_class(name)
+        if class_ is None:
+            return list(self.library.ancestors(name))
+        found = [name]
+        for relative in self.family(class_):
+            for base in self.base_names(relative):
+                found.extend(self.library.ancestors(base))
+        return list(dict.fromkeys(found))
+
+    # ------------------------------------------------------------------ values
+
+    def value(self, node: cst.BaseExpression) -> Value:
+        """`node` as a value, looked up where it stands."""
+        return Value(self, node, self.scope_of(node), self.order_of(node))
+
+    def constant(
+        self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
+    ) -> tuple[object] | None:
+        """The constant that `node` evidently is, in a 1-tuple, or None."""
+        if depth <= 0:
+            return None
+        if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)):
+            try:
+                literal = node.evaluated_value
+            except (ValueError, SyntaxError, AttributeError):
+                return None
+            return None if literal is None else (literal,)
+        if isinstance(node, cst.Name):
+            return self._constant_name(node.value, scope, order, depth)
+        if isinstance(node, cst.UnaryOperation):
+            return _unary(node.operator, self.constant(node.expression, scope, order, depth - 1))
+        if isinstance(node, (cst.Tuple, cst.List)):
+            found = []
+            for element in node.elements:
+                item = (
+                    self.constant(element.value, scope, order, depth - 1) if isinstance(element, cst.Element) else None
+                )
+                if item is None:
+                    return None
+                found.append(item[0])
+            return (found if isinstance(node, cst.List) else tuple(found),)
+        if isinstance(node, cst.IfExp):
+            left = self.constant(node.body, scope, order, depth - 1)
+            right = self.constant(node.orelse, scope, order, depth - 1)
+            return left if left is not None and right is not None and names.matches(left[0], right[0]) else None
+        if isinstance(node, cst.Attribute):
+            return self._agreed(self.self_attribute(node, scope), depth)
+        if isinstance(node, cst.NamedExpr):
+            return self.constant(node.value, scope, order, depth - 1)
+        return None
+
+    def _agreed(self, values: list[Value], depth: int) -> tuple[object] | None:
+        found: tuple[object] | None = None
+        for value in values:
+            constant = self.constant(value.node, value.scope, value.order, depth - 1)
+            if constant is None or (found is not None and not names.matches(found[0], constant[0])):
+                return None
+            found = constant
+        return found
+
+    def _constant_name(self, name: str, scope: Scope, order: int | None, depth: int) -> tuple[object] | None:
+        home = scope.home(name)
+        if home is None:
+            return {"True": (True,), "False": (False,), "None": (None,)}.get(name)
+        bindings = live(home.bindings[name], order if home.function is scope.function else None)
+        if home.outer is None and re.search(rf"^\s+global\b[^\n]*\b{name}\b", self.text, re.MULTILINE):
+            return None
+        values = []
+        for binding in bindings:
+            if binding.kind != "assign" or binding.value is None or binding.path:
+                return None
+            values.append(Value(self, binding.value, home, binding.order))
+        return self._agreed(values, depth)
+
+    def elements(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> list[cst.BaseExpression] | None:
+        """The elements of a list or tuple in sight."""
+        value = self.followed(node, scope, order)
+        if value is None or not isinstance(value.node, (cst.List, cst.Tuple)):
+            return None
+        if any(isinstance(element, cst.StarredElement) for element in value.node.elements):
+            return None
+        return [element.value for element in value.node.elements]
+
+    def followed(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> Value | None:
+        """`node`, or the one expression that the name stands for; None where there are several or none in sight."""
+        for _ in range(_DEPTH):
+            if isinstance(node, cst.Attribute) and (values := self.self_attribute(node, scope)):
+                if len(values) != 1:
+                    return None
+                node, scope, order = values[0].node, values[0].scope, values[0].order
+                continue
+            if not isinstance(node, cst.Name):
+                return Value(self, node, scope, order)
+            home = scope.home(node.value)
+            if home is None:
+                return Value(self, node, scope, order)
+            bindings = live(home.bindings[node.value], order if home.function is scope.function else None)
+            if len(bindings) != 1 or bindings[0].kind != "assign" or bindings[0].path or bindings[0].value is None:
+                return None
+            node, scope, order = bindings[0].value, home, bindings[0].order
+        return None
+
+    def dictionary(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> dict[str, Value] | None:
+        """The entries of a dictionary in sight whose keys are strings and that nothing changes afterwards."""
+        if isinstance(node, cst.Name) and self._mutated(node.value, scope):
+            return None
+        value = self.followed(node, scope, order)
+        if value is None:
+            return None
+        found: dict[str, Value] = {}
+        if isinstance(value.node, cst.Dict):
+            for element in value.node.elements:
+                if isinstance(element, cst.StarredDictElement):
+                    inner = self.dictionary(element.value, value.scope, value.order)
+                    if inner is None:
+                        return None
+                    found.update(inner)
+                    continue
+                assert isinstance(element, cst.DictElement)
+                key = self.constant(element.key, value.scope, value.order)
+                if key is None or not isinstance(key[0], str):
+                    return None
+                found[key[0]] = Value(self, element.value, value.scope, value.order)
+            return found
+        if isinstance(value.node, cst.Call) and self._resolve(value.node.func, value.scope, value.order, 4) == [
+            "builtins.dict"
+        ]:
+            for arg in value.node.args:
+                if arg.keyword is None:
+                    return None
+                found[arg.keyword.value] = Value(self, arg.value, value.scope, value.order)
+            return found
+        return None
+
+    def _mutated(self, name: str, scope: Scope) -> bool:
+        """Whether `name[…] = …`, `name.update(…)` or their like stand anywhere in the file."""
+        pattern = (
+            rf"(?<![\w.]){re.escape(name)}\s*"
+            r"(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
+        )
+        return re.search(pattern, self.text) is not None
+
+    def holds(self, call: Call, condition: Condition, parameters: Sequence[str] = ()) -> bool:
+        """Whether an argument of `call` meets `condition`."""
+        value = call.argument(condition.argument, parameters or None)
+        if value is None:
+            return names.condition_holds(condition, passed=False, opaque=call.opaque, known=False, value=None)
+        return names.condition_holds(condition, passed=True, opaque=False, known=value.known, value=value.constant)
+
+    def meets(self, call: Call, conditions: Sequence[Condition], parameters: Sequence[str] = ()) -> bool:
+        """Whether `call` meets all of `conditions`."""
+        return all(self.holds(call, condition, parameters) for condition in conditions)
+
+    # ------------------------------------------------------------------ facts
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of the units that matter, in the order of the source."""
+        self._wake()
+        self._name_calls()
+        return self._calls
+
+    def call_at(self, node: cst.CSTNode) -> Call | None:
+        """The fact about the call `node`."""
+        self._name_calls()
+        return self._call_of.get(node)
+
+    def calls_to(self, *wanted: str) -> Iterator[Call]:
+        """Calls of what any of the qualified names stands for, through aliases, `partial` and subclasses."""
+        self._wake()
+        self._name_calls()
+        found = {id(call): call for name in wanted for call in self._by_name.get(name, ())}
+        yield from sorted(found.values(), key=lambda call: call.order)
+
+    def method_calls(self, *wanted: str) -> Iterator[Call]:
+        """Calls `x.name(…)` in which `x` is a value, not a module or a class."""
+        self._wake()
+        self._name_calls()
+        for name in sorted(wanted):
+            for call in self._by_attribute.get(name, ()):
+                if all("()" in known or known.startswith((".", "@.")) for known in call.own):
+                    yield call
+
+    def _name_calls(self) -> None:
+        """Resolve the callees of calls that came since the last time. Resolving may parse further units."""
+        while self._named < len(self._calls):
+            call = self._calls[self._named]
+            self._named += 1
+            self._name_call(call)
+
+    def _name_call(self, call: Call) -> None:
+        function = call.node.func
+        call.own = self.resolve(function, call.scope, call.order)
+        if "functools.partial" in call.own and len(call.node.args) > 0 and not call.node.args[0].star:
+            return
+        call.partial = self._partial_behind(function, call)
+        wide: list[str] = []
+        for name in call.own:
+            if name.endswith(".__init__"):
+                name = name.removesuffix(".__init__")
+            elif (class_ := self.local_class(name)) is not None and self._has_init(class_):
+                wide.append(name)
+                continue
+            wide.extend(self.ancestry(name))
+        call.names = tuple(dict.fromkeys(wide))
+        for name in call.names:
+            self._by_name.setdefault(name, []).append(call)
+        if call.attribute:
+            self._by_attribute.setdefault(call.attribute, []).append(call)
+
+    def _has_init(self, class_: Class) -> bool:
+        """Whether its own `__init__`, or one of a base in the file, decides what reaches the library's."""
+        return any("__init__" in relative.methods for relative in self.family(class_))
+
+    def _partial_behind(self, function: cst.BaseExpression, call: Call) -> Call | None:
+        if isinstance(function, cst.Call):
+            inner: cst.CSTNode = function
+        else:
+            value = self.followed(function, call.scope, call.order)
+            if value is None:
+                return None
+            inner = value.node
+        if not isinstance(inner, cst.Call) or inner is call.node:
+            return None
+        made = self._call_of.get(inner)
+        if made is None or "functools.partial" not in self.resolve(inner.func, made.scope, made.order):
+            return None
+        return made
+
+    def assignments_to(self, *wanted: str) -> Iterator[Assignment]:
+        """Assignments whose target is any of the qualified attribute names, `setattr` with a literal name included."""
+        self._wake()
+        last = {name.rpartition(".")[2] for name in wanted}
+        for statement, target, value, scope, order in list(self._assignments):
+            if isinstance(target, cst.Attribute) and target.attr.value in last:
+                found = tuple(name for name in self.resolve(target, scope, order) if name in wanted)
+                if found:
+                    yield Assignment(statement, target, Value(self, value, scope, order), scope, order, found)
+        for call in list(self.calls_to("builtins.setattr")):
+            args = call.node.args
+            attribute = self.constant(args[1].value, call.scope, call.order) if len(args) == 3 else None
+            if attribute is not None and attribute[0] in last:
+                bases = self.resolve(args[0].value, call.scope, call.order)
+                full = [self.library.canonical(f"{base}.{attribute[0]}") for base in bases]
+                found = tuple(name for name in full if name in wanted)
+                if found:
+                    value_ = Value(self, args[2].value, call.scope, call.order)
+                    yield Assignment(call.node, None, value_, call.scope, call.order, found)
+
+    def local_classes(self) -> list[Class]:
+        """The top-level classes of the file."""
+        return self._top_classes
+
+
+def _unary(operator: cst.BaseUnaryOp, value: tuple[object] | None) -> tuple[object] | None:
+    if value is None:
+        return None
+    if isinstance(operator, cst.Not):
+        return (not value[0],)
+    if isinstance(operator, cst.Minus) and isinstance(value[0], (int, float)):
+        return (-value[0],)
+    return value if isinstance(operator, cst.Plus) else None
+
+
+# ---------------------------------------------------------------------- the walk
+
+
+def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    return tuple(
+        field.name
+        for field in dataclasses.fields(kind)
+        if not field.name.startswith("whitespace") and field.name not in _NOT_CHILDREN
+    )
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """Node class -> the fields that hold nodes worth a visit, filled on demand."""
+
+    def __missing__(self, kind: type[cst.CSTNode]) -> tuple[str, ...]:
+        found = self[kind] = _fields(kind)
+        return found
+
+
+_FIELDS = _Fields()
+
+
+class _Done(NamedTuple):
+    """A marker on the walk's stack: what is to be bound once the children before it were seen."""
+
+    binder: Callable[[], None]
+
+
+_Stack = list[tuple["cst.CSTNode | _Done", Scope, bool, bool]]
+
+
+class _Walk:
+    """One pass over a unit in source order: parents, scopes, bindings, calls, assignments."""
+
+    def __init__(self, module: Module, unit: Unit) -> None:
+        self.module = module
+        self.unit = unit
+        self.order = unit.index * _UNIT
+        self.parents = module._parents
+        self.scopes = module._scopes
+        self.orders = module._orders
+
+    def run(self, root: cst.Module, inside: bool) -> None:
+        module, unit = self.module, self.unit
+        scope = unit.scope or module.scope
+        self.header = unit.piece.kind == "header"
+        # The stack holds (node, scope, conditional, looped); a child is pushed after its later siblings.
+        body = root.body
+        if inside:
+            wrapper = body[0]
+            assert isinstance(wrapper, cst.If) and isinstance(wrapper.body, cst.IndentedBlock)
+            self.parents[wrapper] = root
+            self.parents[wrapper.body] = wrapper
+            body = wrapper.body.body  # type: ignore[assignment]
+            holder: cst.CSTNode = wrapper.body
+        else:
+            holder = root
+        stack: _Stack = []
+        for statement in reversed(body):
+            self.parents[statement] = holder
+            stack.append((statement, scope, False, False))
+        self._walk(stack)
+
+    def _walk(self, stack: _Stack) -> None:
+        parents, fields = self.parents, _FIELDS
+        handlers = _HANDLERS
+        while stack:
+            node, scope, conditional, looped = stack.pop()
+            kind = type(node)
+            if isinstance(node, _Done):
+                node.binder()
+                continue
+            self.order += 1
+            handler = handlers.get(kind)
+            if handler is not None:
+                inner = handler(self, node, scope, conditional, looped, stack)
+                if inner is None:
+                    continue
+                scope, conditional, looped = inner
+            for name in reversed(fields[kind]):
+                child = getattr(node, name)
+                if isinstance(child, cst.CSTNode):
+                    parents[child] = node
+                    if not isinstance(child, _LEAVES):
+                        stack.append((child, scope, conditional, looped))
+                elif type(child) in (tuple, list):
+                    for item in reversed(child):
+                        parents[item] = node
+                        if not isinstance(item, _LEAVES):
+                            stack.append((item, scope, conditional, looped))
+
+    # Each handler records facts and returns (scope, conditional, looped) for the children, or None when it has
+    # pushed them itself.
+
+    def bind(self, scope: Scope, name: str, binding: Binding) -> None:
+        home = scope.function if scope.kind == "comprehension" and binding.kind != "loop" else scope
+        home.bind(name, binding)
+
+    def targets(self, target: cst.CSTNode, scope: Scope, make: Binding, path: tuple[int, ...] = ()) -> None:
+        """Bind every name in an assignment target."""
+        if isinstance(target, cst.Name):
+            self.bind(scope, target.value, make._replace(path=path) if path else make)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            unpack = make._replace(kind="unpack") if make.kind == "assign" else make
+            for index, element in enumerate(target.elements):
+                self.targets(element.value, scope, unpack, (*path, index))
+        elif isinstance(target, cst.StarredElement):
+            self.targets(target.value, scope, make._replace(kind="other"), path)
+
+
+_State = tuple[Scope, bool, bool]
+
+
+def _on_call(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[node] = walk.order
+    call = Call(walk.module, node, scope, walk.unit, walk.order)
+    walk.module._calls.append(call)
+    walk.module._call_of[node] = call
+    return scope, conditional, looped
+
+
+def _on_conditional(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[node] = walk.order
+    return scope, True, looped
+
+
+def _on_while(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[node] = walk.order
+    return scope, True, True
+
+
+def _on_for(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[node] = walk.order
+    walk.targets(
+        node.target, scope, Binding("loop", walk.order, node, node.iter, conditional=conditional, looped=looped)
+    )
+    return scope, True, True
+
+
+def _on_statement(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[node] = walk.order
+    return scope, conditional, looped
+
+
+def _later(walk: _Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool], stack: _Stack, binder: Any) -> None:
+    """Visit the children of `node` in order, then run `binder`: a value is evaluated before its name is bound."""
+    conditional, looped = state
+    stack.append((_Done(binder), scope, conditional, looped))
+    for name in reversed(_FIELDS[type(node)]):
+        child = getattr(node, name)
+        children = child if type(child) in (tuple, list) else (child,) if isinstance(child, cst.CSTNode) else ()
+        for item in reversed(children):
+            walk.parents[item] = node
+            if not isinstance(item, _LEAVES):
+                stack.append((item, scope, conditional, looped))
+
+
+def _on_assign(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+
+    def bind() -> None:
+        walk.order += 1
+        targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        if node.value is None:
+            return
+        for target in targets:
+            binding = Binding("assign", walk.order, node, node.value, conditional=conditional, looped=looped)
+            walk.targets(target, scope, binding)
+            walk.module._assignments.append((node, target, node.value, scope, walk.order))
+
+    _later(walk, node, scope, (conditional, looped), stack, bind)
+
+
+def _on_augmented(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+
+    def bind() -> None:
+        walk.order += 1
+        binding = Binding("augment", walk.order, node, node.value, conditional=True, looped=looped)
+        walk.targets(node.target, scope, binding)
+
+    _later(walk, node, scope, (conditional, looped), stack, bind)
+
+
+def _on_walrus(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+
+    def bind() -> None:
+        walk.order += 1
+        binding = Binding("assign", walk.order, node, node.value, conditional=conditional, looped=looped)
+        walk.targets(node.target, scope.function, binding)
+
+    _later(walk, node, scope, (conditional, looped), stack, bind)
+
+
+def _on_with(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[node] = walk.order
+    for item in node.items:
+        if item.asname is not None:
+            binding = Binding("with", walk.order, node, item.item, conditional=conditional, looped=looped)
+            walk.targets(item.asname.name, scope, binding)
+    return scope, conditional, looped
+
+
+def _on_except(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    if node.name is not None:
+        walk.targets(node.name.name, scope, Binding("other", walk.order, node, conditional=True, looped=looped))
+    return scope, True, looped
+
+
+def _on_import(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+    for alias in node.names:
+        full = names.dotted(alias.name)
+        if alias.asname is not None:
+            name, target = alias.asname.name.value, full
+        else:
+            name = target = full.partition(".")[0]
+        scope.function.bind(
+            name, Binding("import", walk.order, node, target=target, conditional=conditional, looped=looped)
+        )
+
+
+def _on_import_from(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+    module = "." * len(node.relative) + (names.dotted(node.module) if node.module is not None else "")
+    if isinstance(node.names, cst.ImportStar):
+        scope.module.stars.append(module)
+        return
+    joint = "" if module.endswith(".") or not module else "."
+    for alias in node.names:
+        name = alias.asname.name.value if alias.asname is not None else alias.name.value
+        target = f"{module}{joint}{alias.name.value}"
+        scope.function.bind(
+            name, Binding("import", walk.order, node, target=target, conditional=conditional, looped=looped)
+        )
+
+
+def _on_function(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+    home = scope.function
+    module, piece = walk.module, walk.unit.piece
+    top = (
+        piece.kind == "function"
+        and isinstance(walk.parents.get(node), (cst.Module, cst.IndentedBlock))
+        and (node.name.value == piece.name and home is (walk.unit.scope or module.scope))
+    )
+    if not top:
+        home.bind(node.name.value, Binding("def", walk.order, node, conditional=conditional, looped=looped))
+        if home in module.classes:
+            module.classes[home].methods.add(node.name.value)
+    inner = Scope("function", home, node, node.name.value)
+    walk.scopes[node] = inner
+    _parameters(walk, node.params, inner)
+    stack.append((node.body, inner, False, False))
+    walk.parents[node.body] = node
+    outer = [node.params, *([node.returns] if node.returns is not None else ()), *reversed(node.decorators)]
+    for child in outer:
+        walk.parents[child] = node
+        stack.append((child, scope, conditional, looped))
+
+
+def _parameters(walk: _Walk, params: cst.Parameters, inner: Scope) -> None:
+    everything = [*params.posonly_params, *params.params, *params.kwonly_params]
+    for star in (params.star_arg, params.star_kwarg):
+        if isinstance(star, cst.Param):
+            everything.append(star)
+    for param in everything:
+        inner.bind(param.name.value, Binding("parameter", walk.order, param))
+
+
+def _on_lambda(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+    inner = Scope("function", scope, node)
+    walk.scopes[node] = inner
+    _parameters(walk, node.params, inner)
+    walk.parents[node.body] = node
+    walk.parents[node.params] = node
+    stack.append((node.body, inner, False, False))
+    stack.append((node.params, scope, conditional, looped))
+
+
+def _on_class(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+    module = walk.module
+    home = scope.function
+    if walk.header:
+        class_ = module._top_classes[walk.unit.piece.owner]
+    else:
+        class_ = Class(node.name.value, home)
+        home.bind(node.name.value, Binding("class", walk.order, node, conditional=conditional, looped=looped))
+        module.classes[class_.scope] = class_
+        if home is module.scope:
+            module._header_by_name.setdefault(class_.name, class_)
+            module._top_classes.append(class_)
+    class_.node = node
+    class_.order = walk.order
+    class_.scope.node = node
+    class_.bases = tuple(arg.value for arg in node.bases if not arg.star)
+    walk.scopes[node] = class_.scope
+    walk.parents[node.body] = node
+    stack.append((node.body, class_.scope, False, False))
+    for child in (*reversed(node.keywords), *reversed(node.bases), *reversed(node.decorators)):
+        walk.parents[child] = node
+        stack.append((child, scope, conditional, looped))
+
+
+def _on_comprehension(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[node] = walk.order
+    inner = Scope("comprehension", scope, node)
+    walk.scopes[node] = inner
+    later: list[tuple[cst.CSTNode, Scope, bool, bool]] = []
+    part, outer = node.for_in, scope
+    walk.parents[part] = node
+    while part is not None:
+        walk.parents[part.target] = part
+        walk.parents[part.iter] = part
+        walk.targets(part.target, inner, Binding("loop", walk.order, part, part.iter))
+        later.append((part.iter, outer, conditional, looped))
+        for condition in part.ifs:
+            walk.parents[condition] = part
+            walk.parents[condition.test] = condition
+            later.append((condition.test, inner, conditional, looped))
+        if part.inner_for_in is not None:
+            walk.parents[part.inner_for_in] = part
+        part, outer = part.inner_for_in, inner
+    elements = (node.key, node.value) if isinstance(node, cst.DictComp) else (node.elt,)
+    for element in elements:
+        walk.parents[element] = node
+        later.append((element, inner, conditional, looped))
+    stack.extend(reversed(later))
+
+
+def _on_outside(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    where = "global" if isinstance(node, cst.Global) else "nonlocal"
+    for item in node.names:
+        scope.function.outside[item.name.value] = where
+
+
+def _on_delete(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[node] = walk.order
+    return scope, conditional, looped
+
+
+def _on_capture(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    for name in (getattr(node, "name", None), getattr(node, "rest", None)):
+        if isinstance(name, cst.Name):
+            scope.function.bind(name.value, Binding("other", walk.order, node, conditional=True, looped=looped))
+    return scope, conditional, looped
+
+
+_HANDLERS: dict[type, Any] = {
+    cst.Call: _on_call,
+    cst.If: _on_conditional,
+    cst.Try: _on_conditional,
+    cst.TryStar: _on_conditional,
+    cst.Match: _on_conditional,
+    cst.IfExp: _on_conditional,
+    cst.While: _on_while,
+    cst.For: _on_for,
+    cst.Assign: _on_assign,
+    cst.AnnAssign: _on_assign,
+    cst.AugAssign: _on_augmented,
+    cst.NamedExpr: _on_walrus,
+    cst.With: _on_with,
+    cst.ExceptHandler: _on_except,
+    cst.ExceptStarHandler: _on_except,
+    cst.Import: _on_import,
+    cst.ImportFrom: _on_import_from,
+    cst.FunctionDef: _on_function,
+    cst.Lambda: _on_lambda,
+    cst.ClassDef: _on_class,
+    cst.ListComp: _on_comprehension,
+    cst.SetComp: _on_comprehension,
+    cst.DictComp: _on_comprehension,
+    cst.GeneratorExp: _on_comprehension,
+    cst.Global: _on_outside,
+    cst.Nonlocal: _on_outside,
+    cst.Del: _on_delete,
+    cst.MatchAs: _on_capture,
+    cst.MatchStar: _on_capture,
+    cst.MatchMapping: _on_capture,
+    cst.Expr: _on_statement,
+    cst.Return: _on_statement,
+    cst.SimpleStatementLine: _on_statement,
+    cst.Raise: _on_statement,
+    cst.Assert: _on_statement,
+}
