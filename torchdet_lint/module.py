@@ -27,6 +27,8 @@ __all__ = ["Assignment", "Call", "Class", "Module", "SyntaxFault", "Target", "Va
 
 _UNIT = 10_000_000
 _DEPTH = 14
+_NAMES = 8
+_CHAINED = 3
 _NOT_CHILDREN = frozenset(
     """ast async asynchronous asname colon comma dot encoding default_indent equal default_newline footer
     has_trailing_newline header indent indicator keyword leading_lines lines_after_decorators lpar lbrace lbracket
@@ -271,7 +273,7 @@ class Module:
         self._named = 0
         self._by_name: dict[str, list[Call]] = {}
         self._by_attribute: dict[str, list[Call]] = {}
-        self._resolving: set[tuple[str, int]] = set()
+        self._resolved: dict[tuple[str, int], tuple[str, ...]] = {}
         self.classes: dict[Scope, Class] = {}
         self._top_classes = [Class(piece.name, self.scope, index) for index, piece in enumerate(self.skeleton.classes)]
         self._attributes: dict[tuple[int, str], list[Value]] = {}
@@ -551,15 +553,19 @@ class Module:
             elif binding.kind in ("def", "class"):
                 found.append(self._local_name(home, name))
             elif binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
-                key = (name, binding.order)
-                if key in self._resolving:
-                    continue
-                self._resolving.add(key)
-                try:
-                    found.extend(self._resolve(binding.value, home, binding.order, depth - 1))
-                finally:
-                    self._resolving.discard(key)
+                found.extend(self._resolve_once(name, binding.value, home, binding.order, depth))
         return found
+
+    def _resolve_once(
+        self, name: str, value: cst.BaseExpression, scope: Scope, order: int | None, depth: int
+    ) -> tuple[str, ...]:
+        """What the value bound to `name` at `order` stands for; worked out once, cycles cut."""
+        key = (name, order or 0)
+        known = self._resolved.get(key)
+        if known is None:
+            self._resolved[key] = ()
+            known = self._resolved[key] = tuple(sorted(set(self._resolve(value, scope, order, depth - 1))))[:_NAMES]
+        return known
 
     def _local_name(self, home: Scope, name: str) -> str:
         parts = [name]
@@ -587,13 +593,7 @@ class Module:
         if values:
             found: list[str] = []
             for value in values:
-                key = (attribute, value.order or 0)
-                if key not in self._resolving:
-                    self._resolving.add(key)
-                    try:
-                        found.extend(self._resolve(value.node, value.scope, value.order, depth - 1))
-                    finally:
-                        self._resolving.discard(key)
+                found.extend(self._resolve_once(f".{attribute}", value.node, value.scope, value.order, depth))
             return found
         if (
             isinstance(node.value, cst.Call)
@@ -623,7 +623,7 @@ class Module:
             elif function == "functools.partial":
                 if node.args:
                     found.extend(self._resolve(node.args[0].value, scope, order, depth - 1))
-            else:
+            elif function.count("()") < _CHAINED:
                 found.append(f"{function}()")
         return found
 
