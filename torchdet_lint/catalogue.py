@@ -45,10 +45,18 @@ class Condition(_Table, frozen=True, kw_only=True):
 
     An argument that is not passed has the value `default`. `opaque`: whether the condition holds where `**options`
     that are not in sight may carry the argument (by default it does not).
+
+    Ops have further tests, that ask for what is inferred of a tensor: `tensor`: evidently one; `dims`: evidently one
+    with a number of dimensions in `values`; `sparse`: evidently a sparse one; `length`: evidently a sequence with a
+    number of elements in `values`; `contains`: a literal that holds one of `values`. There `self` is the tensor that
+    the op works on: the receiver of a method, the first argument of a function.
     """
 
     argument: str
-    test: Literal["absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible"]
+    test: Literal[
+        "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible",
+        "tensor", "dims", "sparse", "length", "contains",
+    ]  # fmt: skip
     values: tuple[Scalar | list[Scalar], ...] = ()
     default: Scalar = None
     opaque: bool = False
@@ -57,11 +65,13 @@ class Condition(_Table, frozen=True, kw_only=True):
 class Spelling(_Table, frozen=True, kw_only=True):
     """One way to write a callable: its canonical dotted name and its parameters in order (no `self`).
 
-    `parameters` stops at `*` where the rest is keyword-only. A method of a tensor is `torch.Tensor.name`.
+    `parameters` stops at `*` where the rest is keyword-only. A method of a tensor is `torch.Tensor.name`. `forward`
+    are the parameters of the call of an instance: with them the op is found where the instance is called.
     """
 
     name: str
     parameters: tuple[str, ...] = ()
+    forward: tuple[str, ...] = ()
 
 
 class Call(_Table, frozen=True, kw_only=True):
@@ -93,25 +103,33 @@ class Status(_Table, frozen=True, kw_only=True):
 
     since: str
     status: Literal["errors", "switchable", "silent", "deterministic", "absent"]
+    note: str = ""
 
 
 class Op(_Table, frozen=True, kw_only=True):
     """One nondeterministic op: all its spellings, the direction that varies, and where and when it does.
 
-    `when` holds for the call; `dtypes` is `floating` where integer tensors are exact; `aggregate` marks an op that is
-    everywhere (a convolution): it is listed with the program's missing mode and never reported alone.
+    `when` holds for the call; `dtypes` is `floating` where integer tensors are exact, `evident-floating` where almost
+    every tensor is one and only evidence counts. A backward op asks for a tensor that may carry a gradient, with
+    `gradient` `evident` for one that evidently does. `aggregate` marks an op that is everywhere (a convolution): it is
+    listed with the program's missing mode and never reported alone; `silent_because` one that no check reports, and
+    why. `rule` is the code that reports it where direction and status do not say. `package` is the distribution whose
+    releases the history counts.
     """
 
     op: str
     spellings: tuple[Spelling, ...]
     rule: str = ""
+    package: str = "torch"
     direction: Literal["forward", "backward"]
     devices: tuple[str, ...] = ("cuda",)
     status: tuple[Status, ...]
     when: tuple[Condition, ...] = ()
-    dtypes: Literal["any", "floating"] = "any"
+    dtypes: Literal["any", "floating", "evident-floating"] = "any"
     receiver: Literal["tensor", "distinctive"] = "tensor"
+    gradient: Literal["possible", "evident"] = "possible"
     aggregate: bool = False
+    silent_because: str = ""
     condition: str = ""
     instead: str = ""
     evidence: tuple[str, ...] = ()

@@ -123,7 +123,7 @@ class Library:
 
 def _op_names(ops: Iterable[Op]) -> Iterator[str]:
     for op in ops:
-        if not op.aggregate:
+        if not (op.aggregate or op.silent_because):
             for spelling in op.spellings:
                 yield spelling.name
 
