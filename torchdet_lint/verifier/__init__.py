@@ -1,0 +1,30 @@
+"""The runtime half: runs a program, says what differed and why, and applies the fix that matches the rule.
+
+Importing this package imports neither torch nor NumPy; each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.interventions import Interventions, environment
+
+_HOMES = {
+    "Interventions": "interventions",
+    "environment": "interventions",
+}
+
+__all__ = ["Interventions", "environment"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module that defines it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
