@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
+import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import libcst as cst
 
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Assignment", "Call", "Class", "Module", "SyntaxFault", "Target", "Value"]
 
 _UNIT = 10_000_000
+_Result = TypeVar("_Result")
+_DEEP_STACK = 512 * 1024 * 1024
+_DEEP_RECURSION = 200_000
 _DEPTH = 14
 _NAMES = 8
 _CHAINED = 3
@@ -173,13 +178,11 @@ class Call:
     def parameters(self) -> tuple[str, ...] | None:
         """The parameters of the callee in order, or None where the catalogue does not know them."""
         signatures = self.module.library.signatures
-        for name in self.own:
-            if name in signatures:
-                return signatures[name]
-        if self.own and self.own[0].startswith("@."):
-            for name in self.names:
-                if name in signatures:
-                    return signatures[name]
+        inherits = bool(self.own) and self.own[0].startswith("@.")
+        for name in (*self.own, *(self.names if inherits else ())):
+            found = signatures.get(name.removesuffix(".__init__"))
+            if found is not None:
+                return found
         return None
 
     def argument(self, name: str, parameters: Sequence[str] | None = None) -> Value | None:
@@ -475,7 +478,7 @@ class Module:
 
     def code(self, node: cst.CSTNode) -> str:
         """The source of `node`."""
-        return cst.Module([]).code_for_node(node)
+        return _deeply(lambda: cst.Module([]).code_for_node(node))
 
     def unit_of(self, node: cst.CSTNode) -> Unit:
         """The unit that `node` was parsed in."""
@@ -491,7 +494,8 @@ class Module:
             from libcst.metadata import MetadataWrapper, PositionProvider
 
             assert unit.root is not None
-            unit.positions = MetadataWrapper(unit.root, unsafe_skip_copy=True).resolve(PositionProvider)
+            wrapper = MetadataWrapper(unit.root, unsafe_skip_copy=True)
+            unit.positions = _deeply(lambda: wrapper.resolve(PositionProvider))
         where = unit.positions[node]
         start = Location(where.start.line + unit.offset, where.start.column + 1)
         return start, Location(where.end.line + unit.offset, where.end.column + 1)
@@ -969,6 +973,24 @@ class Module:
     def local_classes(self) -> list[Class]:
         """The top-level classes of the file."""
         return self._top_classes
+
+
+def _deeply(function: Callable[[], _Result]) -> _Result:
+    """`function()`, once more with a deep stack where libcst's recursion over a long expression exhausts the usual one."""
+    try:
+        return function()
+    except RecursionError:
+        found: list[_Result] = []
+        limit, size = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK)
+        sys.setrecursionlimit(_DEEP_RECURSION)
+        try:
+            thread = threading.Thread(target=lambda: found.append(function()))
+            thread.start()
+            thread.join()
+        finally:
+            sys.setrecursionlimit(limit)
+            threading.stack_size(size)
+        return found[0]
 
 
 def _unary(operator: cst.BaseUnaryOp, value: tuple[object] | None) -> tuple[object] | None:

@@ -1,0 +1,355 @@
+from __future__ import annotations
+
+import textwrap
+
+import libcst as cst
+import pytest
+import rulebook
+
+from torchdet_lint.catalogue import Call, Catalogue, Condition, Facts, Rule, Setting
+from torchdet_lint.module import Module, SyntaxFault
+from torchdet_lint.names import Library, condition_holds, matches
+
+DATALOADER = "torch.utils.data.DataLoader"
+
+
+def make_library() -> Library:
+    rule = Rule(
+        code="ACME001",
+        name="loader",
+        summary="",
+        message="",
+        why="",
+        instead="",
+        calls=(Call(names=(DATALOADER, "torch.seed", "random.Random", "torch.Generator")),),
+        settings=(Setting(names=("torch.backends.cudnn.benchmark",), values=(True,)),),
+    )
+    facts = Facts(
+        canonical={
+            "torch.utils.data.dataloader.DataLoader": DATALOADER,
+            "pytorch_lightning": "lightning.pytorch",
+        },
+        signatures={DATALOADER: ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers")},
+        bases={"torch_geometric.loader.DataLoader": DATALOADER},
+    )
+    return Library(Catalogue({"ACME001": rule}, facts, ""))
+
+
+LIBRARY = make_library()
+
+
+def parse(text: str) -> Module:
+    return Module(rulebook.Text("example.py", textwrap.dedent(text)), LIBRARY)
+
+
+def loaders(text: str) -> list[int]:
+    module = parse(text)
+    return [module.span(call.node)[0].row for call in module.calls_to(DATALOADER)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from torch.utils.data import DataLoader\nDataLoader(d)",
+        "from torch.utils.data import DataLoader as DL\nDL(d)",
+        "import torch.utils.data\ntorch.utils.data.DataLoader(d)",
+        "import torch\ntorch.utils.data.DataLoader(d)",
+        "import torch.utils.data as tud\ntud.DataLoader(d)",
+        "from torch.utils import data\ndata.DataLoader(d)",
+        "from torch.utils.data.dataloader import DataLoader\nDataLoader(d)",
+        "from torch.utils.data import *\nDataLoader(d)",
+        "import torch\nmake = torch.utils.data.DataLoader\nmake(d)",
+        "import torch\na = torch.utils\nb = a.data\nb.DataLoader(d)",
+        "import torch\ngetattr(torch.utils.data, 'DataLoader')(d)",
+        "import importlib\nimportlib.import_module('torch.utils.data').DataLoader(d)",
+        "from torch.utils.data import DataLoader\nfrom functools import partial\npartial(DataLoader, batch_size=2)(d)",
+        "try:\n    from x import DataLoader\nexcept ImportError:\n    from torch.utils.data import DataLoader\nDataLoader(d)",
+        "from torch.utils.data import DataLoader\nDataLoader[int](d)",
+        "from torch.utils.data import DataLoader\nmake = DataLoader if fast else None\nmake(d)",
+        "from torch.utils.data import DataLoader\nif (make := DataLoader):\n    make(d)",
+        "from torch_geometric.loader import DataLoader\nDataLoader(d)",
+        "from torch.utils.data import DataLoader\nclass Mine(DataLoader): pass\nMine(d)",
+        "from torch.utils.data import DataLoader\nclass A(DataLoader):\n    x = 1\nclass B(A):\n    y = 2\nB(d)",
+        "from torch.utils.data import DataLoader\nfor d in ds:\n    [lambda: DataLoader(d) for _ in d]",
+    ],
+)
+def test_every_spelling_is_found(text):
+    assert loaders(text) == [len(text.split("\n"))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from mine import DataLoader\nDataLoader(d)",
+        "from .data import DataLoader\nDataLoader(d)",
+        "class DataLoader: pass\nimport torch\nDataLoader(d)",
+        "from torch.utils.data import DataLoader\nfrom mine import DataLoader\nDataLoader(d)",
+        "from torch.utils.data import DataLoader\ndef f(DataLoader):\n    DataLoader(d)",
+        "from torch.utils.data import DataLoader\nfor DataLoader in kinds:\n    DataLoader(d)",
+        "from torch.utils.data import DataLoader\nwith kinds() as DataLoader:\n    DataLoader(d)",
+        "from torch.utils.data import DataLoader\n[DataLoader(d) for DataLoader in kinds]",
+        "from torch.utils.data import DataLoader\ndef f():\n    DataLoader = make()\n    DataLoader(d)",
+        "from torch.utils.data import DataLoader\nclass Mine(DataLoader):\n    def __init__(self): pass\nMine(d)",
+        "DataLoader(d)",
+        "import torch\nx.DataLoader(d)",
+    ],
+)
+def test_another_thing_of_the_same_name_is_not(text):
+    assert loaders(text) == []
+
+
+def test_the_last_binding_on_every_path_counts():
+    assert loaders("from mine import DataLoader\nfrom torch.utils.data import DataLoader\nDataLoader(d)") == [3]
+
+
+def test_the_name_of_a_class_body_is_not_seen_in_its_methods():
+    text = """\
+    from torch.utils.data import DataLoader
+    class A:
+        DataLoader = make()
+        def f(self):
+            return DataLoader(d)
+    """
+    assert loaders(text) == [5]
+
+
+def test_a_subclass_with_a_constructor_is_judged_in_it():
+    text = """\
+    from torch.utils.data import DataLoader
+    class Mine(DataLoader):
+        def __init__(self, data, **kwargs):
+            super().__init__(data, 4, num_workers=3, **kwargs)
+    Mine(d)
+    """
+    module = parse(text)
+    (call,) = module.calls_to(DATALOADER)
+    assert module.span(call.node)[0].row == 4
+    assert call.argument("batch_size").constant == 4
+    assert call.argument("num_workers").constant == 3
+    assert call.opaque
+
+
+def test_a_named_base_constructor_takes_self_first():
+    text = """\
+    from torch.utils.data import DataLoader
+    class Mine(DataLoader):
+        def __init__(self, data):
+            DataLoader.__init__(self, data, 4)
+    """
+    (call,) = parse(text).calls_to(DATALOADER)
+    assert call.argument("batch_size").constant == 4
+
+
+def test_an_attribute_of_self_is_followed():
+    text = """\
+    from torch.utils.data import DataLoader
+    class A:
+        def __init__(self):
+            self.make = DataLoader
+            self.workers = 5
+        def f(self):
+            return self.make(d, num_workers=self.workers)
+    """
+    (call,) = parse(text).calls_to(DATALOADER)
+    assert call.argument("num_workers").constant == 5
+
+
+def argument(text: str, name: str = "num_workers"):
+    (call,) = parse("from torch.utils.data import DataLoader\n" + textwrap.dedent(text)).calls_to(DATALOADER)
+    value = call.argument(name)
+    if value is None:
+        return "opaque" if call.opaque else "absent"
+    return value.constant if value.known else "unknown"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DataLoader(d)", "absent"),
+        ("DataLoader(d, num_workers=4)", 4),
+        ("DataLoader(d, 1, True, None, None, 4)", 4),
+        ("DataLoader(d, *rest)", "opaque"),
+        ("DataLoader(*[d, 1, True, None, None, 4])", 4),
+        ("w = 0\nDataLoader(d, num_workers=w)", 0),
+        ("w = 4\nw = 0\nDataLoader(d, num_workers=w)", 0),
+        ("w = 0\nif fast:\n    w = 4\nDataLoader(d, num_workers=w)", "unknown"),
+        ("w = 0\nif fast:\n    w = 0\nDataLoader(d, num_workers=w)", 0),
+        ("w = 0\nw += 1\nDataLoader(d, num_workers=w)", "unknown"),
+        ("w = 0\ndef f():\n    return DataLoader(d, num_workers=w)", 0),
+        ("w = 0\ndef g():\n    global w\n    w = 4\ndef f():\n    return DataLoader(d, num_workers=w)", "unknown"),
+        ("def f(w=0):\n    return DataLoader(d, num_workers=w)", "unknown"),
+        ("for w in range(3):\n    DataLoader(d, num_workers=w)", "unknown"),
+        ("w, x = 0, 1\nDataLoader(d, num_workers=w)", "unknown"),
+        ("w = 0\nwhile True:\n    DataLoader(d, num_workers=w)\n    w = 4", "unknown"),
+        ("DataLoader(d, num_workers=0 if debug else 0)", 0),
+        ("DataLoader(d, num_workers=0 if debug else 4)", "unknown"),
+        ("DataLoader(d, num_workers=-1)", -1),
+        ("DataLoader(d, num_workers=not True)", False),
+        ("o = dict(num_workers=2)\nDataLoader(d, **o)", 2),
+        ("o = {'num_workers': 2}\nDataLoader(d, **o)", 2),
+        ("DataLoader(d, **{'num_workers': 2})", 2),
+        ("o = {'num_workers': 2}\np = {**o, 'shuffle': True}\nDataLoader(d, **p)", 2),
+        ("o = {}\no['num_workers'] = 2\nDataLoader(d, **o)", "opaque"),
+        ("o = {}\no.update(x)\nDataLoader(d, **o)", "opaque"),
+        ("o = {key: 1}\nDataLoader(d, **o)", "opaque"),
+        ("def f(**o):\n    DataLoader(d, **o)", "opaque"),
+        ("from functools import partial\nm = partial(DataLoader, num_workers=3)\nm(d)", 3),
+        ("from functools import partial\nm = partial(DataLoader, num_workers=3)\nm(d, num_workers=1)", 1),
+        ("from functools import partial\nm = partial(DataLoader, d, 1, True)\nm(None, None, 7)", 7),
+    ],
+)
+def test_arguments_are_followed_to_their_values(text, expected):
+    found = argument(text)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+def test_assignments_are_found_in_every_spelling():
+    text = """\
+    import torch
+    import torch.backends.cudnn as cudnn
+    from torch.backends import cudnn as c
+    torch.backends.cudnn.benchmark = True
+    cudnn.benchmark = False
+    c.benchmark = flag
+    setattr(torch.backends.cudnn, "benchmark", True)
+    other.benchmark = True
+    cudnn.enabled = True
+    """
+    module = parse(text)
+    found = [
+        (module.span(assignment.node)[0].row, assignment.value.known and assignment.value.constant)
+        for assignment in module.assignments_to("torch.backends.cudnn.benchmark")
+    ]
+    assert sorted(found) == [(4, True), (5, False), (6, False), (7, True)]
+
+
+def test_the_attribute_of_a_result_is_named_after_its_maker():
+    text = "import torch\ng = torch.Generator()\ndef f():\n    g.seed()\n"
+    module = parse(text)
+    (call,) = module.method_calls("seed")
+    assert call.own == ("torch.Generator().seed",)
+
+
+def test_only_what_matters_is_parsed():
+    text = """\
+    from torch.utils.data import DataLoader
+
+    def f():
+        return 1
+
+    def g():
+        return DataLoader(d)
+    """
+    module = parse(text)
+    assert [unit.root is not None for unit in module.units] == [False, False, False]
+    list(module.calls_to(DATALOADER))
+    assert [unit.root is not None for unit in module.units] == [True, False, True]
+
+
+def test_nothing_is_parsed_where_no_word_matters():
+    module = parse("import numpy\ndef DataLoader(): pass\nDataLoader()\n")
+    assert module.calls == []
+    assert [unit.root for unit in module.units] == [None, None, None]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_positions_are_those_of_the_file(newline):
+    lines = [
+        "from torch.utils.data import DataLoader",
+        "class A:",
+        "    'döc'",
+        "    def f(self):",
+        "        é = 'ß'; return DataLoader(",
+        "            self.d)",
+    ]
+    module = parse(newline.join(lines))
+    (call,) = module.calls_to(DATALOADER)
+    start, end = module.span(call.node)
+    assert (start.row, start.column, end.row, end.column) == (5, 25, 6, 20)
+    assert module.noqa_rows(call.node) == (5, 6)
+
+
+def test_scopes_of_any_node():
+    module = parse("from torch.utils.data import DataLoader\ndef f(a=DataLoader(1)):\n    b = DataLoader(a)\n")
+    outer, inner = module.calls_to(DATALOADER)
+    assert module.scope_of(outer.node).kind == "module"
+    assert module.scope_of(inner.node).kind == "function"
+    function = module.enclosing_function(inner.node)
+    assert isinstance(function, cst.FunctionDef)
+    assert function.name.value == "f"
+    assert isinstance(module.statement(inner.node), cst.SimpleStatementLine)
+
+
+def test_what_libcst_alone_understands_is_parsed_whole(monkeypatch):
+    from torchdet_lint import skeleton
+
+    def refuse(text):
+        raise SyntaxFault(1, 1, "invalid syntax")
+
+    monkeypatch.setattr(skeleton, "cut", refuse)
+    assert loaders("from torch.utils.data import DataLoader\nDataLoader(d)") == [2]
+
+
+def test_what_nobody_understands_is_a_fault():
+    with pytest.raises(SyntaxFault):
+        parse("def f(:\n")
+
+
+def test_a_long_chain_of_bindings_costs_little():
+    steps = "\n".join(f"    x = self.layer{i}(x).view(1).relu()" for i in range(300))
+    module = parse(f"from torch.utils.data import DataLoader\ndef f(self, x):\n{steps}\n    return DataLoader(x)\n")
+    (call,) = module.calls_to(DATALOADER)
+    assert call.names == (DATALOADER,)
+
+
+def test_a_deep_expression_does_not_exhaust_the_stack():
+    text = "from torch.utils.data import DataLoader\nx = " + " + ".join(["DataLoader(d)"] * 900) + "\n"
+    assert len(loaders(text)) == 900
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "expected"),
+    [(True, 1, False), (1, True, False), (0, False, False), (1, 1.0, True), ((1, 1), [1, 1], True), (None, None, True),
+     ((1,), (1, 1), False), ("a", "a", True)],
+)  # fmt: skip
+def test_matches(value, wanted, expected):
+    assert matches(value, wanted) is expected
+
+
+ABSENT = {"passed": False, "opaque": False, "known": False, "value": None}
+HIDDEN = {**ABSENT, "opaque": True}
+UNKNOWN = {"passed": True, "opaque": False, "known": False, "value": None}
+NONE = {**UNKNOWN, "known": True}
+FOUR = {**NONE, "value": 4}
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("absent", [True, False, False, False, False]),
+        ("missing", [True, False, False, True, False]),
+        ("given", [False, False, True, False, True]),
+        ("in", [False, False, False, False, True]),
+        ("not-in", [True, False, False, True, False]),
+        ("truthy", [False, False, False, False, True]),
+        ("falsy", [True, False, False, True, False]),
+        ("possible", [False, False, True, False, True]),
+    ],
+)
+def test_conditions(test, expected):
+    condition = Condition(argument="x", test=test, values=(4,))
+    states = [ABSENT, HIDDEN, UNKNOWN, NONE, FOUR]
+    assert [condition_holds(condition, **state) for state in states] == expected
+
+
+def test_a_default_stands_for_what_is_not_passed():
+    assert condition_holds(Condition(argument="x", test="in", values=(4,), default=4), **ABSENT)
+    assert condition_holds(Condition(argument="x", test="truthy", opaque=True), **HIDDEN)
+
+
+def test_triggers_need_the_word_of_their_library():
+    assert LIBRARY.triggers_in(["DataLoader", "torch"]) == {"DataLoader"}
+    assert LIBRARY.triggers_in(["DataLoader", "torch_geometric"]) == {"DataLoader"}
+    assert LIBRARY.triggers_in(["DataLoader", "mine"]) == frozenset()
+    assert LIBRARY.canonical("pytorch_lightning.Trainer") == "lightning.pytorch.Trainer"

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from torchdet_lint import skeleton
+from torchdet_lint.skeleton import SyntaxFault
+
+SOURCE = '''"""Doc."""
+import os
+x = 1
+
+@decorated(
+    1)
+def f():
+    return """
+not indented
+"""
+
+class A(Base):
+    """Doc."""
+
+    y = 2
+    # a comment
+    @property
+    def g(self):
+        return 1
+    async def h(self): pass
+    z = 3
+
+class B: w = 1; v = 2
+'''
+
+
+def test_a_file_is_cut_at_its_statements():
+    cut = skeleton.cut(SOURCE)
+    pieces = [(piece.kind, piece.first, piece.last, piece.owner, piece.name) for piece in cut.pieces]
+    assert pieces == [
+        ("statements", 1, 3, -1, ""),
+        ("function", 5, 10, -1, "f"),
+        ("header", 12, 12, 0, "A"),
+        ("statements", 13, 15, 0, ""),
+        ("function", 17, 19, 0, "g"),
+        ("function", 20, 20, 0, "h"),
+        ("statements", 21, 21, 0, ""),
+        ("statements", 23, 23, -1, ""),
+    ]
+    assert cut.classes[0].methods == ("g", "h")
+    assert cut.text(cut.pieces[2]) == "class A(Base):\n    pass\n"
+
+
+def test_a_header_keeps_the_indentation_of_its_body():
+    assert skeleton.cut("class A(\n  B):\n\tx = 1\n").pieces[0].pad == "\tpass\n"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_lines_are_those_of_python(newline):
+    text = newline.join(["a = 1\f", "b = '\x1c\u2028'", "c = 3"])
+    assert "".join(skeleton.split_lines(text)) == text
+    assert len(skeleton.split_lines(text)) == 3
+    assert [(piece.first, piece.last) for piece in skeleton.cut(text).pieces] == [(1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [("x = (\n", 1), ("a = 1\nb = = 2\n", 2), ("print 'hello'\n", 1), ("x = '\0'\n", 1), ("(" * 500 + ")" * 500, 1)],
+)
+def test_what_is_no_python_says_where(text, row):
+    with pytest.raises(SyntaxFault) as caught:
+        skeleton.cut(text)
+    assert caught.value.row == row
+    assert caught.value.column >= 1
+    assert caught.value.reason
+
+
+def test_an_empty_file_has_no_pieces():
+    assert skeleton.cut("").pieces == ()
