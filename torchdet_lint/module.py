@@ -823,8 +823,12 @@ class Module:
             node, scope, order = bindings[0].value, home, bindings[0].order
         return None
 
-    def dictionary(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> dict[str, Value] | None:
+    def dictionary(
+        self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
+    ) -> dict[str, Value] | None:
         """The entries of a dictionary in sight whose keys are strings and that nothing changes afterwards."""
+        if depth <= 0:
+            return None
         if isinstance(node, cst.Name) and self._mutated(node.value, scope):
             return None
         value = self.followed(node, scope, order)
@@ -834,7 +838,7 @@ class Module:
         if isinstance(value.node, cst.Dict):
             for element in value.node.elements:
                 if isinstance(element, cst.StarredDictElement):
-                    inner = self.dictionary(element.value, value.scope, value.order)
+                    inner = self.dictionary(element.value, value.scope, value.order, depth - 1)
                     if inner is None:
                         return None
                     found.update(inner)
@@ -976,7 +980,7 @@ class Module:
 
 
 def _deeply(function: Callable[[], _Result]) -> _Result:
-    """`function()`, once more with a deep stack where libcst's recursion over a long expression exhausts the usual one."""
+    """`function()`, again with a deep stack where libcst's recursion over a long expression exhausts the usual one."""
     try:
         return function()
     except RecursionError:
