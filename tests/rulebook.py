@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint import catalogue
+from torchdet_lint import catalogue, engine
 from torchdet_lint.catalogue import Example, release
-from torchdet_lint.checks import CHECKS
-from torchdet_lint.module import Module, Target
-from torchdet_lint.names import Library
+from torchdet_lint.config import NEWEST_TORCH, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MARK = re.compile(r"#\s*(?P<kind>expect|todo):\s*(?P<codes>[A-Z]+\d+(?:\s*,\s*[A-Z]+\d+)*)")
-
-
-class Text(NamedTuple):
-    path: str
-    text: str
 
 
 class Case(NamedTuple):
@@ -52,20 +47,23 @@ def marks(text: str, kind: str = "expect") -> set[tuple[int, str]]:
     return found
 
 
-def library() -> Library:
-    return Library(catalogue.load())
+@functools.cache
+def linter(torch_version: str, devices: tuple[str, ...]) -> engine.Linter:
+    """Every rule, for the target that an example names."""
+    settings = Settings(
+        root=str(Path.cwd()),
+        min_severity="note",
+        torch=release(torch_version) if torch_version else NEWEST_TORCH,
+        devices=devices or ("cpu", "cuda"),
+    )
+    return engine.Linter(settings)
 
 
-def reported(example: Example, library: Library) -> set[tuple[int, str]]:
-    """The (row, code) pairs that the checks of single files report for `example`."""
-    target = Target()
-    if example.torch_version:
-        target = target._replace(torch=release(example.torch_version))
-    if example.devices:
-        target = target._replace(devices=example.devices)
-    module = Module(Text(example.filename, example.code), library, target)
-    found = set()
-    for code, check in CHECKS.items():
-        for fault in check(module, library.catalogue.rules[code]):
-            found.add((module.span(fault.node)[0].row, code))
-    return found
+def reported(example: Example) -> set[tuple[int, str]]:
+    """The (row, code) pairs that a run over `example` and its further files reports for the example itself."""
+    texts = {example.filename: example.code, **example.files}
+    findings, errors = engine.examine(
+        linter(example.torch_version, example.devices), {path: text.encode() for path, text in texts.items()}
+    )
+    assert errors == []
+    return {(finding.location.row, finding.code) for finding in findings if finding.filename == example.filename}

@@ -13,14 +13,9 @@ from torchdet_lint.checks import CHECKS
 CASES = list(rulebook.cases())
 
 
-@pytest.fixture(scope="module")
-def library():
-    return rulebook.library()
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.identity)
-def test_example(case, library):
-    assert rulebook.reported(case.example, library) == rulebook.marks(case.example.code)
+def test_example(case):
+    assert rulebook.reported(case.example) == rulebook.marks(case.example.code)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.identity)

@@ -1,0 +1,51 @@
+"""The command line from outside: what it prints, and the status it leaves with."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchdet_lint import __version__, cli
+
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+
+
+def test_version_imports_no_parser() -> None:
+    program = (
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom torchdet_lint.cli import main\nmain(['--version'])\n"
+        "print(sorted(set(sys.modules) & {'libcst', 'torch', 'rich', 'pathspec', 'msgspec'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"torchdet-lint {__version__}", "[]"]
+
+
+def test_clean_file_is_status_0(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("import torch\ntorch.manual_seed(0)\n")
+    assert cli.main(["a.py"]) == 0
+    assert capsys.readouterr().out == "No nondeterminism found in 1 file.\n"
+
+
+def test_syntax_error_is_a_finding_and_the_rest_is_linted(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("def f(:\n")
+    Path("b.py").write_text("import torch\ntorch.manual_seed(0)  # noqa: TDL201\n")
+    assert cli.main([".", "--output-format", "concise", "--quiet"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ")[:2] for line in lines] == [["a.py:1:7:", "TDL001"], ["b.py:2:23:", "TDL002"]]
+
+
+def test_a_path_that_is_not_there_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("x = 1\n")
+    assert cli.main(["nowhere.py", "a.py"]) == 2
+    out, err = capsys.readouterr()
+    assert err == "torchdet-lint: error: nowhere.py: no such file or directory\n"
+    assert "1 file" in out

@@ -1,0 +1,518 @@
+"""Files x rules -> findings: the cache, the workers, and what happens to a finding on its way to the user."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from torchdet_lint import __version__, config, suppress
+from torchdet_lint.cache import Cache, content_hash, interpreter
+from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint
+from torchdet_lint.finding import Edit, Finding, Fix, Location, Related
+from torchdet_lint.source import Exclusion, File, Source, SourceFault, decode, discover, read
+from torchdet_lint.suppress import Rows, Suppression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from torchdet_lint.catalogue import Catalogue, Rule
+    from torchdet_lint.config import Settings
+    from torchdet_lint.finding import Found
+    from torchdet_lint.module import Module
+
+    Progress = Callable[[int, int], None]
+
+SYNTAX, UNUSED = "TDL001", "TDL002"
+
+_RULE_FILE = re.compile(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
+_ONLY_AST = 0x400
+_PARALLEL_BYTES = 400_000
+_COLLECT_BYTES = 4_000_000
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+
+
+class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """All that one file yields by itself, as it is cached.
+
+    `findings` name the file "", `rows` are theirs in the file's text, `cells` are (number, first row) of a notebook's
+    code cells. `errors` are faults of this program, which are never cached.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    rows: tuple[Rows, ...] = ()
+    suppressions: tuple[Suppression, ...] = ()
+    cells: tuple[tuple[int, int], ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+class Result(NamedTuple):
+    """What a run reports: findings in the order of every output, the number of files read, one line for each thing
+    that went wrong, and how many findings the baseline took away."""
+
+    findings: tuple[Finding, ...]
+    files: int
+    errors: tuple[str, ...]
+    known: int = 0
+
+
+def run(
+    paths: Sequence[str],
+    settings: Settings,
+    *,
+    stdin: tuple[str, bytes] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Lint `paths`, or the text `stdin` (name and bytes). Raises `ConfigError` and `CatalogueError`."""
+    linter = Linter(settings)
+    records: dict[str, Record] = {}
+    files: list[File] = []
+    errors: list[str] = []
+    if stdin is not None:
+        name, data = stdin
+        records[name] = linter.record(name, data)
+    else:
+        exclusion = Exclusion(settings.root, settings.exclude, settings.default_excludes, settings.respect_gitignore)
+        files, errors = discover(paths, exclusion)
+        cache = Cache(settings.cache_dir, linter.key())
+        pending = _from_cache(files, cache, records, errors)
+        done = len(files) - len(pending)
+        for path, content, record in _linted(linter, pending):
+            done += 1
+            if progress is not None:
+                progress(done, len(files))
+            if isinstance(record, str):
+                errors.append(record)
+                continue
+            records[path] = record
+            errors += record.errors
+            if not record.errors:
+                cache.put(os.path.abspath(path), content, msgspec.json.encode(record))
+        cache.save()
+    findings = _concluded(linter, dict(sorted(records.items())))
+    from torchdet_lint import baseline
+
+    kept = baseline.subtract(settings.baseline, findings) if settings.baseline else findings
+    kept.sort(key=lambda finding: finding.sort_key)
+    return Result(tuple(kept), len(records), tuple(sorted(errors)), len(findings) - len(kept))
+
+
+def _from_cache(files: Iterable[File], cache: Cache, records: dict[str, Record], errors: list[str]) -> list[File]:
+    """Fill `records` with what the cache knows; the files that it does not know are returned."""
+    pending: list[File] = []
+    for file in files:
+        absolute = os.path.abspath(file.path)
+        if absolute not in cache:
+            pending.append(file)
+            continue
+        try:
+            known = cache.get(absolute, content_hash(read(file.path)))
+            record = msgspec.json.decode(known, type=Record) if known is not None else None
+        except OSError as error:
+            errors.append(f"{file.path}: {(error.strerror or str(error)).lower()}")
+            continue
+        except msgspec.DecodeError:
+            record = None
+        if record is None:
+            pending.append(file)
+        else:
+            records[file.path] = record
+    return pending
+
+
+def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], list[str]]:
+    """Lint files that are given as bytes, all of them one project: the findings in order, and complaints."""
+    records = {path: linter.record(path, texts[path]) for path in sorted(texts)}
+    findings = sorted(_concluded(linter, records), key=lambda finding: finding.sort_key)
+    return findings, [error for record in records.values() for error in record.errors]
+
+
+# ------------------------------------------------------------------------------------------------------------ workers
+
+
+def _linted(linter: Linter, files: Sequence[File]) -> Iterator[tuple[str, str, Record | str]]:
+    """Path, content hash and record (or a complaint) of every file, in whatever order they are done."""
+    jobs = min(linter.settings.jobs or _processors(), len(files))
+    if jobs < 2 or sum(file.size for file in files) < _PARALLEL_BYTES:
+        with _collector_off():
+            for file in files:
+                yield file.path, *linter.file(file.path)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
+
+    fork = sys.platform == "linux"
+    if fork:
+        linter.prepare()
+        gc.collect()
+        gc.freeze()
+    context = multiprocessing.get_context("fork" if fork else "spawn")
+    left = {file.path for file in files}
+    try:
+        with ProcessPoolExecutor(jobs, context, _start, (None if fork else linter.settings,)) as pool:
+            _Worker.linter = linter
+            futures = [pool.submit(_work, paths) for paths in _batches(files, jobs)]
+            for future in as_completed(futures):
+                for path, content, record in future.result():
+                    left.discard(path)
+                    yield path, content, record
+    except BrokenProcessPool:
+        for path in sorted(left):
+            yield _alone(context, linter, path)
+    finally:
+        if fork:
+            gc.unfreeze()
+
+
+class _Worker:
+    """What a worker process holds."""
+
+    linter: Linter | None = None
+
+
+def _start(settings: Settings | None) -> None:
+    """Make a worker ready: a forked one has everything, a spawned one reads the catalogue."""
+    if settings is not None:
+        _Worker.linter = Linter(settings)
+
+
+def _work(paths: Sequence[str]) -> list[tuple[str, str, Record | str]]:
+    assert _Worker.linter is not None
+    with _collector_off():
+        return [(path, *_Worker.linter.file(path)) for path in paths]
+
+
+def _alone(context: Any, linter: Linter, path: str) -> tuple[str, str, Record | str]:
+    """Lint one file in a process of its own, because some file has killed a worker."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        with ProcessPoolExecutor(1, context, _start, (linter.settings,)) as pool:
+            return pool.submit(_work, (path,)).result()[0]
+    except BrokenProcessPool:
+        return path, "", f"{path}: the parser crashed on this file; it was not linted"
+
+
+def _batches(files: Sequence[File], jobs: int) -> list[list[str]]:
+    """Paths in batches of falling size: the largest files first, so that no worker is left with a long one."""
+    goal = max(sum(file.size for file in files) // (jobs * 24), 1)
+    batches: list[list[str]] = []
+    filled = goal
+    for file in sorted(files, key=lambda file: (-file.size, file.path)):
+        if filled >= goal:
+            batches.append([])
+            filled = 0
+        batches[-1].append(file.path)
+        filled += file.size
+    return batches
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _collector_off:  # noqa: N801
+    """The garbage collector is a third of the cost of parsing, and parsing makes no garbage that only it finds."""
+
+    def __enter__(self) -> None:
+        self.was = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self.was:
+            gc.enable()
+
+
+# ----------------------------------------------------------------------------------------------------------- one file
+
+
+class Linter:
+    """The selected rules, ready to be run on one file after the other. Making one parses no rule."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.names = rule_names(settings.rule_files)
+        self.codes = config.selection(settings, self.names)
+        self._catalogue: Catalogue | None = None
+        self._library: Any = None
+        self._roots: tuple[bytes, ...] | None = None
+        self._uncollected = 0
+
+    def key(self) -> tuple[str, ...]:
+        """All that a record depends on besides the file's content."""
+        settings = self.settings
+        relevant = (
+            __version__, interpreter(), fingerprint(_extra(settings)), sorted(self.codes), settings.torch,
+            settings.devices, settings.seed, settings.seed_functions, settings.deterministic_algorithms,
+        )  # fmt: skip
+        return tuple(map(repr, relevant))
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The rules, read when the first file needs them."""
+        if self._catalogue is None:
+            from torchdet_lint import catalogue
+
+            self._catalogue = catalogue.load(extra=_extra(self.settings))
+        return self._catalogue
+
+    def prepare(self) -> None:
+        """Import and read everything, so that forked workers share it."""
+        import torchdet_lint.checks
+
+        self._concerned(b"")
+        torchdet_lint.checks.CHECKS.keys()
+
+    def file(self, path: str) -> tuple[str, Record | str]:
+        """Content hash and record of the file `path`; a complaint where it cannot be read."""
+        try:
+            data = read(path)
+        except OSError as error:
+            return "", f"{path}: {(error.strerror or str(error)).lower()}"
+        self._uncollected += len(data)
+        if self._uncollected > _COLLECT_BYTES:
+            self._uncollected = 0
+            gc.collect()
+        return content_hash(data), self.record(path, data)
+
+    def record(self, path: str, data: bytes) -> Record:
+        """All that the file `path` with the bytes `data` yields by itself."""
+        try:
+            source = decode(path, data)
+        except SourceFault as fault:
+            return self._faulty(fault)
+        if not self._concerned(data) and _parses(source.text):
+            return self._quiet(source)
+        from torchdet_lint.module import Module, SyntaxFault, Target
+
+        try:
+            module = Module(source, self._library, Target(self.settings.torch, self.settings.devices))
+        except SyntaxFault as fault:
+            return self._faulty(fault, source)
+        suppressions = suppress.parse(source.text)
+        if suppressions.skip:
+            return Record()
+        found, errors = self._checked(module, path)
+        pairs = sorted(found, key=lambda pair: pair[0].sort_key)
+        return Record(
+            tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
+            tuple((cell.number, cell.first_row) for cell in source.cells), errors,
+        )  # fmt: skip
+
+    def _concerned(self, data: bytes) -> bool:
+        """Whether a word stands in the file without which no rule can say anything."""
+        if self._roots is None:
+            from torchdet_lint.names import Library
+
+            self._library = Library(self.catalogue)
+            needed = {word for words in self._library.triggers.values() for word in words}
+            free = {word for word, words in self._library.triggers.items() if not words}
+            self._roots = tuple(sorted(word.encode() for word in needed | free))
+        return any(word in data for word in self._roots)
+
+    def _quiet(self, source: Source) -> Record:
+        suppressions = suppress.parse(source.text)
+        cells = tuple((cell.number, cell.first_row) for cell in source.cells)
+        return Record() if suppressions.skip else Record((), (), suppressions.entries, cells)
+
+    def _faulty(self, fault: Any, source: Source | None = None) -> Record:
+        if SYNTAX not in self.codes:
+            return Record()
+        rule = self.catalogue.rules[SYNTAX]
+        cell, row = source.place(fault.row) if source is not None else (None, fault.row)
+        place = Location(row, fault.column)
+        message = rule.message.format_map({"reason": fault.reason})
+        finding = Finding(
+            "", place, place, SYNTAX, rule.name, rule.severity, message, first_sentence(rule.instead), row, cell
+        )
+        return Record((finding,), (Rows(fault.row, fault.row, fault.row),))
+
+    def _checked(self, module: Module, path: str) -> tuple[list[tuple[Finding, Rows]], tuple[str, ...]]:
+        from torchdet_lint.checks import CHECKS
+
+        found: list[tuple[Finding, Rows]] = []
+        errors: list[str] = []
+        for code in sorted(self.codes & CHECKS.keys()):
+            rule = self.catalogue.rules[code]
+            if rule.scope != "file":
+                continue
+            try:
+                found += [self._finding(module, rule, one) for one in CHECKS[code](module, rule)]
+            except Exception as error:
+                reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+                errors.append(f"{path}: {code} failed on this file, please report it: {reason}")
+        return found, tuple(errors)
+
+    def _finding(self, module: Module, rule: Rule, found: Found) -> tuple[Finding, Rows]:
+        source = module.source
+        start, end = module.span(found.node)
+        noqa_row = module.noqa_rows(found.node)[1]
+        cell, row = source.place(start.row)
+        template = rule.messages[found.variant] if found.variant else rule.message
+        related = []
+        for other in found.related:
+            place = module.span(other.node)[0]
+            related.append(Related("", Location(source.place(place.row)[1], place.column), other.message))
+        finding = Finding(
+            "",
+            Location(row, start.column),
+            Location(source.place(end.row)[1], end.column),
+            rule.code,
+            rule.name,
+            found.severity or rule.severity,
+            template.format_map(found.details),
+            found.details.get("instead") or first_sentence(rule.instead),
+            source.place(noqa_row)[1],
+            cell,
+            plan(module, found, rule),
+            tuple(related),
+            found.switchable,
+            found.raises,
+        )
+        return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
+
+
+def plan(module: Module, found: Found, rule: Rule) -> Fix | None:
+    """The edits that the finding's changes come to, from `fix.py`."""
+    if not found.changes:
+        return None
+    try:
+        from torchdet_lint import fix  # type: ignore[attr-defined,unused-ignore]
+    except ImportError:
+        return None
+    planned: Fix | None = fix.plan(module, found, rule)
+    return planned
+
+
+def _parses(text: str) -> bool:
+    """Whether `text` is Python to the running interpreter; its warnings are not ours to show."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<source>", "exec", _ONLY_AST, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a paragraph, on one line."""
+    return _SENTENCE.split(" ".join(text.split()), maxsplit=1)[0]
+
+
+def rule_names(extra: Iterable[str] = ()) -> dict[str, str]:
+    """Code -> name of every rule there is, from the names of the files alone."""
+    names = [*sorted(os.listdir(RULES_DIRECTORY)), *(os.path.basename(path) for path in extra)]
+    found = {match[1]: match[2] for name in names if (match := _RULE_FILE.fullmatch(name))}
+    return dict(sorted(found.items()))
+
+
+def _extra(settings: Settings) -> tuple[Any, ...]:
+    from pathlib import Path
+
+    return tuple(Path(path) for path in settings.rule_files)
+
+
+# ------------------------------------------------------------------------------------------------------- all the files
+
+
+def _concluded(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
+    """The findings of the whole run: those of the files and of the project, less what the user asked not to see."""
+    settings = linter.settings
+    ignored = _PerFile(settings)
+    findings: list[Finding] = []
+    for path, record in records.items():
+        triples = list(zip(record.findings, record.rows, strict=True))
+        kept, used = suppress.split([(finding.code, rows) for finding, rows in triples], record.suppressions)
+        mine = [_named(finding, path) for (finding, _), stays in zip(triples, kept, strict=True) if stays]
+        if UNUSED in linter.codes:
+            mine += _unused(linter, path, record, used)
+        findings += [
+            finding for finding in mine if settings.reported(finding.severity) and not ignored.match(path, finding.code)
+        ]
+    return findings
+
+
+def _named(finding: Finding, path: str) -> Finding:
+    related = tuple(
+        msgspec.structs.replace(other, filename=path) if not other.filename else other for other in finding.related
+    )
+    return msgspec.structs.replace(finding, filename=path, related=related)
+
+
+def _unused(linter: Linter, path: str, record: Record, used: Sequence[frozenset[str]]) -> Iterator[Finding]:
+    """TDL002: a suppression of our codes that silences nothing. Another linter's codes, and ours that are not
+    switched on, are left alone."""
+    for entry, hits in zip(record.suppressions, used, strict=True):
+        dead = [code for code in entry.codes if code not in hits and _judged(code, linter)]
+        if not dead:
+            continue
+        rule = linter.catalogue.rules[UNUSED]
+        cell, row = _place(record.cells, entry.row)
+        content = entry.without(dead)
+        start = Location(row, entry.begin if content else entry.column)
+        edit = Edit(content, start, Location(row, entry.end))
+        yield Finding(
+            path,
+            Location(row, entry.begin),
+            Location(row, entry.end),
+            UNUSED,
+            rule.name,
+            rule.severity,
+            rule.message.format_map({"codes": ", ".join(dead)}),
+            first_sentence(rule.instead),
+            row,
+            cell,
+            Fix("safe", rule.fix_title or "Remove the suppression", (edit,)),
+        )
+
+
+def _judged(code: str, linter: Linter) -> bool:
+    """Whether this run can tell that a suppression of `code` is dead: every rule it may mean was run."""
+    meant = [known for known in linter.names if known.startswith(code)]
+    if not meant:
+        return code.startswith("TDL")
+    return UNUSED not in meant and all(known in linter.codes for known in meant)
+
+
+def _place(cells: Sequence[tuple[int, int]], row: int) -> tuple[int | None, int]:
+    found: tuple[int, int] | None = None
+    for cell in cells:
+        if cell[1] > row:
+            break
+        found = cell
+    return (None, row) if found is None else (found[0], row - found[1] + 1)
+
+
+class _PerFile:
+    """`per-file-ignores`: patterns in gitignore's language, relative to the project."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.root = settings.root
+        self.table: list[tuple[Any, tuple[str, ...]]] = []
+        if settings.per_file_ignores:
+            import pathspec
+
+            for pattern, codes in sorted(settings.per_file_ignores.items()):
+                self.table.append((pathspec.GitIgnoreSpec.from_lines([pattern]), codes))
+
+    def match(self, path: str, code: str) -> bool:
+        """Whether `code` is not wanted in the file `path`."""
+        if not self.table:
+            return False
+        relative = os.path.relpath(path, self.root).replace(os.sep, "/")
+        return any(
+            code.startswith(prefix) or prefix == "ALL"
+            for spec, codes in self.table
+            if spec.match_file(relative)
+            for prefix in codes
+        )

@@ -1,0 +1,161 @@
+"""What `torchdet-lint rule` and the rule pages say: the catalogue as text, JSON or Markdown."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from torchdet_lint.catalogue import status_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torchdet_lint.catalogue import Example, Op, Rule
+
+_SCOPES = {"run": "the run itself", "file": "each file", "project": "the whole project"}
+_STATUS = {
+    "errors": "raises in deterministic mode",
+    "switchable": "deterministic in deterministic mode",
+    "silent": "nondeterministic in every mode, and nothing tells",
+    "deterministic": "deterministic",
+    "absent": "not there yet",
+}
+
+
+def as_object(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None = None) -> dict[str, Any]:
+    """The rule as plain data; with `release`, each op as it stands in that release."""
+    data: dict[str, Any] = msgspec.to_builtins(rule)
+    for key in ("bad", "good"):
+        data[key] = [msgspec.to_builtins(example) for example in getattr(rule, key)]
+    data["url"] = rule.url
+    data["ops"] = [_op(op, release) for op in (*rule.ops, *ops)]
+    return dict(sorted(data.items()))
+
+
+def as_json(rules: Iterable[dict[str, Any]], *, single: bool) -> str:
+    """The rules of `as_object` as JSON: an object for one rule that was asked for by code, else an array."""
+    objects = list(rules)
+    return json.dumps(objects[0] if single else objects, indent=2, ensure_ascii=False)
+
+
+def _op(op: Op, release: tuple[int, int] | None) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(op)
+    if release is not None:
+        data["status_in_target"] = status_in(op.status, release)
+    return data
+
+
+def as_text(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None = None) -> Iterator[str]:
+    """The rule for a terminal."""
+    yield f"{rule.code} {rule.name} ({rule.severity}, looks at {_SCOPES[rule.scope]})"
+    yield ""
+    yield from _paragraphs(rule.summary)
+    yield ""
+    yield from _paragraphs(rule.why)
+    yield ""
+    yield "What to do instead:"
+    yield from _paragraphs(rule.instead, "  ")
+    if rule.fix is not None:
+        yield ""
+        yield f"Fix: {rule.fix}{f' ({rule.fix_title})' if rule.fix_title else ''}"
+    if rule.runtime_fix:
+        yield f"At run time: --fix-run {rule.runtime_fix}{f': {rule.runtime_note}' if rule.runtime_note else ''}"
+    table = [*rule.ops, *ops]
+    if table:
+        yield ""
+        yield f"Operations{f' in torch {release[0]}.{release[1]}' if release else ''}:"
+        for op in sorted(table, key=lambda op: (op.op, op.direction)):
+            condition = f", {op.condition}" if op.condition else ""
+            yield f"  {op.op} ({op.direction}{condition}): {_status(op, release)}"
+    yield from _examples(rule)
+    if rule.references:
+        yield ""
+        yield from (f"See {reference}" for reference in rule.references)
+    yield f"Page: {rule.url}"
+
+
+def _status(op: Op, release: tuple[int, int] | None) -> str:
+    if release is not None:
+        return _STATUS[status_in(op.status, release)]
+    return "; ".join(f"since {row.since} {_STATUS[row.status]}" for row in op.status)
+
+
+def _examples(rule: Rule) -> Iterator[str]:
+    for title, examples in (("Reported", rule.bad[:1]), ("Not reported", rule.good[:1])):
+        for example in examples:
+            yield ""
+            yield f"{title}:"
+            yield from textwrap.indent(_code(example), "    ").splitlines()
+
+
+def _code(example: Example) -> str:
+    return example.code.strip("\n")
+
+
+def _paragraphs(text: str, indent: str = "") -> Iterator[str]:
+    for number, paragraph in enumerate(text.strip().split("\n\n")):
+        if number:
+            yield ""
+        yield from textwrap.wrap(" ".join(paragraph.split()), 100, initial_indent=indent, subsequent_indent=indent)
+
+
+def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
+    """The rule's page in Markdown."""
+    lines = [
+        f"# {rule.code} {rule.name}",
+        "",
+        "<!-- generated from the catalogue by `make docs`; edit rules/ -->",
+        "",
+        rule.summary.strip(),
+        "",
+        f"Severity: **{rule.severity}** · looks at {_SCOPES[rule.scope]} · fix: **{rule.fix or 'none'}**"
+        + (f" ({rule.fix_title})" if rule.fix_title else ""),
+        "",
+        "## Why",
+        "",
+        rule.why.strip(),
+        "",
+        "## Instead",
+        "",
+        rule.instead.strip(),
+    ]
+    if rule.runtime_fix:
+        lines += ["", "## At run time", "", f"The verifier's fix is `{rule.runtime_fix}`. {rule.runtime_note}".strip()]
+    table = sorted((*rule.ops, *ops), key=lambda op: (op.op, op.direction))
+    if table:
+        lines += [
+            "",
+            "## Operations",
+            "",
+            "| operation | direction | condition | status by release |",
+            "|---|---|---|---|",
+        ]
+        lines += [
+            f"| `{op.op}` | {op.direction} | {_cell(op.condition)} | {_cell(_status(op, None))} |" for op in table
+        ]
+    for title, examples in (("Reported", rule.bad), ("Not reported", rule.good)):
+        if examples:
+            lines += ["", f"## {title}"]
+        for example in examples:
+            lines += ["", *([example.title, ""] if example.title else []), "```python", _code(example), "```"]
+            if example.fixed:
+                lines += ["", "fixed:", "", "```python", example.fixed.strip("\n"), "```"]
+    if rule.references:
+        lines += ["", "## References", "", *(f"- {reference}" for reference in rule.references)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def table(rules: Iterable[Rule], link: str = "docs/rules/{stem}.md") -> str:
+    """The table of all rules in Markdown, as README and the site's first page show it."""
+    lines = ["| code | name | reports | fix |", "|---|---|---|---|"]
+    for rule in rules:
+        where = link.format(stem=rule.stem)
+        lines.append(f"| [{rule.code}]({where}) | {rule.name} | {_cell(rule.summary)} | {rule.fix or ''} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,43 @@
+"""The output formats: findings in, text out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.report import machine, text
+
+if TYPE_CHECKING:
+    from torchdet_lint.engine import Result
+    from torchdet_lint.report.snippets import Snippets
+
+
+class Report(NamedTuple):
+    """What a format needs: the run's result and the lines of source."""
+
+    result: Result
+    snippets: Snippets
+    quiet: bool = False
+    rule_files: tuple[str, ...] = ()
+
+
+Format = Callable[["Report"], Iterator[str]]
+
+
+def _sarif(report: Report) -> Iterator[str]:
+    from torchdet_lint.report import sarif
+
+    return sarif.sarif(report)
+
+
+WRITERS: Mapping[str, Format] = {
+    "concise": text.concise,
+    "full": text.full,
+    "github": machine.github,
+    "gitlab": machine.gitlab,
+    "grouped": text.grouped,
+    "json": machine.json_array,
+    "json-lines": machine.json_lines,
+    "junit": machine.junit,
+    "sarif": _sarif,
+}

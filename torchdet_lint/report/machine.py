@@ -1,0 +1,172 @@
+"""The formats for programs: `json`, `json-lines`, `github`, `gitlab`, `junit`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
+
+from torchdet_lint.catalogue import DOCUMENTATION_URL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.finding import Finding, Fix, Location
+    from torchdet_lint.report import Report
+
+
+def url(finding: Finding) -> str:
+    """The page of the finding's rule."""
+    return DOCUMENTATION_URL.format(stem=f"{finding.code}-{finding.name}")
+
+
+def as_object(finding: Finding) -> dict[str, Any]:
+    """The finding with ruff's keys, and ours besides."""
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        "filename": finding.filename,
+        "location": _location(finding.location),
+        "end_location": _location(finding.end_location),
+        "cell": finding.cell,
+        "fix": _fix(finding.fix),
+        "url": url(finding),
+        "noqa_row": finding.noqa_row,
+        "severity": finding.severity,
+        "help": finding.help,
+        "related": [
+            {"filename": other.filename, "location": _location(other.location), "message": other.message}
+            for other in finding.related
+        ],
+    }
+
+
+def _location(location: Location) -> dict[str, int]:
+    return {"row": location.row, "column": location.column}
+
+
+def _fix(fix: Fix | None) -> dict[str, Any] | None:
+    if fix is None:
+        return None
+    edits = [
+        {"content": edit.content, "location": _location(edit.location), "end_location": _location(edit.end_location)}
+        for edit in fix.edits
+    ]
+    return {"applicability": fix.applicability, "message": fix.message, "edits": edits}
+
+
+def json_array(report: Report) -> Iterator[str]:
+    """One array."""
+    yield json.dumps([as_object(finding) for finding in report.result.findings], indent=2, ensure_ascii=False)
+
+
+def json_lines(report: Report) -> Iterator[str]:
+    """One object a line."""
+    for finding in report.result.findings:
+        yield json.dumps(as_object(finding), ensure_ascii=False)
+
+
+def github(report: Report) -> Iterator[str]:
+    """Workflow commands that GitHub shows beside the line."""
+    levels = {"error": "error", "warning": "warning", "note": "notice"}
+    for finding in report.result.findings:
+        end = finding.end_location
+        place = f"file={_property(finding.filename)}"
+        if finding.cell is None:
+            place += f",line={finding.location.row},endLine={end.row}"
+            if end.row == finding.location.row:
+                place += f",col={finding.location.column},endColumn={end.column}"
+        title = _property(f"{finding.code} ({finding.name})")
+        cell = f"cell {finding.cell}, line {finding.location.row}: " if finding.cell is not None else ""
+        yield f"::{levels[finding.severity]} title={title},{place}::{_data(f'{cell}{finding.code} {finding.message}')}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def gitlab(report: Report) -> Iterator[str]:
+    """GitLab's code quality report."""
+    levels = {"error": "major", "warning": "minor", "note": "info"}
+    seen: set[str] = set()
+    issues = []
+    for finding in report.result.findings:
+        lines = report.snippets.lines(finding, finding.location.row, finding.location.row)
+        print_ = _fingerprint(finding.filename, finding.code, *lines)
+        number = 1
+        while print_ in seen:
+            number += 1
+            print_ = _fingerprint(finding.filename, finding.code, *lines, str(number))
+        seen.add(print_)
+        issues.append(
+            {
+                "check_name": finding.code,
+                "description": f"{finding.code}: {finding.message}",
+                "severity": levels[finding.severity],
+                "fingerprint": print_,
+                "location": {
+                    "path": _relative(finding.filename),
+                    "positions": {
+                        "begin": {"line": finding.location.row, "column": finding.location.column},
+                        "end": {"line": finding.end_location.row, "column": finding.end_location.column},
+                    },
+                },
+            }
+        )
+    yield json.dumps(issues, indent=2, ensure_ascii=False)
+
+
+def _fingerprint(*parts: str) -> str:
+    return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _relative(path: str) -> str:
+    relative = os.path.relpath(path, os.environ.get("CI_PROJECT_DIR") or os.curdir)
+    return (path if relative.startswith(os.pardir) else relative).replace(os.sep, "/")
+
+
+def junit(report: Report) -> Iterator[str]:
+    """A test suite a file, a failed test a finding."""
+    findings = report.result.findings
+    yield '<?xml version="1.0" encoding="utf-8"?>'
+    yield f'<testsuites name="torchdet-lint" tests="{max(len(findings), 1)}" failures="{len(findings)}" errors="0">'
+    if not findings:
+        yield '  <testsuite name="torchdet-lint" tests="1" failures="0" errors="0" skipped="0">'
+        yield '    <testcase name="no findings" classname="torchdet-lint"/>'
+        yield "  </testsuite>"
+    for path in sorted({finding.filename for finding in findings}):
+        mine = [finding for finding in findings if finding.filename == path]
+        yield (
+            f"  <testsuite name={_attribute(path)} package={_attribute('torchdet-lint')} "
+            f'tests="{len(mine)}" failures="{len(mine)}" errors="0" skipped="0">'
+        )
+        for finding in mine:
+            cell = f"cell {finding.cell}, " if finding.cell is not None else ""
+            where = f"{cell}line {finding.location.row}, column {finding.location.column}"
+            yield (
+                f"    <testcase name={_attribute(finding.code)} classname={_attribute(path)} "
+                f'line="{finding.location.row}" column="{finding.location.column}">'
+            )
+            yield f"      <failure message={_attribute(finding.message)}>{_text(f'{where}: {finding.help}')}</failure>"
+            yield "    </testcase>"
+        yield "  </testsuite>"
+    yield "</testsuites>"
+
+
+def _clean(text: str) -> str:
+    return "".join(character if character >= " " or character in "\t\n\r" else "?" for character in text)
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_clean(text))
+
+
+def _text(text: str) -> str:
+    return _clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,153 @@
+"""The formats for people: `full`, `concise`, `grouped`. Lines carry style marks that only a terminal gets to see."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.finding import Finding, Severity
+    from torchdet_lint.report import Report
+
+_MARK = re.compile("\x01([a-z ]*)\x02")
+_STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold blue"}
+_CONTEXT = 1
+_TALLEST = 7
+
+
+def styled(text: str, style: str) -> str:
+    """`text` between marks that `painted` and `plain` understand."""
+    return f"\x01{style}\x02{text}\x01\x02"
+
+
+def plain(text: str) -> str:
+    """`text` without its marks."""
+    return _MARK.sub("", text) if "\x01" in text else text
+
+
+def spans(text: str) -> Iterator[tuple[str, str]]:
+    """The pieces of `text`, each with its style ("" for none)."""
+    style, at = "", 0
+    for match in _MARK.finditer(text):
+        if match.start() > at:
+            yield text[at : match.start()], style
+        style, at = match[1], match.end()
+    if at < len(text):
+        yield text[at:], style
+
+
+def place(finding: Finding) -> str:
+    """`path:row:column`, with the cell of a notebook."""
+    cell = f"cell {finding.cell}:" if finding.cell is not None else ""
+    return f"{finding.filename}:{cell}{finding.location.row}:{finding.location.column}"
+
+
+def full(report: Report) -> Iterator[str]:
+    """Each finding with its source, what to do, and what else belongs to it."""
+    for finding in report.result.findings:
+        yield f"{styled(place(finding), 'bold')}: {_headline(finding)}"
+        yield from _excerpt(finding, report)
+        for related in finding.related:
+            where = f"{related.filename}:{related.location.row}:{related.location.column}"
+            yield f"  = see: {where}: {related.message}"
+        yield f"  {styled('= help:', 'cyan')} {finding.help}"
+        yield ""
+    yield from _summary(report)
+
+
+def concise(report: Report) -> Iterator[str]:
+    """One line a finding: `path:row:column: CODE message`."""
+    for finding in report.result.findings:
+        yield f"{styled(place(finding), 'bold')}: {_headline(finding, name=False)}"
+    yield from _summary(report)
+
+
+def grouped(report: Report) -> Iterator[str]:
+    """The findings of one file under its name."""
+    before = ""
+    for finding in report.result.findings:
+        if finding.filename != before:
+            if before:
+                yield ""
+            before = finding.filename
+            yield styled(f"{before}:", "bold")
+        cell = f"cell {finding.cell}:" if finding.cell is not None else ""
+        yield f"  {cell}{finding.location.row}:{finding.location.column} {_headline(finding, name=False)}"
+    if before:
+        yield ""
+    yield from _summary(report)
+
+
+def statistics(report: Report) -> Iterator[str]:
+    """How many findings each rule has, most first."""
+    counts = Counter((finding.code, finding.name) for finding in report.result.findings)
+    fixable = Counter(finding.code for finding in report.result.findings if finding.fix is not None)
+    width = len(str(max(counts.values(), default=0)))
+    for (code, name), number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        mark = "*" if fixable[code] == number else "-" if fixable[code] else " "
+        yield f"{number:>{width}}  {styled(code, 'bold')}  [{mark}] {name}"
+    if fixable:
+        yield "[*] fixable with --fix or --unsafe-fixes, [-] some of them"
+
+
+def _headline(finding: Finding, *, name: bool = True) -> str:
+    code = styled(finding.code, _STYLES[finding.severity])
+    label = f" [{finding.name}]" if name else ""
+    fix = {"safe": " [*]", "unsafe": " [unsafe fix]"}[finding.fix.applicability] if finding.fix else ""
+    return f"{code}{label}{fix} {finding.message}"
+
+
+def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
+    start, end = finding.location, finding.end_location
+    first = max(start.row - _CONTEXT, 1)
+    last = min(end.row, start.row + _TALLEST - 1)
+    lines = report.snippets.lines(finding, first, last)
+    if len(lines) <= start.row - first:
+        return
+    width = len(str(first + len(lines) - 1))
+    yield f"{'':>{width}} {styled('|', 'blue')}"
+    for row, line in enumerate(lines, start=first):
+        line = line.replace("\x01", "?").replace("\x02", "?")
+        yield f"{row:>{width}} {styled('|', 'blue')} {line.expandtabs(4)}".rstrip()
+        if row == start.row or (start.row < row <= last and row == end.row):
+            begin = start.column - 1 if row == start.row else len(line) - len(line.lstrip())
+            stop = end.column - 1 if row == end.row else len(line)
+            offset = _columns(line[:begin])
+            length = max(_columns(line[:stop]) - offset, 1)
+            yield f"{'':>{width}} {styled('|', 'blue')} {'':>{offset}}{styled('^' * length, _STYLES[finding.severity])}"
+    if end.row > last:
+        yield f"{'':>{width}} {styled('|', 'blue')} …"
+
+
+def _columns(text: str) -> int:
+    """How wide a terminal shows `text`."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text) if not text.isascii() else 0
+    marks = sum(unicodedata.combining(character) != 0 for character in text) if not text.isascii() else 0
+    return len(text.expandtabs(4)) + wide - marks
+
+
+def _summary(report: Report) -> Iterator[str]:
+    if report.quiet:
+        return
+    findings = report.result.findings
+    known = f" ({report.result.known} more in the baseline)" if report.result.known else ""
+    if not findings:
+        yield f"No nondeterminism found in {_files(report.result.files)}{known}."
+        return
+    counts = Counter(finding.severity for finding in findings)
+    kinds = ", ".join(f"{counts[kind]} {kind}{'s' * (counts[kind] != 1)}" for kind in _STYLES if counts[kind])
+    touched = len({finding.filename for finding in findings})
+    yield f"Found {kinds} in {touched} of {_files(report.result.files)}{known}."
+    safe = sum(finding.fix is not None and finding.fix.applicability == "safe" for finding in findings)
+    unsafe = sum(finding.fix is not None and finding.fix.applicability == "unsafe" for finding in findings)
+    if safe or unsafe:
+        more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
+        yield f"[*] {safe} fixable with --fix{more}."
+
+
+def _files(number: int) -> str:
+    return f"{number} file{'s' * (number != 1)}"
