@@ -10,7 +10,6 @@ import pytest
 
 from torchdet_lint import __version__, cli
 
-
 ROOT = Path(__file__).parents[1]
 
 

@@ -4,11 +4,11 @@ import textwrap
 
 import libcst as cst
 import pytest
-import rulebook
 
 from torchdet_lint.catalogue import Call, Catalogue, Condition, Facts, Rule, Setting
 from torchdet_lint.module import Module, SyntaxFault
 from torchdet_lint.names import Library, condition_holds, matches
+from torchdet_lint.source import Source
 
 DATALOADER = "torch.utils.data.DataLoader"
 
@@ -39,7 +39,7 @@ LIBRARY = make_library()
 
 
 def parse(text: str) -> Module:
-    return Module(rulebook.Text("example.py", textwrap.dedent(text)), LIBRARY)
+    return Module(Source("example.py", textwrap.dedent(text)), LIBRARY)
 
 
 def loaders(text: str) -> list[int]:

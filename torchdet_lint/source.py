@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".py", ".pyi", ".pyw", ".ipynb")
 EXCLUDED = frozenset(
-    {
-        ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox",
-        ".pants.d", ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchdet_cache", ".tox", ".venv",
-        ".vscode", "__pycache__", "__pypackages__", "_build", "buck-out", "dist", "node_modules", "site-packages", "venv",
-    }
-)  # fmt: skip
+    (
+        ".bzr .direnv .eggs .git .git-rewrite .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pyenv .pytest_cache "
+        ".pytype .ruff_cache .svn .torchdet_cache .tox .venv .vscode __pycache__ __pypackages__ _build buck-out dist "
+        "node_modules site-packages venv"
+    ).split()
+)
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
