@@ -14,7 +14,7 @@ from torchdet_lint.config import ConfigError
 from torchdet_lint.report.snippets import Snippets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from torchdet_lint.finding import Finding
 
@@ -39,8 +39,11 @@ def write(path: str, findings: Iterable[Finding]) -> int:
     return sum(counted.values())
 
 
-def subtract(path: str, findings: Iterable[Finding]) -> list[Finding]:
-    """The findings that the baseline file `path` does not hold. Raises `ConfigError` where it cannot be read."""
+def subtract(path: str, findings: Iterable[Finding], texts: Mapping[str, bytes] | None = None) -> list[Finding]:
+    """The findings that the baseline file `path` does not hold; `texts` stand for files.
+
+    Raises `ConfigError` where it cannot be read.
+    """
     try:
         known = msgspec.json.decode(Path(path).read_bytes(), type=_File)
     except OSError as error:
@@ -58,7 +61,7 @@ def subtract(path: str, findings: Iterable[Finding]) -> list[Finding]:
         }
     )
     kept: list[Finding] = []
-    snippets = Snippets()
+    snippets = Snippets(texts)
     for finding in sorted(findings, key=lambda finding: finding.sort_key):
         key = _key(path, finding, snippets)
         if left[key] > 0:

@@ -244,13 +244,16 @@ def _check(given: argparse.Namespace) -> int:
         _fail(complaint)
     if given.verbose:
         _verbose(settings)
+    texts = dict([stdin]) if stdin else {}
+    if stdin:
+        paths = []
     if settings.fix or given.diff:
-        return _fixed(given, paths, settings, stdin)
+        return max(_fixed(given, paths, settings, texts), FAILED if complaints else CLEAN)
     with _Progress(quiet=given.quiet) as progress:
-        result = engine.run(paths, settings, stdin=stdin, progress=progress.step)
+        result = engine.run(paths, settings, texts=texts, progress=progress.step)
     for error in result.errors:
         _fail(error)
-    _write(given, settings, result, Snippets(dict([stdin]) if stdin else {}))
+    _write(given, settings, result, Snippets(texts))
     if complaints or result.errors:
         return FAILED
     return FINDINGS if result.findings and not given.exit_zero else CLEAN
@@ -274,7 +277,7 @@ def _write(given: argparse.Namespace, settings: Settings, result: Result, snippe
     from torchdet_lint import report
     from torchdet_lint.report import text
 
-    wanted = report.Report(result, snippets, given.quiet, settings.rule_files)
+    wanted = report.Report(result, snippets, given.quiet, settings.rule_files, getattr(given, "fixed", {}))
     writer = text.statistics if given.statistics else report.WRITERS[settings.output_format]
     lines = writer(wanted)
     if given.output_file:
@@ -352,8 +355,36 @@ class _Progress:
 # --------------------------------------------------------------------------------------------------- further commands
 
 
-def _fixed(given: argparse.Namespace, paths: Sequence[str], settings: Settings, stdin: tuple[str, bytes] | None) -> int:
-    raise UsageError("--fix and --diff are not in this version yet")
+def _fixed(given: argparse.Namespace, paths: Sequence[str], settings: Settings, texts: dict[str, bytes]) -> int:
+    from torchdet_lint import repair
+    from torchdet_lint.report.snippets import Snippets
+
+    with _Progress(quiet=given.quiet) as progress:
+        repaired = repair.repair(paths, settings, texts=texts, progress=progress.step)
+    errors = list(repaired.result.errors)
+    if given.diff:
+        _flush(b"".join(repair.patch(repaired.changed)))
+    elif texts:
+        _flush(b"".join(repaired.changed.get(name, (data, data))[1] for name, data in texts.items()))
+    else:
+        errors += repair.write(repaired.changed)
+        given.fixed = repaired.fixed
+        _write(given, settings, repaired.result, Snippets())
+    for error in errors:
+        _fail(error)
+    if errors:
+        return FAILED
+    if given.exit_zero:
+        return CLEAN
+    if given.diff:
+        return FINDINGS if repaired.changed else CLEAN
+    return FINDINGS if repaired.result.findings or (given.exit_non_zero_on_fix and repaired.changed) else CLEAN
+
+
+def _flush(data: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def _baseline(given: argparse.Namespace) -> int:

@@ -65,39 +65,41 @@ def run(
     paths: Sequence[str],
     settings: Settings,
     *,
-    stdin: tuple[str, bytes] | None = None,
+    texts: Mapping[str, bytes] | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Lint `paths`, or the text `stdin` (name and bytes). Raises `ConfigError` and `CatalogueError`."""
-    linter = Linter(settings)
-    records: dict[str, Record] = {}
-    files: list[File] = []
-    errors: list[str] = []
-    if stdin is not None:
-        name, data = stdin
-        records[name] = linter.record(name, data)
-    else:
-        exclusion = Exclusion(settings.root, settings.exclude, settings.default_excludes, settings.respect_gitignore)
-        files, errors = discover(paths, exclusion)
-        cache = Cache(settings.cache_dir, linter.key())
-        pending = _from_cache(files, cache, records, errors)
-        done = len(files) - len(pending)
-        for path, content, record in _linted(linter, pending):
-            done += 1
-            if progress is not None:
-                progress(done, len(files))
-            if isinstance(record, str):
-                errors.append(record)
-                continue
-            records[path] = record
-            errors += record.errors
-            if not record.errors:
-                cache.put(os.path.abspath(path), content, msgspec.json.encode(record))
-        cache.save()
-    findings = _concluded(linter, dict(sorted(records.items())))
-    from torchdet_lint import baseline
+    """Lint `paths`, and the `texts` that stand for files (standard input, files with fixes that are not written yet).
 
-    kept = baseline.subtract(settings.baseline, findings) if settings.baseline else findings
+    Raises `ConfigError` and `CatalogueError`.
+    """
+    linter = Linter(settings)
+    given = dict(texts or {})
+    exclusion = Exclusion(settings.root, settings.exclude, settings.default_excludes, settings.respect_gitignore)
+    files, errors = discover(paths, exclusion)
+    files = [file for file in files if file.path not in given]
+    records = {path: linter.record(path, data) for path, data in given.items()}
+    errors += [error for record in records.values() for error in record.errors]
+    cache = Cache(settings.cache_dir, linter.key())
+    pending = _from_cache(files, cache, records, errors)
+    done = len(files) - len(pending)
+    for path, content, record in _linted(linter, pending):
+        done += 1
+        if progress is not None:
+            progress(done, len(files))
+        if isinstance(record, str):
+            errors.append(record)
+            continue
+        records[path] = record
+        errors += record.errors
+        if not record.errors:
+            cache.put(os.path.abspath(path), content, msgspec.json.encode(record))
+    cache.save()
+    findings = _concluded(linter, dict(sorted(records.items())))
+    kept = findings
+    if settings.baseline:
+        from torchdet_lint import baseline
+
+        kept = baseline.subtract(settings.baseline, findings, given)
     kept.sort(key=lambda finding: finding.sort_key)
     return Result(tuple(kept), len(records), tuple(sorted(errors)), len(findings) - len(kept))
 
@@ -385,11 +387,9 @@ def plan(module: Module, found: Found, rule: Rule) -> Fix | None:
     """The edits that the finding's changes come to, from `fix.py`."""
     if not found.changes:
         return None
-    try:
-        from torchdet_lint import fix  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:
-        return None
-    planned: Fix | None = fix.plan(module, found, rule)
+    from torchdet_lint import fix
+
+    planned: Fix | None = fix.plan(module, found, rule) if hasattr(fix, "plan") else None
     return planned
 
 
@@ -430,7 +430,7 @@ def _concluded(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
     settings = linter.settings
     ignored = _PerFile(settings)
     findings: list[Finding] = []
-    for path, record in records.items():
+    for path, record in _with_project(linter, records).items():
         triples = list(zip(record.findings, record.rows, strict=True))
         kept, used = suppress.split([(finding.code, rows) for finding, rows in triples], record.suppressions)
         mine = [_named(finding, path) for (finding, _), stays in zip(triples, kept, strict=True) if stays]
@@ -440,6 +440,22 @@ def _concluded(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
             finding for finding in mine if settings.reported(finding.severity) and not ignored.match(path, finding.code)
         ]
     return findings
+
+
+def _with_project(linter: Linter, records: Mapping[str, Record]) -> Mapping[str, Record]:
+    """The records with what the files say together: findings of the rules of scope `project`, covered ones gone."""
+    if not _has_project():
+        return records
+    from torchdet_lint import project  # type: ignore[attr-defined,unused-ignore]
+
+    together: Mapping[str, Record] = project.conclude(linter, records)
+    return together
+
+
+def _has_project() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("torchdet_lint.project") is not None
 
 
 def _named(finding: Finding, path: str) -> Finding:

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """What a format needs: the run's result and the lines of source."""
+    """What a format needs: the run's result, the lines of source, and what was fixed, by code and name."""
 
     result: Result
     snippets: Snippets
     quiet: bool = False
     rule_files: tuple[str, ...] = ()
+    fixed: Mapping[tuple[str, str], int] = {}
 
 
 Format = Callable[["Report"], Iterator[str]]

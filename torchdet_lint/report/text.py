@@ -134,6 +134,9 @@ def _summary(report: Report) -> Iterator[str]:
     if report.quiet:
         return
     findings = report.result.findings
+    if report.fixed:
+        rules = ", ".join(f"{number} {code} {name}" for (code, name), number in report.fixed.items())
+        yield f"Fixed {sum(report.fixed.values())}: {rules}."
     known = f" ({report.result.known} more in the baseline)" if report.result.known else ""
     if not findings:
         yield f"No nondeterminism found in {_files(report.result.files)}{known}."

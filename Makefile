@@ -1,0 +1,52 @@
+# Everything runs in .venv, which the first target that needs it makes.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test lint bench docs fuzz verify-long clean
+
+run: .venv/run.stamp  ## lint the example project and show what --fix would do
+	-$(BIN)/torchdet-lint examples
+	@echo
+	@echo "What --fix would do:"
+	@echo
+	-$(BIN)/torchdet-lint examples --diff
+
+test: .venv/test.stamp  ## the whole suite
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/dev.stamp  ## ruff, mypy, generated files, and the project by itself
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/torchdet-lint torchdet_lint tests benchmarks docs
+
+bench: .venv/test.stamp  ## side by side with the peers; SOURCES=… names the trees
+	$(BIN)/python benchmarks/static.py $(SOURCES)
+
+docs: .venv/run.stamp  ## the rule pages and the README's table, from rules/
+	$(BIN)/python docs/generate.py
+
+fuzz: .venv/test.stamp  ## any grammatical program, for longer than the suite takes
+	$(BIN)/python -m pytest tests/test_fuzz.py --hypothesis-profile=long
+
+verify-long: .venv/test.stamp  ## the slow tests of the runtime half
+	$(BIN)/python -m pytest -m slow tests/verifier
+
+clean:
+	rm -rf .venv .torchdet_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/run.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/test.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	@touch $@ .venv/run.stamp
+
+.venv/dev.stamp: .venv/test.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
+	@touch $@

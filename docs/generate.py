@@ -1,0 +1,50 @@
+"""Write what is generated from `rules/`: a page a rule, their list, README's table. `--check` compares."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from torchdet_lint import catalogue, explain
+
+ROOT = Path(__file__).parents[1]
+TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
+
+
+def generated() -> dict[Path, str]:
+    """Path -> text of every generated file."""
+    known = catalogue.load(examples=True)
+    rules = list(known.rules.values())
+    texts = {
+        ROOT / "docs/rules" / f"{rule.stem}.md": explain.page(
+            rule, [op for op in known.facts.ops if op.rule == rule.code]
+        )
+        for rule in rules
+    }
+    texts[ROOT / "docs/rules/README.md"] = "# The rules\n\n" + explain.table(rules, "{stem}.md")
+    readme = ROOT / "README.md"
+    texts[readme] = TABLE.sub(lambda _: explain.table(rules), readme.read_text(encoding="utf-8"))
+    return texts
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or with `--check` name those that are not as they should be."""
+    texts = generated()
+    stale = [path for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    stale += [path for path in sorted((ROOT / "docs/rules").glob("*.md")) if path not in texts]
+    if arguments == ["--check"]:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is not what rules/ says; run `make docs`", file=sys.stderr)
+        return 1 if stale else 0
+    (ROOT / "docs/rules").mkdir(exist_ok=True)
+    for path in stale:
+        if path in texts:
+            path.write_text(texts[path], encoding="utf-8")
+        else:
+            path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
