@@ -42,7 +42,10 @@ _NOT_CHILDREN = frozenset(
 )
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
-_LEAVES = (cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis)
+_LEAVES = frozenset(
+    {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis}
+)
+_PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
 
 
 class Target(NamedTuple):
@@ -265,7 +268,7 @@ class Module:
             self.skeleton = self._second_opinion(fault)
         self.units = [Unit(index, piece) for index, piece in enumerate(self.skeleton.pieces)]
         self.scope = Scope("module", None)
-        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self._parents: dict[int, cst.CSTNode] = {}
         self._scopes: dict[cst.CSTNode, Scope] = {}
         self._roots: dict[cst.CSTNode, Unit] = {}
         self._orders: dict[cst.CSTNode, int] = {}
@@ -419,14 +422,14 @@ class Module:
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds `node`; None for the root of a unit."""
-        return self._parents.get(node)
+        return self._parents.get(id(node))
 
     def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes around `node`, innermost first, up to the unit's root."""
-        current = self._parents.get(node)
+        current = self._parents.get(id(node))
         while current is not None:
             yield current
-            current = self._parents.get(current)
+            current = self._parents.get(id(current))
 
     def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The innermost `def` whose body holds `node`."""
@@ -483,8 +486,8 @@ class Module:
     def unit_of(self, node: cst.CSTNode) -> Unit:
         """The unit that `node` was parsed in."""
         root: cst.CSTNode = node
-        while root in self._parents:
-            root = self._parents[root]
+        while id(root) in self._parents:
+            root = self._parents[id(root)]
         return self._roots[root]
 
     def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
@@ -1058,15 +1061,15 @@ class _Walk:
         if inside:
             wrapper = body[0]
             assert isinstance(wrapper, cst.If) and isinstance(wrapper.body, cst.IndentedBlock)
-            self.parents[wrapper] = root
-            self.parents[wrapper.body] = wrapper
+            self.parents[id(wrapper)] = root
+            self.parents[id(wrapper.body)] = wrapper
             body = wrapper.body.body  # type: ignore[assignment]
             holder: cst.CSTNode = wrapper.body
         else:
             holder = root
         stack: _Stack = []
         for statement in reversed(body):
-            self.parents[statement] = holder
+            self.parents[id(statement)] = holder
             stack.append((statement, scope, False, False))
         self._walk(stack)
 
@@ -1074,9 +1077,10 @@ class _Walk:
         parents, fields = self.parents, _FIELDS
         handlers = _HANDLERS
         while stack:
+            node: Any
             node, scope, conditional, looped = stack.pop()
             kind = type(node)
-            if isinstance(node, _Done):
+            if kind is _Done:
                 node.binder()
                 continue
             self.order += 1
@@ -1088,15 +1092,18 @@ class _Walk:
                 scope, conditional, looped = inner
             for name in reversed(fields[kind]):
                 child = getattr(node, name)
-                if isinstance(child, cst.CSTNode):
-                    parents[child] = node
-                    if not isinstance(child, _LEAVES):
-                        stack.append((child, scope, conditional, looped))
-                elif type(child) in (tuple, list):
+                found = type(child)
+                if found in _PLAIN:
+                    continue
+                if found is tuple or found is list:
                     for item in reversed(child):
-                        parents[item] = node
-                        if not isinstance(item, _LEAVES):
+                        parents[id(item)] = node
+                        if type(item) not in _LEAVES:
                             stack.append((item, scope, conditional, looped))
+                    continue
+                parents[id(child)] = node
+                if found not in _LEAVES:
+                    stack.append((child, scope, conditional, looped))
 
     # Each handler records facts and returns (scope, conditional, looped) for the children, or None when it has
     # pushed them itself.
@@ -1157,10 +1164,10 @@ def _later(walk: _Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool
     stack.append((_Done(binder), scope, conditional, looped))
     for name in reversed(_FIELDS[type(node)]):
         child = getattr(node, name)
-        children = child if type(child) in (tuple, list) else (child,) if isinstance(child, cst.CSTNode) else ()
+        children = child if type(child) in (tuple, list) else () if type(child) in _PLAIN else (child,)
         for item in reversed(children):
-            walk.parents[item] = node
-            if not isinstance(item, _LEAVES):
+            walk.parents[id(item)] = node
+            if type(item) not in _LEAVES:
                 stack.append((item, scope, conditional, looped))
 
 
@@ -1251,7 +1258,7 @@ def _on_function(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped
     module, piece = walk.module, walk.unit.piece
     top = (
         piece.kind == "function"
-        and isinstance(walk.parents.get(node), (cst.Module, cst.IndentedBlock))
+        and isinstance(walk.parents.get(id(node)), (cst.Module, cst.IndentedBlock))
         and (node.name.value == piece.name and home is (walk.unit.scope or module.scope))
     )
     if not top:
@@ -1262,10 +1269,10 @@ def _on_function(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped
     walk.scopes[node] = inner
     _parameters(walk, node.params, inner)
     stack.append((node.body, inner, False, False))
-    walk.parents[node.body] = node
+    walk.parents[id(node.body)] = node
     outer = [node.params, *([node.returns] if node.returns is not None else ()), *reversed(node.decorators)]
     for child in outer:
-        walk.parents[child] = node
+        walk.parents[id(child)] = node
         stack.append((child, scope, conditional, looped))
 
 
@@ -1283,8 +1290,8 @@ def _on_lambda(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: 
     inner = Scope("function", scope, node)
     walk.scopes[node] = inner
     _parameters(walk, node.params, inner)
-    walk.parents[node.body] = node
-    walk.parents[node.params] = node
+    walk.parents[id(node.body)] = node
+    walk.parents[id(node.params)] = node
     stack.append((node.body, inner, False, False))
     stack.append((node.params, scope, conditional, looped))
 
@@ -1307,10 +1314,10 @@ def _on_class(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: b
     class_.scope.node = node
     class_.bases = tuple(arg.value for arg in node.bases if not arg.star)
     walk.scopes[node] = class_.scope
-    walk.parents[node.body] = node
+    walk.parents[id(node.body)] = node
     stack.append((node.body, class_.scope, False, False))
     for child in (*reversed(node.keywords), *reversed(node.bases), *reversed(node.decorators)):
-        walk.parents[child] = node
+        walk.parents[id(child)] = node
         stack.append((child, scope, conditional, looped))
 
 
@@ -1320,22 +1327,22 @@ def _on_comprehension(walk: _Walk, node: Any, scope: Scope, conditional: bool, l
     walk.scopes[node] = inner
     later: list[tuple[cst.CSTNode, Scope, bool, bool]] = []
     part, outer = node.for_in, scope
-    walk.parents[part] = node
+    walk.parents[id(part)] = node
     while part is not None:
-        walk.parents[part.target] = part
-        walk.parents[part.iter] = part
+        walk.parents[id(part.target)] = part
+        walk.parents[id(part.iter)] = part
         walk.targets(part.target, inner, Binding("loop", walk.order, part, part.iter))
         later.append((part.iter, outer, conditional, looped))
         for condition in part.ifs:
-            walk.parents[condition] = part
-            walk.parents[condition.test] = condition
+            walk.parents[id(condition)] = part
+            walk.parents[id(condition.test)] = condition
             later.append((condition.test, inner, conditional, looped))
         if part.inner_for_in is not None:
-            walk.parents[part.inner_for_in] = part
+            walk.parents[id(part.inner_for_in)] = part
         part, outer = part.inner_for_in, inner
     elements = (node.key, node.value) if isinstance(node, cst.DictComp) else (node.elt,)
     for element in elements:
-        walk.parents[element] = node
+        walk.parents[id(element)] = node
         later.append((element, inner, conditional, looped))
     stack.extend(reversed(later))
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 BUILTINS = frozenset(dir(builtins))
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_DEPTH = 12
 
 BindingKind = Literal["import", "assign", "unpack", "augment", "parameter", "loop", "with", "def", "class", "other"]
 ScopeKind = Literal["module", "class", "function", "comprehension"]
