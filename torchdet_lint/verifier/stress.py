@@ -1,16 +1,55 @@
-"""The two sides of a stress pair: both legal, and opposite."""
+"""The two sides of a stress pair: both legal, and opposite in every order and byte that nobody promised."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.verifier import memory, ordering
+from torchdet_lint.verifier.context import Context
+from torchdet_lint.verifier.patching import after_import
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
+
+    from torchdet_lint.verifier.patching import Reporter
+
+_HASH_SEED: Mapping[str, str] = {"A": "1", "B": "2"}
+PERTURBATIONS: tuple[str, ...] = (
+    "order of files in a folder",
+    "order in which futures and pools complete",
+    "PYTHONHASHSEED",
+    "content of fresh memory",
+)
 
 
 def environment(side: str, base_env: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables of one side of a stress pair."""
+    """The environment variables of one side (`"A"`, `"B"`, or `""` for none) of a stress pair."""
     del base_env
     if not side:
         return {}
-    return {"PYTHONHASHSEED": {"A": "1", "B": "2"}[side], "MALLOC_PERTURB_": {"A": "85", "B": "170"}[side]}
+    result = {"PYTHONHASHSEED": _HASH_SEED[side]}
+    if memory.has_heap_byte():
+        result["MALLOC_PERTURB_"] = memory.HEAP_BYTE[side]
+    return result
+
+
+def install(side: str, fixed: Collection[str], reporter: Reporter | None = None) -> Context:
+    """Apply one side to this process. What one of the `fixed` rules holds fast is left alone."""
+    context = Context((), 0, reporter)
+    reverse = side == "B"
+    if "TDL304" not in fixed:
+        ordering.files(context, reverse=reverse)
+    if "TDL306" not in fixed:
+        ordering.completion(context, reverse=reverse)
+    if "TDL501" not in fixed:
+        after_import(context.patches, "torch", lambda torch: _fill(context, torch, int(memory.HEAP_BYTE[side])))
+    return context
+
+
+def _fill(context: Context, torch: Any, byte: int) -> None:
+    """Where the heap byte does not reach (other systems, CUDA's own allocator) fresh tensors are filled at dispatch."""
+    if memory.has_heap_byte() and not torch.cuda.is_available():
+        return
+    mode = memory.fill_mode(byte)
+    mode.__enter__()
+    context.patches.on_undo(lambda: mode.__exit__(None, None, None))

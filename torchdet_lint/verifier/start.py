@@ -1,0 +1,49 @@
+"""What runs in every Python process of a verified program before the program's own code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.context import Context
+
+
+class Started:
+    """Marks this process as started, and keeps what was applied."""
+
+    contexts: tuple[Context, ...] | None = None
+
+
+def start() -> None:
+    """Apply the interventions that the environment names, once a process."""
+    if Started.contexts is not None:
+        return
+    from torchdet_lint.verifier.interventions import EVENTS_VARIABLE, from_environment
+
+    interventions = from_environment(os.environ)
+    if not interventions:
+        return
+    from torchdet_lint.verifier import fixes, stress
+    from torchdet_lint.verifier.patching import Reporter
+
+    fixes.restart(interventions.fixes)
+    reporter = Reporter(os.environ.get(EVENTS_VARIABLE, ""))
+    applied = []
+    if interventions.stress:
+        applied.append(stress.install(interventions.stress, interventions.fixes, reporter))
+    applied.append(fixes.install(interventions.fixes, interventions.seed, reporter))
+    Started.contexts = tuple(applied)
+
+
+def start_safely() -> None:
+    """`start`, and one clear line where it fails: a process that is not what it claims to be must not run on."""
+    try:
+        start()
+    except Exception as error:
+        print(
+            f"torchdet-lint: the interventions could not be applied: {type(error).__name__}: {error}", file=sys.stderr
+        )
+        sys.stderr.flush()
+        os._exit(2)
