@@ -243,6 +243,22 @@ class Catalogue(msgspec.Struct, frozen=True):
         return tuple(self.rules[code] for code in sorted(codes))
 
 
+def words(catalogue: Catalogue) -> frozenset[str]:
+    """Words of which one stands in every file that a rule can say something about: the first part of each name."""
+    names: set[str] = set(catalogue.facts.canonical) | set(catalogue.facts.bases)
+    found = set(catalogue.facts.triggers)
+    ops = [*catalogue.facts.ops]
+    for rule in catalogue.rules.values():
+        found.update(rule.triggers)
+        ops.extend(rule.ops)
+        names.update(name for row in (*rule.calls, *rule.settings) for name in row.names)
+    names.update(spelling.name for op in ops for spelling in op.spellings)
+    for name in names:
+        root, _, rest = name.partition(".")
+        found.add(rest.rpartition(".")[2] if root == "builtins" else root)
+    return frozenset(found - {""})
+
+
 def load(*, examples: bool = False, extra: Iterable[Path] = ()) -> Catalogue:
     """Read the shipped catalogue and the user's own rule files `extra`.
 

@@ -278,7 +278,7 @@ def _write(given: argparse.Namespace, settings: Settings, result: Result, snippe
     from torchdet_lint.report import text
 
     wanted = report.Report(result, snippets, given.quiet, settings.rule_files, getattr(given, "fixed", {}))
-    writer = text.statistics if given.statistics else report.WRITERS[settings.output_format]
+    writer = text.statistics if given.statistics else report.writer(settings.output_format)
     lines = writer(wanted)
     if given.output_file:
         try:

@@ -13,7 +13,7 @@ import msgspec
 
 from torchdet_lint import __version__, config, suppress
 from torchdet_lint.cache import Cache, content_hash, interpreter
-from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint
+from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint, words
 from torchdet_lint.finding import Edit, Finding, Fix, Location, Related
 from torchdet_lint.source import Exclusion, File, Source, SourceFault, decode, discover, read
 from torchdet_lint.suppress import Rows, Suppression
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchdet_lint.config import Settings
     from torchdet_lint.finding import Found
     from torchdet_lint.module import Module
+    from torchdet_lint.names import Library
 
     Progress = Callable[[int, int], None]
 
@@ -245,8 +246,8 @@ class Linter:
         self.names = rule_names(settings.rule_files)
         self.codes = config.selection(settings, self.names)
         self._catalogue: Catalogue | None = None
-        self._library: Any = None
-        self._roots: tuple[bytes, ...] | None = None
+        self._library: Library | None = None
+        self._words: tuple[bytes, ...] | None = None
         self._uncollected = 0
 
     def key(self) -> tuple[str, ...]:
@@ -267,12 +268,22 @@ class Linter:
             self._catalogue = catalogue.load(extra=_extra(self.settings))
         return self._catalogue
 
+    @property
+    def library(self) -> Library:
+        """The catalogue compiled for look-ups, which imports libcst."""
+        if self._library is None:
+            from torchdet_lint.names import Library
+
+            self._library = Library(self.catalogue)
+        return self._library
+
     def prepare(self) -> None:
         """Import and read everything, so that forked workers share it."""
         import torchdet_lint.checks
 
+        assert torchdet_lint.checks.CHECKS is not None
         self._concerned(b"")
-        torchdet_lint.checks.CHECKS.keys()
+        self.library.canonical("torch")
 
     def file(self, path: str) -> tuple[str, Record | str]:
         """Content hash and record of the file `path`; a complaint where it cannot be read."""
@@ -297,7 +308,7 @@ class Linter:
         from torchdet_lint.module import Module, SyntaxFault, Target
 
         try:
-            module = Module(source, self._library, Target(self.settings.torch, self.settings.devices))
+            module = Module(source, self.library, Target(self.settings.torch, self.settings.devices))
         except SyntaxFault as fault:
             return self._faulty(fault, source)
         suppressions = suppress.parse(source.text)
@@ -312,14 +323,9 @@ class Linter:
 
     def _concerned(self, data: bytes) -> bool:
         """Whether a word stands in the file without which no rule can say anything."""
-        if self._roots is None:
-            from torchdet_lint.names import Library
-
-            self._library = Library(self.catalogue)
-            needed = {word for words in self._library.triggers.values() for word in words}
-            free = {word for word, words in self._library.triggers.items() if not words}
-            self._roots = tuple(sorted(word.encode() for word in needed | free))
-        return any(word in data for word in self._roots)
+        if self._words is None:
+            self._words = tuple(sorted(word.encode() for word in words(self.catalogue)))
+        return any(word in data for word in self._words)
 
     def _quiet(self, source: Source) -> Record:
         suppressions = suppress.parse(source.text)

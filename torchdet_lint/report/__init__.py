@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
-
-from torchdet_lint.report import machine, text
 
 if TYPE_CHECKING:
     from torchdet_lint.engine import Result
@@ -25,20 +24,21 @@ class Report(NamedTuple):
 Format = Callable[["Report"], Iterator[str]]
 
 
-def _sarif(report: Report) -> Iterator[str]:
-    from torchdet_lint.report import sarif
-
-    return sarif.sarif(report)
-
-
-WRITERS: Mapping[str, Format] = {
-    "concise": text.concise,
-    "full": text.full,
-    "github": machine.github,
-    "gitlab": machine.gitlab,
-    "grouped": text.grouped,
-    "json": machine.json_array,
-    "json-lines": machine.json_lines,
-    "junit": machine.junit,
-    "sarif": _sarif,
+_ROOMS: Mapping[str, tuple[str, str]] = {
+    "concise": ("text", "concise"),
+    "full": ("text", "full"),
+    "github": ("machine", "github"),
+    "gitlab": ("machine", "gitlab"),
+    "grouped": ("text", "grouped"),
+    "json": ("machine", "json_array"),
+    "json-lines": ("machine", "json_lines"),
+    "junit": ("machine", "junit"),
+    "sarif": ("sarif", "sarif"),
 }
+
+
+def writer(name: str) -> Format:
+    """The format `name`; a run imports the one that it prints."""
+    module, function = _ROOMS[name]
+    found: Format = getattr(import_module(f"torchdet_lint.report.{module}"), function)
+    return found

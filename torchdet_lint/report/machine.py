@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
 
 from torchdet_lint.catalogue import DOCUMENTATION_URL
 
@@ -165,7 +164,8 @@ def _clean(text: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_clean(text))
+    escaped = _text(text).replace('"', "&quot;")
+    return '"' + escaped.replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;") + '"'
 
 
 def _text(text: str) -> str:

@@ -1,0 +1,169 @@
+"""Time the linter beside its peers and its floor, in one run, on trees of real code; what counts are the ratios.
+
+    python benchmarks/static.py TREE…            unpacked release archives
+    python benchmarks/static.py                  download those of torch-geometric, timm and transformers first
+
+Every figure is CPU seconds of the whole process tree, as the kernel counts them, the median of `--repeat` runs; the
+contenders take turns. TorchFix, which pins an old libcst, gets an environment of its own in `.venv-torchfix`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+DEFAULT = ("torch-geometric", "timm", "transformers")
+FLOOR_GOAL, PEER_GOAL, WARM_GOAL, JOBS_GOAL, FILE_GOAL, MEMORY_GOAL = 0.6, 20.0, 0.05, 1.6, 2.5, 300.0
+
+
+class Cost(NamedTuple):
+    cpu: float
+    wall: float
+    mebibytes: float
+
+
+def measure(command: list[str], folder: Path) -> Cost:
+    """What one run of `command` costs, its children included."""
+    import time
+
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"}
+    start = time.perf_counter()
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in (0, 1):
+        raise SystemExit(f"{' '.join(command)} left with {child.returncode}")
+    return Cost(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1024)
+
+
+def median(costs: list[Cost]) -> Cost:
+    return Cost(*(statistics.median(values) for values in zip(*costs, strict=True)))
+
+
+def torchfix() -> list[str]:
+    """The command of TorchFix, installed when it is not there."""
+    home = ROOT / ".venv-torchfix"
+    if not (home / "bin/torchfix").exists():
+        subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
+        subprocess.run([str(home / "bin/pip"), "install", "--quiet", "torchfix"], check=True)
+    return [str(home / "bin/torchfix")]
+
+
+def download(name: str, folder: Path) -> Path:
+    """The newest source archive of a package, unpacked."""
+    place = folder / name
+    if not place.is_dir():
+        with tempfile.TemporaryDirectory() as scratch:
+            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation"]
+            subprocess.run([*pip, "--only-binary", ":all:", "--dest", scratch, name], check=True)
+            archive = next(Path(scratch).iterdir())
+            if archive.suffix == ".whl":
+                zipfile.ZipFile(archive).extractall(place)
+            else:
+                tarfile.open(archive).extractall(place, filter="data")
+    return place
+
+
+def contenders(tree: Path, peers: bool) -> dict[str, list[str]]:
+    us = [sys.executable, "-m", "torchdet_lint", str(tree), "--isolated", "--quiet", "--jobs"]
+    found = {
+        "ours, cold": [*us, "1", "--cache-dir", "{cache}"],
+        "ours, warm": [*us, "1", "--cache-dir", "{cache}"],
+        "ours, cold, 2 jobs": [*us, "2", "--no-cache"],
+        "libcst.parse_module": [sys.executable, str(HERE / "floor.py"), "libcst", str(tree)],
+        "ast.parse": [sys.executable, str(HERE / "floor.py"), "ast", str(tree)],
+    }
+    ruff = shutil.which("ruff", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if ruff:
+        found["ruff --select NPY"] = [ruff, "check", "--isolated", "--no-cache", "--select", "NPY", str(tree)]
+    if peers:
+        found["torchfix --select ALL"] = [*torchfix(), "--select", "ALL", str(tree)]
+    return found
+
+
+def compare(tree: Path, repeat: int, peers: bool) -> dict[str, Cost]:
+    costs: dict[str, list[Cost]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(repeat):
+            cache = str(Path(scratch, f"cache{number}"))
+            for name, command in contenders(tree, peers).items():
+                if name.startswith("torchfix") and number:
+                    continue
+                filled = [part.replace("{cache}", cache) for part in command]
+                costs.setdefault(name, []).append(measure(filled, Path(scratch)))
+    return {name: median(several) for name, several in costs.items()}
+
+
+def one_file(repeat: int) -> tuple[float, float]:
+    """Wall seconds of `import libcst`, and of linting one file of 500 lines, each in a new process."""
+    block = (ROOT / "examples/birdsong/model.py").read_text() + (ROOT / "examples/birdsong/data.py").read_text()
+    lines = (block * 10).splitlines()[:500]
+    with tempfile.TemporaryDirectory() as scratch:
+        Path(scratch, "one.py").write_text("\n".join(lines) + "\n")
+        floor, ours = [], []
+        for _ in range(max(repeat, 5) * 3):
+            floor.append(measure([sys.executable, "-c", "import libcst"], Path(scratch)).wall)
+            command = [sys.executable, "-m", "torchdet_lint", "one.py", "--no-cache", "--isolated"]
+            ours.append(measure(command, Path(scratch)).wall)
+    return statistics.median(floor), statistics.median(ours)
+
+
+def verdict(value: float, goal: float, *, at_most: bool) -> str:
+    met = value <= goal if at_most else value >= goal
+    return f"{value:8.3f}  goal {'<=' if at_most else '>='} {goal:g}  {'met' if met else 'MISSED'}"
+
+
+def report(tree: Path, costs: dict[str, Cost]) -> None:
+    print(f"\n{tree.name}")
+    floor = costs["libcst.parse_module"].cpu
+    for name, cost in costs.items():
+        print(
+            f"  {name:24} {cost.cpu:8.2f} s CPU {cost.wall:8.2f} s wall {cost.mebibytes:7.0f} MiB {cost.cpu / floor:8.3f} of the floor"
+        )
+    cold, warm = costs["ours, cold"], costs["ours, warm"]
+    print("  cold / libcst floor      " + verdict(cold.cpu / floor, FLOOR_GOAL, at_most=True))
+    print("  warm / cold              " + verdict(warm.cpu / cold.cpu, WARM_GOAL, at_most=True))
+    print(
+        "  one job / two jobs, wall " + verdict(cold.wall / costs["ours, cold, 2 jobs"].wall, JOBS_GOAL, at_most=False)
+    )
+    print("  peak memory, MiB         " + verdict(cold.mebibytes, MEMORY_GOAL, at_most=True))
+    if peer := costs.get("torchfix --select ALL"):
+        print("  torchfix / cold          " + verdict(peer.cpu / cold.cpu, PEER_GOAL, at_most=False))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trees", nargs="*", type=Path)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--no-peers", action="store_true", help="leave TorchFix out (it takes minutes)")
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    given = parser.parse_args()
+    trees = given.trees or [download(name, ROOT / "build" / "benchmark-trees") for name in DEFAULT]
+    figures: dict[str, dict[str, Cost]] = {}
+    floor, ours = one_file(given.repeat)
+    print("one file of 500 lines / import libcst, wall: " + verdict(ours / floor, FILE_GOAL, at_most=True))
+    for tree in trees:
+        figures[tree.name] = compare(tree.resolve(), given.repeat, not given.no_peers)
+        report(tree, figures[tree.name])
+    if given.json:
+        rows = {tree: {name: cost._asdict() for name, cost in costs.items()} for tree, costs in figures.items()}
+        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
