@@ -41,7 +41,7 @@ class Condition(_Table, frozen=True, kw_only=True):
 
     * `absent`: not passed; `missing`: not passed, or evidently `None`; `given`: passed, and not evidently `None`;
     * `in`: evidently one of `values`; `not-in`: evidently none of `values`; `truthy`, `falsy`: evidently so;
-    * `possible`: one of `values`, or a value that only the run knows.
+    * `possible`: one of `values`, or a value that only the run knows; `unless`: not evidently one of `values`.
 
     An argument that is not passed has the value `default`. `opaque`: whether the condition holds where `**options`
     that are not in sight may carry the argument (by default it does not).
@@ -54,7 +54,7 @@ class Condition(_Table, frozen=True, kw_only=True):
 
     argument: str
     test: Literal[
-        "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible",
+        "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless",
         "tensor", "dims", "sparse", "length", "contains",
     ]  # fmt: skip
     values: tuple[Scalar | list[Scalar], ...] = ()

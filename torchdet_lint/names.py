@@ -258,7 +258,7 @@ def condition_holds(condition: Condition, *, passed: bool, opaque: bool, known: 
     if test == "given":
         return not (known and value is None)
     if not known:
-        return test == "possible"
+        return test in ("possible", "unless")
     if test in ("truthy", "falsy"):
         return bool(value) is (test == "truthy")
-    return any(matches(value, wanted) for wanted in condition.values) is (test != "not-in")
+    return any(matches(value, wanted) for wanted in condition.values) is (test not in ("not-in", "unless"))
