@@ -75,7 +75,8 @@ def download(name: str, folder: Path) -> Path:
             if archive.suffix == ".whl":
                 zipfile.ZipFile(archive).extractall(place)
             else:
-                tarfile.open(archive).extractall(place, filter="data")
+                with tarfile.open(archive) as stream:
+                    stream.extractall(place, filter="data")
     return place
 
 
@@ -132,9 +133,8 @@ def report(tree: Path, costs: dict[str, Cost]) -> None:
     print(f"\n{tree.name}")
     floor = costs["libcst.parse_module"].cpu
     for name, cost in costs.items():
-        print(
-            f"  {name:24} {cost.cpu:8.2f} s CPU {cost.wall:8.2f} s wall {cost.mebibytes:7.0f} MiB {cost.cpu / floor:8.3f} of the floor"
-        )
+        share = f"{cost.cpu / floor:8.3f} of the floor"
+        print(f"  {name:24} {cost.cpu:8.2f} s CPU {cost.wall:8.2f} s wall {cost.mebibytes:7.0f} MiB {share}")
     cold, warm = costs["ours, cold"], costs["ours, warm"]
     print("  cold / libcst floor      " + verdict(cold.cpu / floor, FLOOR_GOAL, at_most=True))
     print("  warm / cold              " + verdict(warm.cpu / cold.cpu, WARM_GOAL, at_most=True))

@@ -251,7 +251,8 @@ def words(catalogue: Catalogue) -> frozenset[str]:
     for rule in catalogue.rules.values():
         found.update(rule.triggers)
         ops.extend(rule.ops)
-        names.update(name for row in (*rule.calls, *rule.settings) for name in row.names)
+        names.update(name for call in rule.calls for name in call.names)
+        names.update(name for setting in rule.settings for name in setting.names)
     names.update(spelling.name for op in ops for spelling in op.spellings)
     for name in names:
         root, _, rest = name.partition(".")
