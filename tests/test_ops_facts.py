@@ -43,6 +43,7 @@ NOT_DOCUMENTED = {
     "torch.nn.Embedding": "documented from 2.14 on",
     "torch.nn.MaxPool2d under torch.compile": "inductor's decomposition",
     "torch.Tensor.__setitem__": "runs index_put",
+    "torch.take_along_dim": "its gradient is a scatter_add",
     "torch.take": "its gradient runs put_",
     "torch.cummax": "its gradient is a scatter_add",
     "torch.quantile": "its gradient is a scatter_add",

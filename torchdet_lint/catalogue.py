@@ -48,14 +48,15 @@ class Condition(_Table, frozen=True, kw_only=True):
 
     Ops have further tests, that ask for what is inferred of a tensor: `tensor`: evidently one; `dims`: evidently one
     with a number of dimensions in `values`; `sparse`: evidently a sparse one; `length`: evidently a sequence with a
-    number of elements in `values`; `contains`: a literal that holds one of `values`. There `self` is the tensor that
-    the op works on: the receiver of a method, the first argument of a function.
+    number of elements in `values`; `contains`: a dictionary that holds one of `values`; `repeats`: an index that may
+    name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`. There `self` is the
+    tensor that the op works on: the receiver of a method, the first argument of a function.
     """
 
     argument: str
     test: Literal[
         "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless",
-        "tensor", "dims", "sparse", "length", "contains",
+        "tensor", "dims", "sparse", "length", "contains", "repeats",
     ]  # fmt: skip
     values: tuple[Scalar | list[Scalar], ...] = ()
     default: Scalar = None
@@ -113,8 +114,9 @@ class Op(_Table, frozen=True, kw_only=True):
     every tensor is one and only evidence counts. A backward op asks for a tensor that may carry a gradient, with
     `gradient` `evident` for one that evidently does. `aggregate` marks an op that is everywhere (a convolution): it is
     listed with the program's missing mode and never reported alone; `silent_because` one that no check reports, and
-    why. `rule` is the code that reports it where direction and status do not say. `package` is the distribution whose
-    releases the history counts.
+    why. `unless_within` are context managers, `name` or `name(argument)`, under which it does not vary. `rule` is the
+    code that reports it where direction and status do not say. `package` is the distribution whose releases the history
+    counts.
     """
 
     op: str
@@ -130,6 +132,7 @@ class Op(_Table, frozen=True, kw_only=True):
     gradient: Literal["possible", "evident"] = "possible"
     aggregate: bool = False
     silent_because: str = ""
+    unless_within: tuple[str, ...] = ()
     condition: str = ""
     instead: str = ""
     evidence: tuple[str, ...] = ()
@@ -217,6 +220,38 @@ class Seed(_Table, frozen=True, kw_only=True):
     evidence: tuple[str, ...] = ()
 
 
+class Tensors(_Table, frozen=True, kw_only=True):
+    """What the inference of tensors knows; functions and methods are given by their last name.
+
+    A function of `modules` returns one tensor, but for those of `no_tensor`, `indexed` and `several`; a tensor's method
+    too, but for those of `scalar`. `integer`, `boolean` and `floating` give the type of a result. The words are the
+    last word of a variable's, a class's or a function's name, where nothing else tells.
+    """
+
+    modules: tuple[str, ...] = ()
+    no_tensor: tuple[str, ...] = ()
+    scalar: tuple[str, ...] = ()
+    integer: tuple[str, ...] = ()
+    boolean: tuple[str, ...] = ()
+    floating: tuple[str, ...] = ()
+    creation: tuple[str, ...] = ()
+    like: tuple[str, ...] = ()
+    indexed: tuple[str, ...] = ()
+    several: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+    distinctive: tuple[str, ...] = ()
+    integer_words: tuple[str, ...] = ()
+    data_words: tuple[str, ...] = ()
+    gradient_words: tuple[str, ...] = ()
+    untracked_words: tuple[str, ...] = ()
+    untracked_bases: tuple[str, ...] = ()
+    untracked_functions: tuple[str, ...] = ()
+    no_grad: tuple[str, ...] = ()
+    annotations: dict[str, str] = {}
+    dtypes: dict[str, str] = {}
+    dims: dict[str, int] = {}
+
+
 class Facts(_Table, frozen=True, kw_only=True):
     """What several rules share: canonical names, signatures, generators, ops."""
 
@@ -224,6 +259,7 @@ class Facts(_Table, frozen=True, kw_only=True):
     signatures: dict[str, tuple[str, ...]] = {}
     bases: dict[str, str] = {}
     ops: tuple[Op, ...] = ()
+    tensors: Tensors = Tensors()
     draws: tuple[Draw, ...] = ()
     seeds: tuple[Seed, ...] = ()
     tensor_functions: tuple[str, ...] = ()

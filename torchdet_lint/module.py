@@ -279,6 +279,10 @@ class Module:
         self._named = 0
         self._by_name: dict[str, list[Call]] = {}
         self._by_attribute: dict[str, list[Call]] = {}
+        self._placed = 0
+        self._calls_of: dict[Scope, list[Call]] = {}
+        self._shared: dict[Any, Any] = {}
+        self._functions: dict[int, list[cst.FunctionDef]] = {}
         self._resolved: dict[tuple[str, int], tuple[str, ...]] = {}
         self.classes: dict[Scope, Class] = {}
         self._top_classes = [Class(piece.name, self.scope, index) for index, piece in enumerate(self.skeleton.classes)]
@@ -411,6 +415,26 @@ class Module:
         unit.root = root
         self._roots[root] = unit
         _Walk(self, unit).run(root, inside)
+
+    def look_for(self, *words: str) -> None:
+        """Parse the units in which any of `words` stands."""
+        self._load_with(set(words))
+
+    def shared(self, make: Callable[[Module], _Result]) -> _Result:
+        """What `make` makes of this file, made once: the checks share what they infer."""
+        if make not in self._shared:
+            self._shared[make] = make(self)
+        found: _Result = self._shared[make]
+        return found
+
+    def definition(self, name: str, class_: Class | None = None) -> cst.FunctionDef | None:
+        """The top-level function `name`, or the method `name` of the top-level class `class_`."""
+        owner = class_.index if class_ is not None else -1
+        for unit in self.units:
+            if unit.piece.kind == "function" and unit.piece.owner == owner and unit.piece.name == name:
+                self._load(unit)
+                return next((node for node in self._functions.get(unit.index, ()) if node.name.value == name), None)
+        return None
 
     def load_class(self, class_: Class) -> None:
         """Parse the header of `class_`, so that its bases are known."""
@@ -977,6 +1001,55 @@ class Module:
                     value_ = Value(self, args[2].value, call.scope, call.order)
                     yield Assignment(call.node, None, value_, call.scope, call.order, found)
 
+    def calls_in(self, scope: Scope) -> list[Call]:
+        """The calls that stand in the function, class or module scope `scope` itself, comprehensions included."""
+        while self._placed < len(self._calls):
+            call = self._calls[self._placed]
+            self._placed += 1
+            self._calls_of.setdefault(call.scope.function, []).append(call)
+        return self._calls_of.get(scope, [])
+
+    def assignments_in(self, scope: Scope) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+        """Target and value of the assignments that stand in `scope` itself."""
+        for _, target, value, where, _ in list(self._assignments):
+            if where.function is scope:
+                yield target, value
+
+    def imports(self, package: str) -> bool:
+        """Whether the file imports `package`, or something of it."""
+        return re.search(rf"^\s*(?:import|from)\s+{re.escape(package)}\b", self.text, re.MULTILINE) is not None
+
+    def strings(self, word: str) -> Iterator[cst.BaseExpression]:
+        """The string literals in which `word` stands, in the order of the source."""
+        for unit in self.units:
+            if word not in self.skeleton.text(unit.piece):
+                continue
+            self._load(unit)
+            stack: list[cst.CSTNode] = [unit.root] if unit.root is not None else []
+            while stack:
+                node = stack.pop()
+                if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
+                    if word in self.code(node):
+                        yield node
+                else:
+                    stack.extend(reversed(node.children))
+
+    def registrations(self, class_: Class, name: str) -> Iterator[Call]:
+        """The calls `self.register_buffer("name", …)` and `register_parameter` in the methods of `class_`."""
+        for relative in self.family(class_):
+            for unit in relative.units:
+                words = self._words[unit.index]
+                if name in words and ("register_buffer" in words or "register_parameter" in words):
+                    self._load(unit)
+            for call in list(self._calls):
+                if call.attribute not in ("register_buffer", "register_parameter") or not call.node.args:
+                    continue
+                if call.scope.function.outer is not relative.scope:
+                    continue
+                literal = call.node.args[0].value
+                if isinstance(literal, cst.SimpleString) and literal.evaluated_value == name:
+                    yield call
+
     def local_classes(self) -> list[Class]:
         """The top-level classes of the file."""
         return self._top_classes
@@ -1265,6 +1338,8 @@ def _on_function(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped
         home.bind(node.name.value, Binding("def", walk.order, node, conditional=conditional, looped=looped))
         if home in module.classes:
             module.classes[home].methods.add(node.name.value)
+    else:
+        module._functions.setdefault(walk.unit.index, []).append(node)
     inner = Scope("function", home, node, node.name.value)
     walk.scopes[node] = inner
     _parameters(walk, node.params, inner)

@@ -13,16 +13,31 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint.catalogue import status_in
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from torchdet_lint.catalogue import Catalogue, Condition, Draw, Op, Seed
+    from torchdet_lint.catalogue import Catalogue, Condition, Draw, Op, Seed, Spelling
 
 BUILTINS = frozenset(dir(builtins))
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 BindingKind = Literal["import", "assign", "unpack", "augment", "parameter", "loop", "with", "def", "class", "other"]
 ScopeKind = Literal["module", "class", "function", "comprehension"]
+
+
+_ANY_RELEASE = (10_000, 0)
+
+
+class Operation(NamedTuple):
+    """A spelling of an op, the code that reports it and its status in the target release."""
+
+    code: str
+    op: Op
+    spelling: Spelling
+    status: str
+    method: bool
 
 
 class Library:
@@ -34,6 +49,7 @@ class Library:
         self._canonical: dict[str, str] = {}
         self.signatures = self.facts.signatures
         self.bases = self.facts.bases
+        self._operations: dict[tuple[int, int], dict[str, list[Operation]]] = {}
         self.known = frozenset(self._known_names())
         self.triggers = self._triggers()
 
@@ -56,6 +72,27 @@ class Library:
             else:
                 return name
         return name
+
+    def operations(self, target: tuple[int, int]) -> dict[str, list[Operation]]:
+        """The ops that vary in release `target` of torch, by name: a method of a tensor is found under `.name`, an op
+        that is found where an instance is called under `name()`."""
+        if target not in self._operations:
+            found: dict[str, list[Operation]] = {}
+            rows = [(op.rule, op) for op in self.facts.ops]
+            rows += [(op.rule or code, op) for code, rule in self.catalogue.rules.items() for op in rule.ops]
+            for rule, op in rows:
+                status = status_in(op.status, target if op.package == "torch" else _ANY_RELEASE)
+                if op.aggregate or op.silent_because or status in ("absent", "deterministic"):
+                    continue
+                plain = "TDL402" if status == "switchable" else "TDL401"
+                code = rule or ("TDL403" if op.direction == "backward" else plain)
+                for spelling in op.spellings:
+                    owner, _, last = spelling.name.rpartition(".")
+                    method = owner.rpartition(".")[2][:1].isupper()
+                    key = f".{last}" if method else spelling.name + ("()" if spelling.forward else "")
+                    found.setdefault(key, []).append(Operation(code, op, spelling, status, method))
+            self._operations[target] = found
+        return self._operations[target]
 
     def ancestors(self, name: str) -> Iterator[str]:
         """`name` and the library classes it derives from, nearest first."""

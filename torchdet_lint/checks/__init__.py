@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from torchdet_lint.checks import ops
+
 if TYPE_CHECKING:
     from torchdet_lint.catalogue import Rule
     from torchdet_lint.finding import Found
@@ -12,4 +14,12 @@ if TYPE_CHECKING:
 
 Check = Callable[["Module", "Rule"], Iterator["Found"]]
 
-CHECKS: Mapping[str, Check] = {}
+CHECKS: Mapping[str, Check] = {
+    "TDL401": ops.listed_call,
+    "TDL402": ops.listed_call,
+    "TDL403": ops.listed_call,
+    "TDL404": ops.cudnn_rnn,
+    "TDL405": ops.listed_call,
+    "TDL406": ops.listed_call,
+    "TDL407": ops.kernel_atomics,
+}

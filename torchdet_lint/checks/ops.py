@@ -1,0 +1,274 @@
+"""The nondeterministic operations: one check over the table of ops, and one over kernels that stand in strings."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.finding import Found
+from torchdet_lint.tensors import OTHER, UNKNOWN, Inference, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.catalogue import Condition, Rule
+    from torchdet_lint.module import Call, Module, Value
+    from torchdet_lint.names import Operation
+
+_TRAINS = re.compile(r"\.backward\(")
+_STEPS = re.compile(r"\.step\(")
+_ENTRY = re.compile(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
+_ACCELERATED = re.compile(r"cuda|\.to\(|device|accelerat|trainer|gpu|mps|lightning|deepspeed|xla|fabric", re.IGNORECASE)
+_OPERANDS = ("src", "source", "values", "weights", "value", "val")
+_ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\(([^;]*);")
+_COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
+_KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
+_PLACES = {("cpu",): "the CPU", ("cuda",): "CUDA", ("cpu", "cuda"): "the CPU and CUDA", ("mps",): "MPS"}
+
+
+class _Candidate(NamedTuple):
+    """A call that spells an op, and the call that made the instance where an instance is called."""
+
+    operation: Operation
+    call: Call
+    made: Call | None
+
+
+class Operations:
+    """The ops that a file calls, by the code that reports them: worked out once for all rules."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.inference = module.shared(Inference)
+        self.found: dict[str, list[_Candidate]] = {}
+        index = module.library.operations(module.target.torch)
+        self._look_for_instances([name for name in index if name.endswith("()")])
+        taken: set[tuple[int, str]] = set()
+        for call in list(module.calls):
+            for candidate in self._candidates(call, index):
+                key = (id(call.node), candidate.operation.code)
+                if key not in taken and self._reported(candidate):
+                    taken.add(key)
+                    self.found.setdefault(candidate.operation.code, []).append(candidate)
+
+    def _look_for_instances(self, names: Sequence[str]) -> None:
+        """Parse what may call an instance: the units with the variable or attribute that it was assigned to."""
+        words: set[str] = set()
+        for call in list(self.module.calls_to(*(name[:-2] for name in names))):
+            parent = self.module.parent(call.node)
+            targets = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
+            for target in targets:
+                if isinstance(target, cst.Name):
+                    words.add(target.value)
+                elif isinstance(target, cst.Attribute):
+                    words.add(target.attr.value)
+        if words:
+            self.module.look_for(*sorted(words))
+
+    def _candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[_Candidate]:
+        for name in call.names:
+            for operation in index.get(name, ()):
+                made = None
+                if operation.spelling.forward:
+                    made = self._made(call)
+                    if made is None:
+                        continue
+                yield _Candidate(operation, call, made)
+        if all("()" in known or known.startswith((".", "@.")) for known in call.own):
+            for operation in index.get(f".{call.attribute}", ()):
+                yield _Candidate(operation, call, None)
+
+    def _made(self, call: Call) -> Call | None:
+        """The call that made the instance that `call` calls."""
+        value = self.module.followed(call.node.func, call.scope, call.order)
+        return self.module.call_at(value.node) if value is not None else None
+
+    # ------------------------------------------------------------------ what counts
+
+    def _reported(self, candidate: _Candidate) -> bool:
+        operation, call, _ = candidate
+        op = operation.op
+        kind = self.subject(candidate)
+        if operation.method and not self._receives(operation, kind):
+            return False
+        if not self._on_device(candidate, kind):
+            return False
+        if op.direction == "backward" and not self._differentiated(candidate, kind):
+            return False
+        if op.dtypes != "any" and not self._floating(candidate, kind):
+            return False
+        return all(self._holds(candidate, condition, kind) for condition in op.when) and not (
+            op.unless_within and self._within(call.node, op.unless_within)
+        )
+
+    def subject(self, candidate: _Candidate) -> Kind:
+        """The tensor that the op works on: the receiver of a method, the first argument of a function."""
+        operation, call, made = candidate
+        if operation.method:
+            return self.inference.kind(call.receiver) if call.receiver is not None else UNKNOWN
+        if self._is_class(operation) and made is None:
+            return UNKNOWN
+        parameters = operation.spelling.forward or operation.spelling.parameters
+        value = call.argument(parameters[0], parameters) if parameters else None
+        return self.inference.kind(value.node) if value is not None else UNKNOWN
+
+    @staticmethod
+    def _is_class(operation: Operation) -> bool:
+        return operation.spelling.name.rpartition(".")[2][:1].isupper()
+
+    def _receives(self, operation: Operation, kind: Kind) -> bool:
+        owner = operation.spelling.name.rpartition(".")[0]
+        if owner != "torch.Tensor":
+            if kind.instance or kind.is_tensor:
+                return kind.instance == owner
+            return self.module.imports(owner.partition(".")[0])
+        if kind.what == "other" or kind.instance:
+            return False
+        return operation.op.receiver == "distinctive" or kind.is_tensor or kind.gradient == "yes"
+
+    def _within(self, node: cst.CSTNode, managers: Sequence[str]) -> bool:
+        """Whether `node` stands in a `with` of one of `managers`, each written `name` or `name(argument)`."""
+        for ancestor in self.module.ancestors(node):
+            for item in ancestor.items if isinstance(ancestor, cst.With) else ():
+                function, arguments = item.item, list[str]()
+                if isinstance(function, cst.Call):
+                    for arg in function.args:
+                        parts = arg.value.elements if isinstance(arg.value, (cst.List, cst.Tuple)) else (arg,)
+                        arguments += [name for part in parts for name in self.module.resolve(part.value)]
+                    function = function.func
+                for name in self.module.resolve(function):
+                    if name in managers or (arguments and {f"{name}({known})" for known in arguments} <= set(managers)):
+                        return True
+        return False
+
+    def _on_device(self, candidate: _Candidate, kind: Kind) -> bool:
+        """Whether the op varies on a device that the code may run on and the tensor may be on."""
+        wanted = set(candidate.operation.op.devices) & set(self.module.target.devices)
+        if candidate.operation.op.devices == ("cpu",):
+            return bool(wanted) and (kind.device == "cpu" or self.module.target.devices == ("cpu",))
+        if "cpu" not in wanted and (kind.device == "cpu" or self._on_cpu):
+            return False
+        return bool(wanted)
+
+    @property
+    def _on_cpu(self) -> bool:
+        """Whether the file evidently trains on the CPU: it is started, it trains, and nothing names a device."""
+        text = self.module.text
+        return bool(
+            _TRAINS.search(text) and _STEPS.search(text) and _ENTRY.search(text) and not _ACCELERATED.search(text)
+        )
+
+    def _differentiated(self, candidate: _Candidate, kind: Kind) -> bool:
+        operation, call, made = candidate
+        if self.inference.untracked(call.node):
+            return False
+        if self._is_class(operation) and made is None:
+            return True
+        if operation.op.gradient == "evident":
+            return kind.gradient == "yes" and kind.dtype not in ("integer", "bool")
+        if kind.gradient != "no" and kind.dtype not in ("integer", "bool"):
+            return True
+        others = [self.inference.kind(value.node) for value in call.arguments.positional[1:]]
+        return any(other.gradient == "yes" for other in others)
+
+    def _floating(self, candidate: _Candidate, kind: Kind) -> bool:
+        """Whether the tensors may be, or evidently are, of a floating type that does not add up exactly."""
+        operation, call, _ = candidate
+        if operation.op.dtypes == "evident-floating":
+            return kind.dtype == "floating"
+        if kind.dtype in ("integer", "bool"):
+            return False
+        for name in _OPERANDS:
+            value = call.argument(name, operation.spelling.parameters)
+            if value is not None:
+                operand = self.inference.kind(value.node)
+                if operand.dtype in ("integer", "bool") or operand.ones:
+                    return False
+        return True
+
+    def _holds(self, candidate: _Candidate, condition: Condition, kind: Kind) -> bool:
+        operation, call, made = candidate
+        parameters: Sequence[str] = operation.spelling.forward or operation.spelling.parameters
+        if made is not None and condition.argument not in parameters:
+            call, parameters = made, operation.spelling.parameters
+        if condition.test in ("tensor", "dims", "sparse", "length", "contains", "repeats"):
+            value = call.argument(condition.argument, parameters)
+            if condition.argument != "self":
+                kind = self.inference.kind(value.node) if value is not None else OTHER
+            return self._inferred(condition, kind, value, call, parameters)
+        return self.module.holds(call, condition, parameters)
+
+    def _inferred(
+        self, condition: Condition, kind: Kind, value: Value | None, call: Call, parameters: Sequence[str]
+    ) -> bool:
+        if condition.test == "tensor":
+            return kind.is_tensor
+        if condition.test == "dims":
+            return kind.dims in condition.values
+        if condition.test == "sparse":
+            return kind.sparse
+        if condition.test == "repeats":
+            return not (kind.distinct or self._single(kind, call, parameters))
+        if value is None:
+            return False
+        if condition.test == "length":
+            elements = self.module.elements(value.node, value.scope, value.order)
+            return elements is not None and len(elements) in condition.values
+        entries = self.module.dictionary(value.node, value.scope, value.order)
+        return entries is not None and any(entry.constant in condition.values for entry in entries.values())
+
+    @staticmethod
+    def _single(kind: Kind, call: Call, parameters: Sequence[str]) -> bool:
+        """Whether an index evidently has size 1 along the dimension that it indexes."""
+        dimension = call.argument("dim", parameters)
+        at = dimension.constant if dimension is not None else None
+        if not isinstance(at, int):
+            return False
+        dims = kind.dims or 0
+        return not kind.single.isdisjoint({at, at - dims, at + dims})
+
+
+def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
+    """The calls of the ops that `rule` reports in the target release."""
+    for operation, call, _ in module.shared(Operations).found.get(rule.code, ()):
+        op = operation.op
+        details = {
+            "op": operation.spelling.name,
+            "device": _PLACES.get(op.devices, "CUDA"),
+            "condition": f" ({op.condition})" if op.condition else "",
+            "release": ".".join(map(str, module.target.torch)),
+            "instead": op.instead or _advice(operation),
+        }
+        yield Found(
+            call.node,
+            details,
+            variant=operation.status if operation.status in rule.messages else "",
+            switchable=operation.status == "switchable",
+            raises=operation.status == "errors",
+        )
+
+
+def _advice(operation: Operation) -> str:
+    if operation.status == "switchable":
+        return "torch.use_deterministic_algorithms(True) switches it to a deterministic kernel."
+    return ""
+
+
+def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Found]:
+    """Recurrent layers, unless the file sets the variable that cures them."""
+    if "CUBLAS_WORKSPACE_CONFIG" not in module.text:
+        yield from listed_call(module, rule)
+
+
+def kernel_atomics(module: Module, rule: Rule) -> Iterator[Found]:
+    """Atomic additions in kernels: by call, and in CUDA source that stands in a string."""
+    yield from listed_call(module, rule)
+    for node in module.strings("tomicAdd"):
+        text = module.code(node)
+        if not _KERNEL.search(text) and isinstance(module.parent(node), cst.Expr):
+            continue
+        if any(not _COUNTS.search(match[1]) for match in _ATOMIC.finditer(text)):
+            name = "atomicAdd"
+            yield Found(node, {"op": name, "device": "CUDA", "condition": "", "instead": ""})
