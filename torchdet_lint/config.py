@@ -267,7 +267,7 @@ def _plain(message: str, key: str) -> str:
     """msgspec's complaint without its path where that is only the key."""
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix(f"$.{key}")
-    text = text.replace("`null`", "nothing").replace(" | nothing", "").replace("`", "'")
+    text = text.replace(" | null", "").replace("`", "'")
     return f"{text[:1].lower()}{text[1:]}{f' (at {place})' if place else ''}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import json
 import os
 import re
@@ -297,14 +298,17 @@ def _without_magics(text: str) -> str:
         )
         going_on = magic and line.rstrip("\r\n").endswith("\\")
         if magic:
-            lines[index] = _commented(line)
+            lines[index] = _commented(line, statement=index in starts)
     return "".join(lines)
 
 
-def _commented(line: str) -> str:
+def _commented(line: str, *, statement: bool = False) -> str:
+    """A comment in place of the line; an indented statement stays one, for its block may hold no other."""
     body = line.lstrip(" \t")
+    if not body.strip():
+        return line
     indent = line[: len(line) - len(body)]
-    return f"{indent}pass  # {body}" if indent and body.strip() else f"# {line}" if body.strip() else line
+    return f"{indent}pass  # {body}" if indent and statement else f"# {line}"
 
 
 def _logical_rows(text: str) -> set[int]:
@@ -347,13 +351,20 @@ def _rewritten(literal: str, old: str, new: str) -> str:
 
     places = list(_elements(literal, 0))
     spelled = [literal[start:end] for start, end in places]
-    between = literal[places[0][1] : places[1][0]] if len(places) > 1 else ",\n    "
+    gaps = [literal[one[1] : other[0]] for one, other in itertools.pairwise(places)]
     opening, closing = (literal[: places[0][0]], literal[places[-1][1] :]) if places else ("[\n    ", "\n   ]")
     before, after = [json.loads(line) for line in spelled], split_lines(new)
-    lines: list[str] = []
+    lines: list[tuple[int, str]] = []
     for tag, first, last, start, end in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        lines += spelled[first:last] if tag == "equal" else [spell(line) for line in after[start:end]]
-    return opening + between.join(lines) + closing
+        if tag == "equal":
+            lines += [(index, spelled[index]) for index in range(first, last)]
+        else:
+            kept = last - first == end - start
+            lines += [(first + index if kept else -1, spell(line)) for index, line in enumerate(after[start:end])]
+    text = lines[0][1] if lines else ""
+    for (one, _), (other, line) in itertools.pairwise(lines):
+        text += (gaps[one] if 0 <= one == other - 1 else gaps[0] if gaps else ",\n    ") + line
+    return opening + text + closing
 
 
 # ---------------------------------------------------------------------------------------------------------- discovery

@@ -1,0 +1,149 @@
+"""The cache: what it keeps, what it forgets, and what happens to a broken one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchdet_lint import cli
+from torchdet_lint.cache import Cache
+
+ROOT = Path(__file__).parents[1]
+FAULTY = "import torch\nx = 1  # noqa: TDL201\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "a.py").write_text(FAULTY)
+    (tmp_path / "b.py").write_text("def f(:\n")
+    return tmp_path
+
+
+def lint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    cli.main([".", "--output-format", "json", *arguments])
+    return capsys.readouterr().out
+
+
+def cached(project: Path) -> list[Path]:
+    return sorted((project / ".torchdet_cache").glob("*.json"))
+
+
+def test_an_entry_counts_for_its_content_only(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.touch()
+    cache = Cache(str(tmp_path / "cache"), ["key"])
+    cache.put(str(file), "one", b"[1]")
+    cache.save()
+    again = Cache(str(tmp_path / "cache"), ["key"])
+    assert str(file) in again
+    assert again.get(str(file), "one") == b"[1]"
+    assert again.get(str(file), "two") is None
+    assert str(file) not in Cache(str(tmp_path / "cache"), ["another key"])
+    file.unlink()
+    again.put(str(tmp_path / "gone.py"), "three", b"[]")
+    again.save()
+    assert str(file) not in Cache(str(tmp_path / "cache"), ["key"])
+
+
+def test_what_two_runs_found_is_kept_together(tmp_path: Path) -> None:
+    folder = str(tmp_path / "cache")
+    for name in ("a", "b"):
+        (tmp_path / name).touch()
+    one, two = Cache(folder, ["key"]), Cache(folder, ["key"])
+    one.put(str(tmp_path / "a"), "1", b"1")
+    two.put(str(tmp_path / "b"), "2", b"2")
+    one.save()
+    two.save()
+    both = Cache(folder, ["key"])
+    assert both.get(str(tmp_path / "a"), "1") == b"1"
+    assert both.get(str(tmp_path / "b"), "2") == b"2"
+    assert [path.suffix for path in sorted(Path(folder).iterdir())] == ["", ".json"]
+
+
+def test_warm_is_cold(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cold = lint(capsys)
+    (store,) = cached(project)
+    before = store.stat().st_mtime_ns
+    assert lint(capsys) == cold
+    assert store.stat().st_mtime_ns == before
+    assert json.loads(store.read_text()).keys() == {str(project / "a.py"), str(project / "b.py")}
+
+
+def test_warm_reads_no_rule_and_parses_nothing(project: Path) -> None:
+    program = (
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom torchdet_lint import cli\ncli.main(['a.py', '-q'])\n"
+        "print(sorted(set(sys.modules) & {'libcst', 'tomli', 'torchdet_lint.module', 'torchdet_lint.names'}))"
+    )
+    (project / "a.py").write_text("import torch\n")
+    outputs = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout for _ in "12"
+    ]
+    assert outputs[1] == "[]\n"
+    assert "libcst" in outputs[0], "the cold run parses, or this test shows nothing"
+
+
+@pytest.mark.parametrize("damage", ["", "{", '{"a": 1}', "[]", "\0\xff"])
+def test_a_broken_cache_is_built_anew(project: Path, capsys: pytest.CaptureFixture[str], damage: str) -> None:
+    cold = lint(capsys)
+    (store,) = cached(project)
+    whole = store.read_bytes()
+    store.write_text(damage, encoding="latin-1")
+    assert lint(capsys) == cold
+    assert store.read_bytes() == whole
+
+
+def test_a_broken_record_is_made_again(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cold = lint(capsys)
+    (store,) = cached(project)
+    table = json.loads(store.read_text())
+    for entry in table.values():
+        entry[1] = {"findings": "none"}
+    store.write_text(json.dumps(table))
+    assert lint(capsys) == cold
+    assert '"none"' not in store.read_text()
+
+
+def test_changes_are_seen(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lint(capsys)
+    stamp = (project / "a.py").stat()
+    (project / "a.py").write_text(FAULTY.replace("TDL201", "TDL202"))
+    os.utime(project / "a.py", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert "TDL202" in lint(capsys)
+    assert json.loads(lint(capsys, "--ignore", "TDL0")) == []
+
+
+def test_no_cache_writes_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lint(capsys, "--no-cache")
+    assert not (project / ".torchdet_cache").exists()
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "file").touch()
+    assert json.loads(lint(capsys, "--cache-dir", "file/below"))
+
+
+def test_git_is_told_to_pass_it_over(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lint(capsys)
+    assert (project / ".torchdet_cache/.gitignore").read_text().endswith("*\n")
+
+
+def test_runs_side_by_side(project: Path) -> None:
+    for number in range(40):
+        (project / f"m{number}.py").write_text(f"import torch\nx = {number}  # noqa: TDL201\n")
+    command = [sys.executable, "-m", "torchdet_lint", ".", "--output-format", "json-lines"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    runs = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) for _ in range(4)
+    ]
+    outputs = [run.communicate() for run in runs]
+    assert {error for _, error in outputs} == {b""}
+    assert len({output for output, _ in outputs}) == 1
+    assert len(cached(project)) == 1
+    assert not list((project / ".torchdet_cache").glob("*.part"))

@@ -1,0 +1,158 @@
+"""Configuration: what is found, what is refused, and in which words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torchdet_lint import config
+from torchdet_lint.config import ConfigError, Options, Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CODES = {"TDL101": "unseeded-torch", "TDL201": "cudnn-benchmark", "TDL202": "cudnn-nondeterministic", "ACME001": "own"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def settings(root: Path, text: str, **flags: object) -> Settings:
+    (root / "pyproject.toml").write_text(text)
+    return config.merge(config.find([str(root)]), Options(**flags))  # type: ignore[arg-type]
+
+
+def test_nothing_is_configured(root: Path) -> None:
+    found = config.find([str(root)])
+    assert found == config.Found(str(root))
+    resolved = config.merge(found, Options())
+    assert (resolved.select, resolved.torch, resolved.min_severity) == (("TDL",), config.NEWEST_TORCH, "warning")
+    assert resolved.cache_dir == str(root / ".torchdet_cache")
+
+
+def test_the_nearest_file_wins_and_paths_are_relative_to_it(root: Path) -> None:
+    (root / "pyproject.toml").write_text("[tool.torchdet-lint]\nselect = ['TDL1']\n")
+    inner = root / "pkg/deep"
+    inner.mkdir(parents=True)
+    (root / "pkg/torchdet-lint.toml").write_text("select = ['TDL2']\nbaseline = 'known.json'\n")
+    (inner / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    near = config.merge(config.find([str(inner)]), Options())
+    assert (near.select, near.baseline, near.root) == (("TDL2",), str(root / "pkg/known.json"), str(root / "pkg"))
+    assert config.find([str(inner), str(root)]).options.select == ("TDL1",)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("selekt = ['TDL1']", "[tool.torchdet-lint] unknown key 'selekt'; did you mean 'select'?"),
+        ("torch_version = '2.1'", "unknown key 'torch_version'; did you mean 'torch-version'?"),
+        ("zzz = 1", "unknown key 'zzz'; known are baseline, cache-dir,"),
+        ("jobs = 'two'", "[tool.torchdet-lint] jobs: expected 'int', got 'str'"),
+        ("select = 'TDL1'", "select: expected 'array', got 'str'"),
+        ("select = [1]", "select: expected 'str', got 'int' (at [0])"),
+        ("output-format = 'xml'", "output-format: invalid enum value 'xml'"),
+        ("per-file-ignores = {'a.py' = 'TDL1'}", "per-file-ignores: expected 'array', got 'str'"),
+        ("torch-version = 'new'", "torch-version: 'new' is not a release such as '2.13'"),
+        ("devices = ['gpu']", "devices: 'gpu' is none of cpu, cuda, mps, xpu"),
+        ("seed = -1", "seed: -1 is not between"),
+        ("jobs = -1", "jobs: -1 is negative"),
+        ("rule-files = ['none/*.toml']", "rule-files: nothing matches 'none/*.toml'"),
+    ],
+)
+def test_a_wrong_key_is_named_with_its_file(root: Path, text: str, complaint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings(root, f"[tool.torchdet-lint]\n{text}\n")
+    assert str(caught.value).startswith(f"{root / 'pyproject.toml'}: ")
+    assert complaint in str(caught.value)
+
+
+def test_a_file_that_is_no_toml_is_a_complaint_and_no_end(root: Path) -> None:
+    (root / "pyproject.toml").write_text("[tool\n")
+    found = config.find([str(root)])
+    assert len(found.errors) == 1
+    assert found.errors[0].startswith(f"{root / 'pyproject.toml'}: not valid TOML: ")
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        config.explicit(str(root / "pyproject.toml"))
+    with pytest.raises(ConfigError, match="no such configuration file"):
+        config.explicit(str(root / "none.toml"))
+
+
+def test_flags_win(root: Path) -> None:
+    text = "[tool.torchdet-lint]\nselect = ['TDL1']\nignore = ['TDL101']\njobs = 3\nexclude = ['a']\nextend-exclude = ['b']\n"
+    kept = settings(root, text, ignore=("TDL2",))
+    assert (kept.select, kept.ignore, kept.jobs, kept.exclude) == (("TDL1",), ("TDL101", "TDL2"), 3, ("a", "b"))
+    assert not kept.default_excludes
+    replaced = settings(root, text, select=("TDL2",), jobs=1)
+    assert (replaced.select, replaced.ignore, replaced.jobs) == (("TDL2",), (), 1)
+
+
+@pytest.mark.parametrize(
+    ("select", "extend", "ignore", "chosen"),
+    [
+        (("TDL",), (), (), "TDL101 TDL201 TDL202"),
+        (("ALL",), (), (), "ACME001 TDL101 TDL201 TDL202"),
+        (("TDL2",), (), (), "TDL201 TDL202"),
+        (("TDL",), (), ("TDL2",), "TDL101"),
+        (("TDL", "TDL201"), (), ("TDL2",), "TDL101 TDL201"),
+        (("TDL2",), (), ("TDL2",), ""),
+        (("tdl1",), ("ACME",), (), "ACME001 TDL101"),
+        (("cudnn-benchmark",), (), ("TDL",), "TDL201"),
+    ],
+)
+def test_the_longest_prefix_wins(
+    select: tuple[str, ...], extend: tuple[str, ...], ignore: tuple[str, ...], chosen: str
+) -> None:
+    settings = Settings(root="", select=select, extend_select=extend, ignore=ignore)
+    assert " ".join(sorted(config.selection(settings, CODES))) == chosen
+
+
+def test_a_selector_that_fits_no_rule_is_named() -> None:
+    with pytest.raises(ConfigError, match="'TDL9'"):
+        config.selection(Settings(root="", ignore=("TDL9",)), CODES)
+    with pytest.raises(ConfigError, match="did you mean 'TDL201'"):
+        config.selection(Settings(root="", select=("TDL2O1",)), CODES)
+
+
+@pytest.mark.parametrize(
+    ("specifier", "release"),
+    [
+        (">=2.0", (2, 15)),
+        ("==2.1.0", (2, 1)),
+        ("==2.1.*", (2, 1)),
+        (">=1.9,<2.0", (1, 13)),
+        (">=2.0,<2.4", (2, 3)),
+        (">=2.0,<2.4.1", (2, 4)),
+        ("<=2.2", (2, 2)),
+        ("~=2.1", (2, 15)),
+        ("~=2.1.0", (2, 1)),
+        ("!=2.15,>=2", (2, 14)),
+        ("!=2.15.1", (2, 15)),
+        ("==9.0", None),
+    ],
+)
+def test_the_newest_release_that_a_requirement_allows(specifier: str, release: tuple[int, int] | None) -> None:
+    assert config.newest_allowed(specifier) == release
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "release"),
+    [
+        ("pyproject.toml", "[project]\ndependencies = ['numpy<2.1', 'torch>=2.0,<2.4']\n", (2, 3)),
+        ("pyproject.toml", "[tool.poetry.dependencies]\ntorch = '^1.12'\n", (1, 13)),
+        ("pyproject.toml", "[project]\ndependencies = ['torchvision==0.1', 'pytorch-x==1.2', 'torch']\n", None),
+        ("requirements.txt", "# torch==1.0\ntorch-scatter==2.0\ntorch == 2.2.1+cu118  # pinned\n", (2, 2)),
+        ("requirements-dev.txt", "torch[opt]>=1.8; python_version<'3.9'\n", (2, 15)),
+        ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch<2.1\n", (2, 0)),
+        ("setup.py", "setup(install_requires=['torch>=1.10,<=2.5'])\n", (2, 5)),
+    ],
+)
+def test_the_target_is_what_the_project_requires(
+    root: Path, name: str, text: str, release: tuple[int, int] | None
+) -> None:
+    (root / name).write_text(text)
+    assert config.required_torch(root) == release
+    assert config.find([str(root)]).torch == release

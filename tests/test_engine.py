@@ -1,0 +1,224 @@
+"""Every input that a file system can hold: a finding or one clear line, and the other files are linted all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchdet_lint import cli, engine
+from torchdet_lint.config import Settings
+from torchdet_lint.engine import Linter, first_sentence
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "ok.py").write_text("import torch\nx = 1  # noqa: TDL201\n")
+    return tmp_path
+
+
+def lint(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+    status = cli.main([*(arguments or (".",)), "--output-format", "json", "--no-cache"])
+    out, err = capsys.readouterr()
+    return status, json.loads(out), err
+
+
+def others(findings: list[dict[str, Any]]) -> list[tuple[str, int, int, str]]:
+    """The findings outside ok.py, whose own finding must be there whatever happens."""
+    assert [finding["code"] for finding in findings if finding["filename"] == "ok.py"] == ["TDL002"]
+    return [
+        (finding["filename"], finding["location"]["row"], finding["location"]["column"], finding["message"])
+        for finding in findings
+        if finding["filename"] != "ok.py"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "row", "column", "reason"),
+    [
+        (b"import torch\nx = (\n", 2, 5, "'(' was never closed"),
+        (b"print 'two'\n", 1, 1, "Missing parentheses"),
+        (b"import torch\n<<<<<<< HEAD\n", 2, 1, "invalid syntax"),
+        (b"import torch\nx = '\xff'\n", 2, 6, "byte 0xff is not utf-8"),
+        (b"import torch\nx = 1\0\n", 2, 6, "NUL"),
+        (b"# coding: nonsense\n", 1, 1, "unknown encoding"),
+        (b"import torch\nif x:\npass\n", 3, 1, "expected an indented block"),
+        (b"import torch\nx = " + b"(" * 500 + b")" * 500 + b"\n", 2, 205, "too many nested parentheses"),
+        (b"import torch\nx = " + b"-" * 100_000 + b"1\n", 1, 1, "too deeply nested"),
+        (b"import torch\nx = " + b"f(" * 150 + b")" * 149, None, None, "'(' was never closed"),
+        (b"".join(b" " * row + b"if x:\n" for row in range(500)), 101, 1, "too many levels of indentation"),
+        (b"x = 1\n" * 900_000 + b"x = \n", 900_001, None, "invalid syntax"),
+    ],
+)
+def test_what_is_no_python_is_a_finding(
+    capsys: pytest.CaptureFixture[str], data: bytes, row: int | None, column: int | None, reason: str
+) -> None:
+    Path("bad.py").write_bytes(data)
+    status, findings, err = lint(capsys)
+    ((filename, found_row, found_column, message),) = others(findings)
+    assert (status, filename, err) == (1, "bad.py", "")
+    assert message.startswith("Cannot be parsed: ")
+    assert reason in message
+    assert row in (None, found_row)
+    assert column in (None, found_column)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\n",
+        b"\xef\xbb\xbfimport torch\n",
+        b"import torch\r\nx = 1\r\n",
+        b"import torch\rx = 1\r",
+        b"\x0cimport torch\n\x0c\ndef f():\n    pass\n",
+        b"# -*- coding: latin-1 -*-\nimport torch\n# \xe9\n",
+        b"import torch  # no newline",
+        b"import torch\nx = '\\d'\n",
+        b"import torch\nx = 1" + b" + 1" * 300 + b"\n",
+        b"import torch\nx = torch" + b".a" * 300 + b"\n",
+        b"import torch\n" + b"def f(:\n".replace(b"(:", b"():") + b"    '''" + b"x" * 100_000 + b"'''\n",
+    ],
+)
+def test_what_is_python_is_none(capsys: pytest.CaptureFixture[str], data: bytes) -> None:
+    Path("good.py").write_bytes(data)
+    status, findings, err = lint(capsys)
+    assert (others(findings), status, err) == ([], 1, "")
+
+
+def test_a_file_of_five_megabytes(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("big.py").write_text("import torch\n" + "value = [1, 2, 3]  # a row like any other\n" * 130_000)
+    assert Path("big.py").stat().st_size > 5_000_000
+    status, findings, err = lint(capsys)
+    assert (others(findings), status, err) == ([], 1, "")
+
+
+def test_folders_and_links_with_names_of_files(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("x.py").mkdir()
+    Path("x.py/y.py").write_text("x = (\n")
+    Path("loop").symlink_to(".")
+    Path("gone.py").symlink_to("nowhere.py")
+    status, findings, err = lint(capsys)
+    assert (status, [row[:2] for row in others(findings)], err) == (1, [("x.py/y.py", 1)], "")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_file_that_must_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("secret.py").write_text("x = 1\n")
+    Path("secret.py").chmod(0)
+    status, findings, err = lint(capsys)
+    assert (status, others(findings), err) == (2, [], "torchdet-lint: error: secret.py: permission denied\n")
+
+
+def test_a_file_that_cannot_be_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read any file, so that the refusal is made here."""
+    Path("secret.py").write_text("x = 1\n")
+    really = engine.read
+
+    def refuse(path: str) -> bytes:
+        if path == "secret.py":
+            raise PermissionError(13, "Permission denied")
+        return really(path)
+
+    monkeypatch.setattr(engine, "read", refuse)
+    status, findings, err = lint(capsys)
+    assert (status, others(findings), err) == (2, [], "torchdet-lint: error: secret.py: permission denied\n")
+
+
+def test_paths_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("self.py").symlink_to("self.py")
+    status, findings, err = lint(capsys, "ok.py", "nowhere.py", "self.py", "nul\0.py")
+    assert (status, others(findings)) == (2, [])
+    assert [line.partition("error: ")[2] for line in err.splitlines()] == [
+        "nowhere.py: no such file or directory",
+        "nul\0.py: embedded null byte",
+        "self.py: too many levels of symbolic links",
+    ]
+
+
+def test_a_pyproject_that_does_not_parse(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text("[project\nname = 1\n")
+    status, findings, err = lint(capsys)
+    assert (status, others(findings), len(err.splitlines())) == (2, [], 1)
+    assert "pyproject.toml: not valid TOML: " in err
+
+
+def test_notebooks(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.ipynb").write_text("{")
+    cells = [
+        {"cell_type": "markdown", "source": ["text"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "import torch"]},
+        {"cell_type": "code", "source": ["x = 1\n", "y = 2  # noqa: TDL201"]},
+    ]
+    Path("n.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}}))
+    Path("syntax.ipynb").write_text(json.dumps({"cells": [*cells, {"cell_type": "code", "source": "a\nx = ("}]}))
+    status, findings, err = lint(capsys)
+    assert (status, err) == (1, "")
+    rows = [
+        (finding["filename"], finding["cell"], finding["location"]["row"], finding["code"])
+        for finding in findings
+        if finding["filename"] != "ok.py"
+    ]
+    assert rows == [
+        ("broken.ipynb", None, 1, "TDL001"),
+        ("n.ipynb", 3, 2, "TDL002"),
+        ("syntax.ipynb", 4, 2, "TDL001"),
+    ]
+
+
+def test_a_check_that_fails_costs_no_other_finding(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> Any:
+        raise ZeroDivisionError("by\nzero")
+
+    from torchdet_lint import checks
+
+    code = sorted(checks.CHECKS)[0] if checks.CHECKS else pytest.skip("no check yet")
+    monkeypatch.setattr(checks, "CHECKS", {**checks.CHECKS, code: broken})
+    status, findings, err = lint(capsys)
+    assert (status, others(findings)) == (2, [])
+    assert err == f"torchdet-lint: error: ok.py: {code} failed on this file, please report it: ZeroDivisionError: by\n"
+
+
+def test_skip_file_silences_everything_but_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("skipped.py").write_text("# torchdet: skip-file\nimport torch\nx = 1  # noqa: TDL201\n")
+    Path("faulty.py").write_text("# torchdet: skip-file\nimport torch\nx = (\n")
+    _, findings, _ = lint(capsys)
+    assert [row[0] for row in others(findings)] == ["faulty.py"]
+
+
+def test_per_file_ignores_and_severity(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text(
+        "[tool.torchdet-lint.per-file-ignores]\n'sub/*.py' = ['TDL0']\n'ok.py' = ['TDL9']\n"
+    )
+    Path("sub").mkdir()
+    Path("sub/a.py").write_text("x = (\n")
+    status, findings, _ = lint(capsys)
+    assert (status, others(findings)) == (1, [])
+    assert lint(capsys, ".", "--min-severity", "error")[:2] == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("code", "reported"),
+    [("TDL999", True), ("TDL001", True), ("TDL", False), ("TDL002", False), ("E501", False), ("ACME001", False)],
+)
+def test_whose_suppressions_are_judged(code: str, reported: bool) -> None:
+    """A prefix that means TDL002 too would have to be judged by itself."""
+    linter = Linter(Settings(root=""))
+    findings, _ = engine.examine(linter, {"a.py": f"import torch  # noqa: {code}\n".encode()})
+    assert [finding.code for finding in findings] == (["TDL002"] if reported else [])
+
+
+def test_a_suppression_of_a_rule_that_is_not_run_is_not_judged() -> None:
+    linter = Linter(Settings(root="", select=("TDL002",)))
+    assert engine.examine(linter, {"a.py": b"import torch  # noqa: TDL001\n"})[0] == []
+
+
+def test_first_sentence() -> None:
+    assert first_sentence("Pass `x=1.5`, e.g. so.\nThen go. More.") == "Pass `x=1.5`, e.g. so."

@@ -1,0 +1,258 @@
+"""The nine formats, on findings made for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from torchdet_lint import engine, report
+from torchdet_lint.engine import Result
+from torchdet_lint.finding import Edit, Finding, Fix, Location, Related
+from torchdet_lint.report import Report, text
+from torchdet_lint.report.snippets import Snippets
+
+ROOT = Path(__file__).parents[1]
+SCHEMA = Path(__file__).parent / "data/sarif-schema-2.1.0.json"
+TRAIN = "import torch\n\nloader = load(\n\tdata,  # wörter 数据\n\tnum_workers=4)\n"
+NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": ["a = 1\n", "b = torch.seed()\n", "c = 1"]}]})
+
+FIX = Fix("safe", "Say `x`", (Edit("x < y", Location(3, 10), Location(3, 14)),))
+FINDINGS = (
+    Finding(
+        "a b/train.py", Location(3, 10), Location(5, 16), "TDL002", "unused-suppression", "error",
+        "50% of <this> & \"that\", über: it\nall", "Do it.", 5, None, FIX, (Related("data.py", Location(7, 1), "drawn here"),),
+    ),
+    Finding("a b/train.py", Location(4, 9), Location(4, 15), "TDL001", "syntax-error", "warning", "wörter", "Mend it.", 4),
+    Finding("n.ipynb", Location(2, 5), Location(2, 17), "TDL001", "syntax-error", "note", "seed", "Mend it.", 2, 1),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CI_PROJECT_DIR", raising=False)
+    Path("a b").mkdir()
+    Path("a b/train.py").write_text(TRAIN)
+    Path("n.ipynb").write_text(NOTEBOOK)
+
+
+def written(name: str, findings: tuple[Finding, ...] = FINDINGS, **more: object) -> str:
+    wanted = Report(Result(findings, 9, ()), Snippets(), **more)  # type: ignore[arg-type]
+    return "\n".join(text.plain(line) for line in report.writer(name)(wanted)) + "\n"
+
+
+def test_full() -> None:
+    assert (
+        written("full", FINDINGS[1:])
+        == """\
+a b/train.py:4:9: TDL001 [syntax-error] wörter
+  |
+3 | loader = load(
+4 |     data,  # wörter 数据
+  |            ^^^^^^
+  = help: Mend it.
+
+n.ipynb:cell 1:2:5: TDL001 [syntax-error] seed
+  |
+1 | a = 1
+2 | b = torch.seed()
+  |     ^^^^^^^^^^^^
+  = help: Mend it.
+
+Found 1 warning, 1 note in 2 of 9 files.
+"""
+    )
+
+
+def test_full_over_several_lines() -> None:
+    lines = written("full", FINDINGS[:1]).splitlines()
+    assert lines[2:11] == [
+        "  |",
+        "2 |",
+        "3 | loader = load(",
+        "  |          ^^^^^",
+        "4 |     data,  # wörter 数据",
+        "5 |     num_workers=4)",
+        "  |     ^^^^^^^^^^^^^^",
+        "  = see: data.py:7:1: drawn here",
+        "  = help: Do it.",
+    ]
+
+
+def test_carets_stand_under_wide_characters() -> None:
+    Path("wide.py").write_text("x = '数据', y\n")
+    finding = Finding("wide.py", Location(1, 11), Location(1, 12), "TDL001", "n", "error", "m", "h", 1)
+    lines = written("full", (finding,)).splitlines()
+    assert lines[2:4] == ["1 | x = '数据', y", f"  | {' ' * 12}^"]
+
+
+def test_full_without_the_file() -> None:
+    Path("n.ipynb").unlink()
+    assert written("full", FINDINGS[2:]).startswith(
+        "n.ipynb:cell 1:2:5: TDL001 [syntax-error] seed\n  = help: Mend it.\n"
+    )
+
+
+def test_concise_and_grouped() -> None:
+    assert written("concise", FINDINGS[1:], quiet=True) == (
+        "a b/train.py:4:9: TDL001 wörter\nn.ipynb:cell 1:2:5: TDL001 seed\n"
+    )
+    assert written("grouped", FINDINGS[1:], quiet=True) == (
+        "a b/train.py:\n  4:9 TDL001 wörter\n\nn.ipynb:\n  cell 1:2:5 TDL001 seed\n\n"
+    )
+
+
+def test_statistics() -> None:
+    wanted = Report(Result(FINDINGS, 9, ()), Snippets())
+    assert [text.plain(line) for line in text.statistics(wanted)] == [
+        "2  TDL001  [ ] syntax-error",
+        "1  TDL002  [*] unused-suppression",
+        "[*] fixable with --fix or --unsafe-fixes, [-] some of them",
+    ]
+
+
+def test_json() -> None:
+    array = json.loads(written("json"))
+    assert array == [json.loads(line) for line in written("json-lines").splitlines()]
+    assert array[0] == {
+        "code": "TDL002",
+        "name": "unused-suppression",
+        "message": FINDINGS[0].message,
+        "filename": "a b/train.py",
+        "location": {"row": 3, "column": 10},
+        "end_location": {"row": 5, "column": 16},
+        "cell": None,
+        "fix": {
+            "applicability": "safe",
+            "message": "Say `x`",
+            "edits": [
+                {"content": "x < y", "location": {"row": 3, "column": 10}, "end_location": {"row": 3, "column": 14}}
+            ],
+        },
+        "url": array[0]["url"],
+        "noqa_row": 5,
+        "severity": "error",
+        "help": "Do it.",
+        "related": [{"filename": "data.py", "location": {"row": 7, "column": 1}, "message": "drawn here"}],
+    }
+    assert array[0]["url"].endswith("/TDL002-unused-suppression.md")
+    assert (array[2]["cell"], array[2]["fix"]) == (1, None)
+
+
+def test_sarif_is_valid_and_complete() -> None:
+    log = json.loads(written("sarif"))
+    jsonschema.Draft4Validator(json.loads(SCHEMA.read_text())).validate(log)
+    (run,) = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["TDL001", "TDL002"]
+    for result, finding in zip(run["results"], FINDINGS, strict=True):
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == finding.code
+        assert (result["level"], result["message"]["text"]) == (finding.severity, finding.message)
+    first, _, cell = run["results"]
+    assert first["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "a%20b/train.py"},
+        "region": {"startLine": 3, "startColumn": 10, "endLine": 5, "endColumn": 16},
+    }
+    (change,) = first["fixes"][0]["artifactChanges"]
+    assert change["replacements"] == [
+        {
+            "deletedRegion": {"startLine": 3, "startColumn": 10, "endLine": 3, "endColumn": 14},
+            "insertedContent": {"text": "x < y"},
+        }
+    ]
+    assert cell["locations"][0]["logicalLocations"][0]["name"] == "cell 1"
+    jsonschema.Draft4Validator(json.loads(SCHEMA.read_text())).validate(json.loads(written("sarif", ())))
+
+
+def test_the_schema_can_refuse() -> None:
+    log = json.loads(written("sarif"))
+    log["runs"][0]["results"][0]["level"] = "fatal"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft4Validator(json.loads(SCHEMA.read_text())).validate(log)
+
+
+def test_github() -> None:
+    assert written("github").splitlines() == [
+        "::error title=TDL002 (unused-suppression),file=a b/train.py,line=3,endLine=5"
+        '::TDL002 50%25 of <this> & "that", über: it%0Aall',
+        "::warning title=TDL001 (syntax-error),file=a b/train.py,line=4,endLine=4,col=9,endColumn=15::TDL001 wörter",
+        "::notice title=TDL001 (syntax-error),file=n.ipynb::cell 1, line 2: TDL001 seed",
+    ]
+
+
+def test_gitlab_has_one_print_a_finding() -> None:
+    issues = json.loads(written("gitlab", (*FINDINGS, *FINDINGS[:1])))
+    assert len({issue["fingerprint"] for issue in issues}) == 4
+    assert [issue["severity"] for issue in issues] == ["major", "minor", "info", "major"]
+    assert issues[0]["location"] == {
+        "path": "a b/train.py",
+        "positions": {"begin": {"line": 3, "column": 10}, "end": {"line": 5, "column": 16}},
+    }
+
+
+def test_junit_says_what_was_said() -> None:
+    suites = ET.fromstring(written("junit"))
+    assert (suites.get("tests"), suites.get("failures")) == ("3", "3")
+    assert [suite.get("name") for suite in suites] == ["a b/train.py", "n.ipynb"]
+    failure = suites[0][0][0]
+    assert failure.get("message") == FINDINGS[0].message
+    assert failure.text == "line 3, column 10: Do it."
+    assert ET.fromstring(written("junit", ())).get("failures") == "0"
+
+
+@pytest.mark.parametrize("name", sorted(set(engine.config.FORMATS)))
+def test_every_format_survives_strange_characters(name: str) -> None:
+    Path("odd.py").write_text("x = '\x01bold\x02\x1b[31m\x00'\n", encoding="utf-8")
+    finding = Finding("odd.py", Location(1, 1), Location(1, 90), "TDL001", "n", "error", "\x1b[31m ]]> \x0b", "h", 1)
+    out = written(name, (finding,))
+    if name == "junit":
+        ET.fromstring(out)
+    elif name in ("json", "sarif", "gitlab"):
+        json.loads(out)
+    assert "TDL001" in out
+
+
+def run(*arguments: str, terminal: bool = False) -> str:
+    command = [sys.executable, "-m", "torchdet_lint", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": "40"}
+    environment.pop("NO_COLOR", None)
+    if not terminal:
+        return subprocess.run(command, capture_output=True, text=True, env=environment, check=False).stdout
+    parent, child = pty.openpty()
+    with subprocess.Popen(command, stdout=child, stderr=child, env=environment) as process:
+        os.close(child)
+        out = b""
+        while True:
+            try:
+                piece = os.read(parent, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            out += piece
+        process.wait()
+    os.close(parent)
+    return out.decode()
+
+
+def test_colour_on_a_terminal_only() -> None:
+    Path("bad.py").write_text("x = (  # " + "long " * 30 + "\n")
+    plain = run("bad.py", "--no-cache")
+    assert "\x1b" not in plain
+    painted = run("bad.py", "--no-cache", terminal=True)
+    assert "\x1b[1;31mTDL001" in painted
+    import re
+
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted).replace("\r\n", "\n") == plain, (
+        "only colour differs, and no line is cut"
+    )
+    assert "\x1b" in run("bad.py", "--no-cache", "--color", "always")
+    assert "\x1b" not in run("bad.py", "--no-cache", "--color", "never", terminal=True)
