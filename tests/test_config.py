@@ -82,7 +82,8 @@ def test_a_file_that_is_no_toml_is_a_complaint_and_no_end(root: Path) -> None:
 
 
 def test_flags_win(root: Path) -> None:
-    text = "[tool.torchdet-lint]\nselect = ['TDL1']\nignore = ['TDL101']\njobs = 3\nexclude = ['a']\nextend-exclude = ['b']\n"
+    text = "[tool.torchdet-lint]\nselect = ['TDL1']\nignore = ['TDL101']\njobs = 3\n"
+    text += "exclude = ['a']\nextend-exclude = ['b']\n"
     kept = settings(root, text, ignore=("TDL2",))
     assert (kept.select, kept.ignore, kept.jobs, kept.exclude) == (("TDL1",), ("TDL101", "TDL2"), 3, ("a", "b"))
     assert not kept.default_excludes

@@ -25,14 +25,16 @@ TRAIN = "import torch\n\nloader = load(\n\tdata,  # wörter 数据\n\tnum_worker
 NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": ["a = 1\n", "b = torch.seed()\n", "c = 1"]}]})
 
 FIX = Fix("safe", "Say `x`", (Edit("x < y", Location(3, 10), Location(3, 14)),))
+RELATED = (Related("data.py", Location(7, 1), "drawn here"),)
+MESSAGE = '50% of <this> & "that", über: it\nall'
+LONG = ("a b/train.py", Location(3, 10), Location(5, 16), "TDL002", "unused-suppression", "error")
+SHORT = ("a b/train.py", Location(4, 9), Location(4, 15), "TDL001", "syntax-error", "warning")
+CELL = ("n.ipynb", Location(2, 5), Location(2, 17), "TDL001", "syntax-error", "note")
 FINDINGS = (
-    Finding(
-        "a b/train.py", Location(3, 10), Location(5, 16), "TDL002", "unused-suppression", "error",
-        "50% of <this> & \"that\", über: it\nall", "Do it.", 5, None, FIX, (Related("data.py", Location(7, 1), "drawn here"),),
-    ),
-    Finding("a b/train.py", Location(4, 9), Location(4, 15), "TDL001", "syntax-error", "warning", "wörter", "Mend it.", 4),
-    Finding("n.ipynb", Location(2, 5), Location(2, 17), "TDL001", "syntax-error", "note", "seed", "Mend it.", 2, 1),
-)  # fmt: skip
+    Finding(*LONG, MESSAGE, "Do it.", 5, None, FIX, RELATED),
+    Finding(*SHORT, "wörter", "Mend it.", 4),
+    Finding(*CELL, "seed", "Mend it.", 2, 1),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -180,9 +182,9 @@ def test_the_schema_can_refuse() -> None:
 
 
 def test_github() -> None:
+    message = '50%25 of <this> & "that", über: it%0Aall'
     assert written("github").splitlines() == [
-        "::error title=TDL002 (unused-suppression),file=a b/train.py,line=3,endLine=5"
-        '::TDL002 50%25 of <this> & "that", über: it%0Aall',
+        "::error title=TDL002 (unused-suppression),file=a b/train.py,line=3,endLine=5::TDL002 " + message,
         "::warning title=TDL001 (syntax-error),file=a b/train.py,line=4,endLine=4,col=9,endColumn=15::TDL001 wörter",
         "::notice title=TDL001 (syntax-error),file=n.ipynb::cell 1, line 2: TDL001 seed",
     ]

@@ -132,7 +132,8 @@ def test_what_is_no_notebook_is_a_fault(raw: str) -> None:
 
 def test_writing_a_cell_keeps_the_rest_byte_for_byte() -> None:
     raw = (
-        '{ "nbformat":4,\n"cells" : [ {"source": ["x = \\u00e9\\n",\n      "y = 1\\n" ,\n "z = 2"],"cell_type":"code"},\n'
+        '{ "nbformat":4,\n"cells" : [ {"source": ["x = \\u00e9\\n",\n      "y = 1\\n" ,\n "z = 2"],'
+        '"cell_type":"code"},\n'
         '  {"cell_type": "code", "source": "q = 1", "outputs": [1.0,   2e3]}\t]  }\n\n'
     )
     source = decode("n.ipynb", raw.encode())
