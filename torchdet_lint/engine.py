@@ -34,7 +34,6 @@ SYNTAX, UNUSED = "TDL001", "TDL002"
 _RULE_FILE = re.compile(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
 _ONLY_AST = 0x400
 _PARALLEL_BYTES = 400_000
-_COLLECT_BYTES = 4_000_000
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 
@@ -248,7 +247,6 @@ class Linter:
         self._catalogue: Catalogue | None = None
         self._library: Library | None = None
         self._words: tuple[bytes, ...] | None = None
-        self._uncollected = 0
 
     def key(self) -> tuple[str, ...]:
         """All that a record depends on besides the file's content."""
@@ -291,10 +289,6 @@ class Linter:
             data = read(path)
         except OSError as error:
             return "", f"{path}: {(error.strerror or str(error)).lower()}"
-        self._uncollected += len(data)
-        if self._uncollected > _COLLECT_BYTES:
-            self._uncollected = 0
-            gc.collect()
         return content_hash(data), self.record(path, data)
 
     def record(self, path: str, data: bytes) -> Record:
@@ -315,6 +309,7 @@ class Linter:
         if suppressions.skip:
             return Record()
         found, errors = self._checked(module, path)
+        module.release()
         pairs = sorted(found, key=lambda pair: pair[0].sort_key)
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,

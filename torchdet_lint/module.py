@@ -287,6 +287,8 @@ class Module:
         self.classes: dict[Scope, Class] = {}
         self._top_classes = [Class(piece.name, self.scope, index) for index, piece in enumerate(self.skeleton.classes)]
         self._attributes: dict[tuple[int, str], list[Value]] = {}
+        self._attribute_targets: dict[str, list[tuple[cst.Attribute, cst.BaseExpression, Scope, int]]] = {}
+        self._naming = False
         self._prepare()
 
     def _second_opinion(self, fault: SyntaxFault) -> skeleton.Skeleton:
@@ -684,28 +686,33 @@ class Module:
     def attribute_values(self, class_: Class, name: str) -> list[Value]:
         """What is assigned to attribute `name` in the body and methods of `class_` and of its bases in the file."""
         key = (id(class_), name)
-        if key not in self._attributes:
-            self._attributes[key] = []
+        known = self._attributes.get(key)
+        if known is None:
+            known = []
             for relative in self.family(class_):
-                found = self._own_attribute_values(relative, name)
-                if found:
-                    self._attributes[key] = found
+                known = self._own_attribute_values(relative, name)
+                if known:
                     break
-        return self._attributes[key]
+            if not self._naming:
+                self._attributes[key] = known
+        return known
 
     def _own_attribute_values(self, class_: Class, name: str) -> list[Value]:
-        for unit in class_.units:
-            if unit.root is None and name in self._words[unit.index]:
-                self._load(unit)
-        values = []
-        for binding in class_.scope.bindings.get(name, ()):
-            if binding.kind == "assign" and binding.value is not None:
-                values.append(Value(self, binding.value, class_.scope, binding.order))
-        for _, target, value, scope, order in self._assignments:
+        if not self._naming:
+            assigned: re.Pattern[str] | None = None
+            for unit in class_.units:
+                if unit.root is None and name in self._words[unit.index]:
+                    assigned = assigned or re.compile(rf"\b{name}\s*(?::[^=\n]*)?=(?!=)")
+                    if assigned.search(self.skeleton.text(unit.piece)):
+                        self._load(unit)
+        values = [
+            Value(self, binding.value, class_.scope, binding.order)
+            for binding in class_.scope.bindings.get(name, ())
+            if binding.kind == "assign" and binding.value is not None
+        ]
+        for target, value, scope, order in self._attribute_targets.get(name, ()):
             if (
-                isinstance(target, cst.Attribute)
-                and target.attr.value == name
-                and isinstance(target.value, cst.Name)
+                isinstance(target.value, cst.Name)
                 and scope.function.outer is class_.scope
                 and self._first_parameter(scope.function) == target.value.value
             ):
@@ -936,11 +943,17 @@ class Module:
                     yield call
 
     def _name_calls(self) -> None:
-        """Resolve the callees of calls that came since the last time. Resolving may parse further units."""
+        """Resolve the callees of the calls that came since the last time; no unit is parsed for that alone."""
+        naming, self._naming = self._naming, True
         while self._named < len(self._calls):
             call = self._calls[self._named]
             self._named += 1
             self._name_call(call)
+        self._naming = naming
+
+    def release(self) -> None:
+        """Let go of everything: the facts refer to each other, and only a collection would find them otherwise."""
+        self.__dict__.clear()
 
     def _name_call(self, call: Call) -> None:
         function = call.node.func
@@ -1256,6 +1269,9 @@ def _on_assign(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: 
             binding = Binding("assign", walk.order, node, node.value, conditional=conditional, looped=looped)
             walk.targets(target, scope, binding)
             walk.module._assignments.append((node, target, node.value, scope, walk.order))
+            if isinstance(target, cst.Attribute):
+                there = walk.module._attribute_targets.setdefault(target.attr.value, [])
+                there.append((target, node.value, scope, walk.order))
 
     _later(walk, node, scope, (conditional, looped), stack, bind)
 
