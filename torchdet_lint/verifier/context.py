@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.verifier.patching import Patches, Reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 class Lineage:
@@ -35,6 +35,15 @@ class Lineage:
 def lineage() -> Lineage:
     """This process's lineage; it counts from the first call on."""
     return Lineage()
+
+
+def after_fork(context: Context, action: Callable[[tuple[int, ...]], object]) -> None:
+    """Run `action(lineage)` in every child that this process or a child of its forks, until the change is undone."""
+    if not hasattr(os, "register_at_fork"):
+        return
+    alive = [action]
+    context.patches.on_undo(alive.clear)
+    os.register_at_fork(after_in_child=lambda: [act(lineage().path) for act in alive])
 
 
 def is_multiprocessing_child() -> bool:

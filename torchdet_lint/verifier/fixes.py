@@ -19,8 +19,7 @@ class RuntimeFix:
     """One way to take a cause away without touching the source.
 
     `variables` must be in the environment before the interpreter starts, `keep` lists the values of the user's that
-    are as good; `install` changes the running process, `restart` does so first of all and may start the interpreter
-    anew. `changes` says what the user gives up or must know.
+    are as good; `install` changes the running process. `changes` says what the user gives up or must know.
     """
 
     name: str
@@ -29,7 +28,6 @@ class RuntimeFix:
     variables: tuple[tuple[str, str], ...] = ()
     keep: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     install: Callable[[Context], None] | None = None
-    restart: Callable[[], None] | None = None
 
 
 def _seed_everything(context: Context) -> None:
@@ -147,11 +145,10 @@ _ALL = (
     ),
     RuntimeFix(
         "ordered-sets",
-        "PYTHONHASHSEED=0, tensors and modules hash by first use, addresses are fixed (Linux)",
-        "elsewhere objects that hash by address keep a varying order",
+        "PYTHONHASHSEED=0; tensors, modules and objects of the program's own classes hash by first use, not by address",
+        "functions, classes and objects of other libraries' classes still hash by address",
         variables=_HASHES,
         install=ordering.address_free_hashes,
-        restart=ordering.without_address_layout_randomization,
     ),
     RuntimeFix(
         "submission-order",
@@ -270,10 +267,3 @@ def install(codes: Iterable[str], seed: int = 0, reporter: Reporter | None = Non
         context.patches.undo()
         raise
     return context
-
-
-def restart(codes: Iterable[str]) -> None:
-    """Do what must come first of all in a child process; may not return, but start the interpreter anew."""
-    for fix in resolve(codes):
-        if fix.restart is not None:
-            fix.restart()

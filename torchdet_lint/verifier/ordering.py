@@ -5,11 +5,10 @@ from __future__ import annotations
 import collections
 import functools
 import os
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.patching import after_import
+from torchdet_lint.verifier.patching import after_import, is_users
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -217,7 +216,8 @@ def _asyncio_as_completed(reverse: bool, fs: Iterable[Any], *, timeout: float | 
 
 
 def address_free_hashes(context: Context) -> None:
-    """Tensors and modules hash by the order in which they were first hashed, not by address."""
+    """Tensors, modules and objects of the program's own classes hash by the order of first use, not by address."""
+    import builtins
     import itertools
     import weakref
 
@@ -227,35 +227,26 @@ def address_free_hashes(context: Context) -> None:
     def ordinal(self: Any) -> int:
         place = id(self)
         if place not in known:
-            known[place] = (weakref.ref(self, lambda _: known.pop(place, None)), next(ordinals))
+            try:
+                alive = weakref.ref(self, lambda _: known.pop(place, None))
+            except TypeError:
+                return object.__hash__(self)
+            known[place] = (alive, next(ordinals))
         return known[place][1]
 
     def patch(torch: Any) -> None:
-        context.patches.set(torch.Tensor, "__hash__", ordinal)
-        context.patches.set(torch.nn.Module, "__hash__", ordinal)
+        for kind in (torch.Tensor, torch.nn.Module, torch.utils.data.Dataset):
+            context.patches.set(kind, "__hash__", ordinal)
 
+    # A base, not an attribute: a class that defines __eq__, and a dataclass, keep the hash that Python gives them.
+    identity = type("Identity", (), {"__slots__": (), "__hash__": ordinal, "__module__": __name__})
+    original = builtins.__build_class__
+
+    @functools.wraps(original)
+    def build_class(body: Any, name: str, *bases: Any, **keywords: Any) -> Any:
+        if not bases and not keywords and is_users(body.__code__.co_filename):
+            bases = (identity,)
+        return original(body, name, *bases, **keywords)
+
+    context.patches.set(builtins, "__build_class__", build_class)
     after_import(context.patches, "torch", patch)
-
-
-def without_address_layout_randomization() -> None:
-    """Start this interpreter again at fixed addresses (Linux), so that objects that hash by address keep their order.
-
-    Does nothing where that is already so or is not allowed, and in an interpreter that another program embeds.
-    """
-    arguments = getattr(sys, "orig_argv", [])
-    if not sys.platform.startswith("linux") or not sys.executable or not arguments:
-        return
-    if not os.path.basename(sys.executable).startswith("python"):  # noqa: PTH119
-        return
-    import ctypes
-
-    query, no_randomization = 0xFFFFFFFF, 0x0040000
-    personality = getattr(ctypes.CDLL(None), "personality", None)
-    if personality is None:
-        return
-    current = personality(ctypes.c_ulong(query))
-    if current == -1 or current & no_randomization:
-        return
-    if personality(ctypes.c_ulong(current | no_randomization)) == -1:
-        return
-    os.execv(sys.executable, [sys.executable, *arguments[1:]])

@@ -176,6 +176,11 @@ def read_events(path: Path) -> tuple[Event, ...]:
     return tuple(found)
 
 
+def is_users(file: str) -> bool:
+    """Whether `file` is the user's own source: not ours, the standard library's or an installed package's."""
+    return not file.startswith((_OWN, _STANDARD)) and not any(part in file for part in _FOREIGN)
+
+
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
     """The innermost frame of the user's own code above `frame`: not ours, the standard library's or a package's."""
     start = frame or sys._getframe(1)
@@ -183,10 +188,10 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
     found: FrameType | None = start
     while found is not None:
         name = found.f_code.co_filename
+        if is_users(name):
+            return found
         if not name.startswith(_OWN):
             fallback = fallback or found
-            if not name.startswith(_STANDARD) and not any(part in name for part in _FOREIGN):
-                return found
         found = found.f_back
     return fallback
 

@@ -9,7 +9,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.context import is_multiprocessing_child
+from torchdet_lint.verifier.context import after_fork, is_multiprocessing_child
 from torchdet_lint.verifier.patching import after_import, user_frame
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def seed_python(context: Context) -> None:
     state = random.getstate()
     context.patches.on_undo(lambda: random.setstate(state))
     random.seed(context.seed)
+    # Python seeds `random` from the system in every forked child.
+    after_fork(context, lambda path: random.seed(context.derive("fork", path)))
 
 
 def seed_numpy(context: Context) -> None:

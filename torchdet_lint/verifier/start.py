@@ -28,7 +28,6 @@ def start() -> None:
     from torchdet_lint.verifier import fixes, stress
     from torchdet_lint.verifier.patching import Reporter
 
-    fixes.restart(interventions.fixes)
     reporter = Reporter(os.environ.get(EVENTS_VARIABLE, ""))
     applied = []
     if interventions.stress:

@@ -1,0 +1,16 @@
+"""rule: TDL304. Files in the order of `glob.glob`."""
+
+import glob
+import os
+import pathlib
+import tempfile
+
+import torch
+
+torch.manual_seed(0)
+with tempfile.TemporaryDirectory() as folder:
+    for number in range(20):
+        pathlib.Path(folder, f"{number}.txt").touch()
+    names = [os.path.basename(path) for path in glob.glob(folder + "/*.txt")]
+order = torch.tensor([int(name.split(".")[0]) for name in names])
+print((order * torch.rand(20)).tolist())

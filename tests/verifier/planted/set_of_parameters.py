@@ -1,0 +1,8 @@
+"""rule: TDL305. Parameters in the order of a set: by address, which the hash seed does not touch."""
+
+import torch
+
+torch.manual_seed(0)
+model = torch.nn.Sequential(*[torch.nn.Linear(size + 1, size + 1) for size in range(24)])
+shared = set(model.parameters())
+print([tuple(parameter.shape) for parameter in shared])
