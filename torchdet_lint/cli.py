@@ -273,47 +273,49 @@ def _verbose(settings: Settings) -> None:
     print(f"cache: {settings.cache_dir or 'none'}", file=sys.stderr)
 
 
-def _write(given: argparse.Namespace, settings: Settings, result: Result, snippets: Any) -> None:
+def _write(given: argparse.Namespace, settings: Settings, result: Result, snippets: Any, stream: Any = None) -> None:
+    """Report `result` to the file that was asked for, else to `stream` (default: standard output)."""
     from torchdet_lint import report
     from torchdet_lint.report import text
 
-    wanted = report.Report(result, snippets, given.quiet, settings.rule_files, getattr(given, "fixed", {}))
+    wanted = report.Report(result, snippets, given.quiet, settings.rule_files, getattr(given, "fixed", None))
     writer = text.statistics if given.statistics else report.writer(settings.output_format)
     lines = writer(wanted)
     if given.output_file:
         try:
-            with open(given.output_file, "w", encoding="utf-8", newline="\n") as stream:
-                stream.writelines(f"{text.plain(line)}\n" for line in lines)
+            with open(given.output_file, "w", encoding="utf-8", newline="\n") as file:
+                file.writelines(f"{text.plain(line)}\n" for line in lines)
         except OSError as error:
             raise UsageError(f"--output-file: {given.output_file}: {(error.strerror or str(error)).lower()}") from error
         return
-    _print(lines, given.color)
+    _print(lines, given.color, stream or sys.stdout)
 
 
-def _print(lines: Iterable[str], color: str) -> None:
+def _print(lines: Iterable[str], color: str, stream: Any) -> None:
     from torchdet_lint.report import text
 
-    painted = color == "always" or (color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    painted = color == "always" or (color == "auto" and stream.isatty() and "NO_COLOR" not in os.environ)
     if not painted:
-        _emit(f"{text.plain(line)}\n" for line in lines)
+        _emit((f"{text.plain(line)}\n" for line in lines), stream)
         return
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(force_terminal=True, highlight=False, soft_wrap=True)
+    console = Console(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
     for line in lines:
         console.print(Text.assemble(*text.spans(line)), soft_wrap=True)
 
 
-def _emit(lines: Iterable[str]) -> None:
-    """Write to standard output; what its encoding lacks becomes an escape, never a crash."""
-    encoding = sys.stdout.encoding or "utf-8"
+def _emit(lines: Iterable[str], stream: Any = None) -> None:
+    """Write to `stream` (default: standard output); what its encoding lacks becomes an escape, never a crash."""
+    stream = stream or sys.stdout
+    encoding = stream.encoding or "utf-8"
     for line in lines:
         try:
-            sys.stdout.write(line)
+            stream.write(line)
         except UnicodeEncodeError:
-            sys.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding))
-    sys.stdout.flush()
+            stream.write(line.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
 
 
 class _Progress:
@@ -356,29 +358,38 @@ class _Progress:
 
 
 def _fixed(given: argparse.Namespace, paths: Sequence[str], settings: Settings, texts: dict[str, bytes]) -> int:
-    from torchdet_lint import repair
+    """`--fix` and `--diff`; the exit status is ruff's: a patch that is not empty is something to report."""
+    from torchdet_lint import patch, repair
     from torchdet_lint.report.snippets import Snippets
 
     with _Progress(quiet=given.quiet) as progress:
         repaired = repair.repair(paths, settings, texts=texts, progress=progress.step)
     errors = list(repaired.result.errors)
+    changes = dict(repaired.changes)
     if given.diff:
-        _flush(b"".join(repair.patch(repaired.changed)))
+        for path, change in changes.items():
+            _flush(patch.diff(path, change.old, change.new))
     elif texts:
-        _flush(b"".join(repaired.changed.get(name, (data, data))[1] for name, data in texts.items()))
+        for name, data in texts.items():
+            _flush(changes[name].new if name in changes else data)
     else:
-        errors += repair.write(repaired.changed)
-        given.fixed = repaired.fixed
-        _write(given, settings, repaired.result, Snippets())
+        changes, complaints = repair.write(changes)
+        errors += complaints
+    given.fixed = repair.total(changes)
+    if not given.diff:
+        _write(given, settings, repaired.result, Snippets(repaired.texts), sys.stderr if texts else sys.stdout)
+    elif not given.quiet:
+        number = sum(given.fixed.values())
+        print(f"Would fix {number} finding{'s' * (number != 1)}." if number else "Nothing to fix.", file=sys.stderr)
     for error in errors:
         _fail(error)
     if errors:
         return FAILED
-    if given.exit_zero:
+    if given.exit_zero and not (given.exit_non_zero_on_fix and changes):
         return CLEAN
     if given.diff:
-        return FINDINGS if repaired.changed else CLEAN
-    return FINDINGS if repaired.result.findings or (given.exit_non_zero_on_fix and repaired.changed) else CLEAN
+        return FINDINGS if changes else CLEAN
+    return FINDINGS if repaired.result.findings or (given.exit_non_zero_on_fix and changes) else CLEAN
 
 
 def _flush(data: bytes) -> None:

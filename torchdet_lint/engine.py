@@ -14,7 +14,7 @@ import msgspec
 from torchdet_lint import __version__, config, suppress
 from torchdet_lint.cache import Cache, content_hash, interpreter
 from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint, words
-from torchdet_lint.finding import Edit, Finding, Fix, Location, Related
+from torchdet_lint.finding import WITHHELD, Edit, Finding, Fix, Location, Related
 from torchdet_lint.source import Exclusion, File, Source, SourceFault, decode, discover, read
 from torchdet_lint.suppress import Rows, Suppression
 
@@ -61,6 +61,14 @@ class Result(NamedTuple):
     known: int = 0
 
 
+class Gathered(NamedTuple):
+    """What the files yield one by one: their records by path, and one line for each thing that went wrong."""
+
+    linter: Linter
+    records: dict[str, Record]
+    errors: list[str]
+
+
 def run(
     paths: Sequence[str],
     settings: Settings,
@@ -72,6 +80,17 @@ def run(
 
     Raises `ConfigError` and `CatalogueError`.
     """
+    return conclude(gather(paths, settings, texts=texts, progress=progress), texts)
+
+
+def gather(
+    paths: Sequence[str],
+    settings: Settings,
+    *,
+    texts: Mapping[str, bytes] | None = None,
+    progress: Progress | None = None,
+) -> Gathered:
+    """Look at every file by itself. Raises as `run` does."""
     linter = Linter(settings)
     given = dict(texts or {})
     exclusion = Exclusion(settings.root, settings.exclude, settings.default_excludes, settings.respect_gitignore)
@@ -94,14 +113,20 @@ def run(
         if not record.errors:
             cache.put(os.path.abspath(path), content, msgspec.json.encode(record))
     cache.save()
-    findings = _concluded(linter, dict(sorted(records.items())))
+    return Gathered(linter, records, errors)
+
+
+def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Result:
+    """The result of a run whose files were gathered; `texts` are those that are not as they are on disk."""
+    settings, records = gathered.linter.settings, gathered.records
+    findings = _concluded(gathered.linter, dict(sorted(records.items())))
     kept = findings
     if settings.baseline:
         from torchdet_lint import baseline
 
-        kept = baseline.subtract(settings.baseline, findings, given)
+        kept = baseline.subtract(settings.baseline, findings, texts)
     kept.sort(key=lambda finding: finding.sort_key)
-    return Result(tuple(kept), len(records), tuple(sorted(errors)), len(findings) - len(kept))
+    return Result(tuple(kept), len(records), tuple(sorted(gathered.errors)), len(findings) - len(kept))
 
 
 def _from_cache(files: Iterable[File], cache: Cache, records: dict[str, Record], errors: list[str]) -> list[File]:
@@ -365,6 +390,9 @@ class Linter:
         for other in found.related:
             place = module.span(other.node)[0]
             related.append(Related("", Location(source.place(place.row)[1], place.column), other.message))
+        planned = self._planned(module, rule, found)
+        withheld = planned.withheld if planned is not None else ""
+        advice = found.details.get("instead") or first_sentence(rule.instead)
         finding = Finding(
             "",
             Location(row, start.column),
@@ -373,25 +401,22 @@ class Linter:
             rule.name,
             found.severity or rule.severity,
             template.format_map(found.details),
-            found.details.get("instead") or first_sentence(rule.instead),
+            f"{advice}{WITHHELD}{withheld}." if withheld else advice,
             source.place(noqa_row)[1],
             cell,
-            plan(module, found, rule),
+            None if withheld else planned,
             tuple(related),
             found.switchable,
             found.raises,
         )
         return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
 
+    def _planned(self, module: Module, rule: Rule, found: Found) -> Fix | None:
+        if not found.changes:
+            return None
+        from torchdet_lint import fix
 
-def plan(module: Module, found: Found, rule: Rule) -> Fix | None:
-    """The edits that the finding's changes come to, from `fix.py`."""
-    if not found.changes:
-        return None
-    from torchdet_lint import fix
-
-    planned: Fix | None = fix.plan(module, found, rule) if hasattr(fix, "plan") else None
-    return planned
+        return fix.plan(module, found, rule, self.settings.seed)
 
 
 def _parses(text: str) -> bool:
@@ -477,7 +502,7 @@ def _unused(linter: Linter, path: str, record: Record, used: Sequence[frozenset[
         cell, row = _place(record.cells, entry.row)
         content = entry.without(dead)
         start = Location(row, entry.begin if content else entry.column)
-        edit = Edit(content, start, Location(row, entry.end))
+        edit = Edit(content, start, Location(row, entry.end), cell)
         yield Finding(
             path,
             Location(row, entry.begin),

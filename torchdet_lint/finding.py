@@ -12,18 +12,25 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning", "note"]
 Applicability = Literal["safe", "unsafe"]
 
+WITHHELD = " No fix: "
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
 class Replace(NamedTuple):
-    """Replace the source text of `node` (a libcst node of the file) by `content`."""
+    """Replace the source text of `node` (a libcst node of the file) by `content`; a statement replaced by "" goes.
+
+    In the text of every change `{seed}` stands for the configured seed, `{torch}`, `{numpy}`, `{random}`, `{os}` and
+    the like for the name that a module of `NeedImport` has in the file (`{numpy}.random.seed` becomes `np.random.seed`,
+    or `seed` where the file says `from numpy.random import seed`), `{generator}` and `{seed_worker}` for the name of a
+    helper of `NeedHelper`. Other braces stay as they are.
+    """
 
     node: Any
     content: str
 
 
 class SetArgument(NamedTuple):
-    """Give the call `call` the keyword argument `name=value`, in place of the one it has."""
+    """Give the call `call` the keyword argument `name=value`, in place of the one it has (by position too)."""
 
     call: Any
     name: str
@@ -38,22 +45,33 @@ class DropArgument(NamedTuple):
 
 
 class InsertBefore(NamedTuple):
-    """Insert the lines `content` before the statement that holds `node`, at its indentation."""
+    """Insert the lines `content` before the statement that holds `node`, at its indentation (after it, where it is the
+    docstring of a function)."""
 
     node: Any
     content: str
 
 
 class NeedImport(NamedTuple):
-    """Make the module `module` available; `{module}` in the other changes' text becomes the name it has in the file."""
+    """Make the module `module` available; `{module}` in the other changes' text becomes the name it has in the file.
+
+    `package.module:name` asks for `from package.module import name`, and is `{name}` in the text.
+    """
 
     module: str
 
 
 class NeedHelper(NamedTuple):
-    """Make the helper `name` available (`seed_worker`, `generator`, `seeds`); see `fix.py`."""
+    """Make the helper `name` available, once a file however many findings ask for it; see `fix.py`.
+
+    Definitions, after the imports: `seed_worker` (a function of the worker's number), `generator` (a seeded
+    `torch.Generator`). Statements of an entry point, at the start of its main guard, or after the imports where
+    `Found.node` stands outside the guard: `seeds` (of `libraries`, a subset of `python`, `numpy`, `torch`; none: the
+    one that the rule is about), `deterministic` (turns deterministic mode on), `cublas` (the workspace variable).
+    """
 
     name: str
+    libraries: tuple[str, ...] = ()
 
 
 Change = Replace | SetArgument | DropArgument | InsertBefore | NeedImport | NeedHelper
@@ -93,25 +111,28 @@ class Location(msgspec.Struct, frozen=True, order=True):
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """Replace the text from `location` up to `end_location` by `content`."""
+    """Replace the text from `location` up to `end_location` by `content`.
+
+    In a notebook the rows count inside the code cell `cell`.
+    """
 
     content: str
     location: Location
     end_location: Location
+    cell: int | None = None
 
 
 class Fix(msgspec.Struct, frozen=True):
     """Edits that belong together: all are applied, or none.
 
-    `imports` are the modules that the edits need (`import numpy as np` is written `numpy`), `helpers` the
-    definitions; both are added once a file, however many fixes ask for them.
+    They are complete: the imports and helpers that they need are among them, spelt the same in every fix that needs
+    them, so that a file gets each once. `withheld` says why there is no edit although the rule knows a cure.
     """
 
     applicability: Applicability
     message: str
     edits: tuple[Edit, ...] = ()
-    imports: tuple[str, ...] = ()
-    helpers: tuple[str, ...] = ()
+    withheld: str = ""
 
 
 class Related(msgspec.Struct, frozen=True):

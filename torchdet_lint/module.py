@@ -337,9 +337,7 @@ class Module:
             return
         if not any(not words.isdisjoint(wanted) for words in self._words):
             return
-        for unit in self.units:
-            if unit.piece.kind == "statements" and unit.piece.owner < 0:
-                self._load(unit)
+        self.load_statements()
         self._extend(wanted)
         self._load_with(wanted)
         attributes = self._attribute_aliases(wanted)
@@ -393,6 +391,19 @@ class Module:
     def _makes(value: cst.BaseExpression) -> bool:
         """Whether `value` is a call that makes an object, not one that only gives a callable another name."""
         return isinstance(value, cst.Call) and names.dotted(value.func).rpartition(".")[2] not in _RENAMING
+
+    def load_statements(self) -> None:
+        """Parse the top-level statements that are no definitions."""
+        for unit in self.units:
+            if unit.piece.kind == "statements" and unit.piece.owner < 0:
+                self._load(unit)
+
+    def load_functions(self, wanted: Callable[[str], object]) -> Iterator[Unit]:
+        """Parse the top-level functions whose names `wanted` accepts."""
+        for unit in self.units:
+            if unit.piece.kind == "function" and unit.piece.owner < 0 and wanted(unit.piece.name):
+                self._load(unit)
+                yield unit
 
     def load_all(self) -> None:
         """Parse every unit."""

@@ -1,35 +1,46 @@
-"""Lint, fix, and lint again until nothing is left to fix; then write the files, or show a patch."""
+"""`--fix` over a run: round after round until nothing is left to fix, every file in memory, written once at the end."""
 
 from __future__ import annotations
 
-import contextlib
-import difflib
-import os
-import shutil
-import tempfile
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint import engine, fix
-from torchdet_lint.source import SourceFault, decode, read
+import msgspec
+
+from torchdet_lint import engine, patch, writing
+from torchdet_lint.finding import WITHHELD
+from torchdet_lint.source import decode, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from torchdet_lint.config import Settings
-    from torchdet_lint.engine import Progress, Result
+    from torchdet_lint.engine import Gathered, Progress, Result
     from torchdet_lint.finding import Finding
 
-_PASSES = 10
+ROUNDS = 12
+
+_Key = tuple[str, str, str, int]
+
+
+class Change(NamedTuple):
+    """A file before and after, and how many findings of each (code, name) the difference cures."""
+
+    old: bytes
+    new: bytes
+    fixed: Counter[tuple[str, str]]
 
 
 class Repaired(NamedTuple):
-    """What is left after the fixes, how many there were by code and name, and the bytes of every changed file, before
-    and after."""
+    """What is left to report, and the files that change, by path. Nothing has been written."""
 
     result: Result
-    fixed: Mapping[tuple[str, str], int]
-    changed: Mapping[str, tuple[bytes, bytes]]
+    changes: Mapping[str, Change]
+
+    @property
+    def texts(self) -> dict[str, bytes]:
+        """The files as they are to be."""
+        return {path: change.new for path, change in self.changes.items()}
 
 
 def repair(
@@ -39,106 +50,136 @@ def repair(
     texts: Mapping[str, bytes] | None = None,
     progress: Progress | None = None,
 ) -> Repaired:
-    """Fix what `settings` allow in `paths` and in the given `texts`, in memory; `write` puts it on disk."""
-    overlay = dict(texts or {})
-    originals = dict(overlay)
-    fixed: Counter[tuple[str, str]] = Counter()
-    errors: list[str] = []
-    given_up: set[str] = set()
-    result = engine.run(paths, settings, texts=overlay, progress=progress)
-    for _ in range(_PASSES):
-        step = _step(result, settings, overlay, given_up)
-        if not step:
+    """Fix what `settings` allow in `paths` and in the given `texts`, in memory. Raises as `engine.run` does."""
+    gathered = engine.gather(paths, settings, texts=texts, progress=progress)
+    work = _Work(gathered, settings, texts or {})
+    for _ in range(ROUNDS):
+        if not work.round():
             break
-        for path in step:
-            originals.setdefault(path, overlay[path] if path in overlay else read(path))
-        tried = engine.run(paths, settings, texts={**overlay, **{path: applied.data for path, applied in step.items()}})
-        broken = _newly_broken(result, tried)
-        for path, applied in step.items():
-            if path in broken:
-                given_up.add(path)
-                errors.append(
-                    f"{path}: a fix would have left a file that does not parse; nothing was changed, please report it"
-                )
-                continue
-            overlay[path] = applied.data
-            fixed.update((finding.code, finding.name) for finding in applied.done)
-        result = engine.run(paths, settings, texts=overlay) if broken else tried
-    changed = {
-        path: (originals[path], overlay[path])
-        for path in sorted(originals)
-        if originals[path] != overlay.get(path, originals[path])
-    }
-    result = result._replace(errors=(*result.errors, *errors))
-    return Repaired(result, dict(sorted(fixed.items())), changed)
+    else:
+        work.give_up()
+    return work.outcome()
 
 
-def _step(
-    result: Result, settings: Settings, overlay: Mapping[str, bytes], given_up: set[str]
-) -> dict[str, fix.Applied]:
-    wanted: dict[str, list[Finding]] = {}
-    for finding in result.findings:
-        if finding.fix is not None and (finding.fix.applicability == "safe" or settings.unsafe_fixes):
-            wanted.setdefault(finding.filename, []).append(finding)
-    step: dict[str, fix.Applied] = {}
-    for path, findings in wanted.items():
-        if path in given_up:
-            continue
-        try:
-            data = overlay[path] if path in overlay else read(path)
-            applied = fix.apply(decode(path, data), findings)
-        except (OSError, SourceFault):
-            continue
-        if applied.done and applied.data != data:
-            step[path] = applied
-    return step
+def total(changes: Mapping[str, Change]) -> dict[tuple[str, str], int]:
+    """How many findings of each (code, name) `changes` cure."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for change in changes.values():
+        counts.update(change.fixed)
+    return dict(sorted(counts.items()))
 
 
-def _newly_broken(before: Result, after: Result) -> set[str]:
-    known = {finding.filename for finding in before.findings if finding.code == engine.SYNTAX}
-    return {finding.filename for finding in after.findings if finding.code == engine.SYNTAX} - known
-
-
-def write(changed: Mapping[str, tuple[bytes, bytes]]) -> list[str]:
-    """Put the changed files on disk, each at once and with its mode kept; returns a complaint for each that would not.
-
-    A file that somebody else has changed since it was read is left alone.
-    """
+def write(changes: Mapping[str, Change]) -> tuple[dict[str, Change], list[str]]:
+    """Write the changed files: those that were written, and one line for each that was left as it was."""
+    written: dict[str, Change] = {}
     errors: list[str] = []
-    for path, (before, after) in changed.items():
-        real = os.path.realpath(path)
-        part = ""
+    for path, change in sorted(changes.items()):
         try:
-            if read(real) != before:
-                errors.append(f"{path}: changed while it was linted; not fixed")
+            writing.replace(path, change.old, change.new)
+        except writing.WriteError as error:
+            errors.append(str(error))
+        else:
+            written[path] = change
+    return written, errors
+
+
+class _Work:
+    """The files of one run on their way to having nothing left to fix."""
+
+    def __init__(self, gathered: Gathered, settings: Settings, given: Mapping[str, bytes]) -> None:
+        self.gathered = gathered
+        self.settings = settings
+        self.old: dict[str, bytes] = dict(given)
+        self.new: dict[str, bytes] = dict(given)
+        self.fixed: dict[str, Counter[tuple[str, str]]] = {}
+        self.reasons: dict[_Key, str] = {}
+        self.moved: set[str] = set()
+        self.result = engine.conclude(gathered, self.new)
+
+    def round(self) -> bool:
+        """Make the fixes that can be made at once in each file; whether there was any."""
+        todo: dict[str, list[Finding]] = {}
+        for finding in self.result.findings:
+            if self._wanted(finding):
+                todo.setdefault(finding.filename, []).append(finding)
+        if self._open(path for path in todo if path not in self.new):
+            return self.round()
+        self.moved = set()
+        for path, findings in sorted(todo.items()):
+            self._mend(path, findings)
+        if self.moved:
+            self.result = engine.conclude(self.gathered, self.new)
+        return bool(self.moved)
+
+    def _wanted(self, finding: Finding) -> bool:
+        fix = finding.fix
+        return (
+            fix is not None
+            and bool(fix.edits)
+            and (fix.applicability == "safe" or self.settings.unsafe_fixes)
+            and _key(finding) not in self.reasons
+        )
+
+    def _open(self, paths: object) -> bool:
+        """Read files about to be fixed; whether one of them is no longer what was linted."""
+        stale = False
+        for path in list(paths):  # type: ignore[call-overload]
+            try:
+                data = read(path)
+            except OSError as error:
+                self.gathered.errors.append(f"{path}: {(error.strerror or str(error)).lower()}")
+                del self.gathered.records[path]
+                stale = True
                 continue
-            handle, part = tempfile.mkstemp(prefix=".torchdet-", dir=os.path.dirname(real))
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(after)
-            shutil.copymode(real, part)
-            os.replace(part, real)
-        except OSError as error:
-            errors.append(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}")
-            if part:
-                with contextlib.suppress(OSError):
-                    os.unlink(part)
-    return errors
+            record = self.gathered.linter.record(path, data)
+            stale = stale or record != self.gathered.records[path]
+            self.gathered.records[path] = record
+            self.old[path] = self.new[path] = data
+        if stale:
+            self.result = engine.conclude(self.gathered, self.new)
+        return stale
+
+    def _mend(self, path: str, findings: Sequence[Finding]) -> None:
+        source = decode(path, self.new[path])
+        fixes = [finding.fix for finding in findings if finding.fix is not None]
+        patched = patch.apply(source, fixes)
+        for index, reason in patched.refused.items():
+            self.reasons[_key(findings[index])] = reason
+        if not patched.applied or patched.data == self.new[path]:
+            return
+        record = self.gathered.linter.record(path, patched.data)
+        counts = self.fixed.setdefault(path, Counter())
+        counts.update((findings[index].code, findings[index].name) for index in patched.applied)
+        self.new[path] = patched.data
+        self.gathered.records[path] = record
+        self.moved.add(path)
+
+    def give_up(self) -> None:
+        """Put back the files whose fixes would go on for ever."""
+        for path in sorted(self.moved):
+            self.gathered.errors.append(f"{path}: not fixed: its fixes do not come to an end, please report it")
+            self.new[path] = self.old[path]
+            self.fixed.pop(path, None)
+            self.gathered.records[path] = self.gathered.linter.record(path, self.old[path])
+        self.result = engine.conclude(self.gathered, self.new)
+
+    def outcome(self) -> Repaired:
+        """What is left, with the reason where a fix could not be made."""
+        left = tuple(self._explained(finding) for finding in self.result.findings)
+        changes = {
+            path: Change(self.old[path], new, self.fixed[path])
+            for path, new in sorted(self.new.items())
+            if new != self.old[path]
+        }
+        return Repaired(self.result._replace(findings=left), changes)
+
+    def _explained(self, finding: Finding) -> Finding:
+        reason = self.reasons.get(_key(finding))
+        if reason is None:
+            return finding
+        return msgspec.structs.replace(finding, fix=None, help=f"{finding.help}{WITHHELD}{reason}.")
 
 
-def patch(changed: Mapping[str, tuple[bytes, bytes]]) -> Iterator[bytes]:
-    """A patch that `git apply` takes, from the current folder, line by line."""
-    for path, (before, after) in changed.items():
-        name = os.path.relpath(path).replace(os.sep, "/").encode()
-        yield from difflib.diff_bytes(_unified, _lines(before), _lines(after), b"a/" + name, b"b/" + name)
-
-
-def _unified(before: Sequence[str], after: Sequence[str], old: str, new: str, *_: object) -> Iterator[str]:
-    """Unified diff of lines that keep their ends; git's mark stands where a file does not end in a newline."""
-    for line in difflib.unified_diff(before, after, old, new):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-
-
-def _lines(data: bytes) -> list[bytes]:
-    """Lines as git sees them: only a line feed ends one."""
-    lines = data.split(b"\n")
-    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+def _key(finding: Finding) -> _Key:
+    """What names a finding from one round to the next, though its row moves."""
+    return finding.filename, finding.code, finding.message, finding.location.column

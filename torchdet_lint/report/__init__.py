@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """What a format needs: the run's result, the lines of source, and what was fixed, by code and name."""
+    """What a format needs: the run's result, the lines of source, and what was fixed, by code and name (None: it was
+    not a run to fix anything)."""
 
     result: Result
     snippets: Snippets
     quiet: bool = False
     rule_files: tuple[str, ...] = ()
-    fixed: Mapping[tuple[str, str], int] = {}
+    fixed: Mapping[tuple[str, str], int] | None = None
 
 
 Format = Callable[["Report"], Iterator[str]]

@@ -7,8 +7,10 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from torchdet_lint.finding import WITHHELD
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torchdet_lint.finding import Finding, Severity
     from torchdet_lint.report import Report
@@ -135,8 +137,11 @@ def _summary(report: Report) -> Iterator[str]:
         return
     findings = report.result.findings
     if report.fixed:
-        rules = ", ".join(f"{number} {code} {name}" for (code, name), number in report.fixed.items())
-        yield f"Fixed {sum(report.fixed.values())}: {rules}."
+        number = sum(report.fixed.values())
+        yield f"Fixed {number} finding{'s' * (number != 1)}:"
+        width = len(str(max(report.fixed.values())))
+        for (code, name), count in report.fixed.items():
+            yield f"  {count:>{width}} × {code} {name}"
     known = f" ({report.result.known} more in the baseline)" if report.result.known else ""
     if not findings:
         yield f"No nondeterminism found in {_files(report.result.files)}{known}."
@@ -147,9 +152,24 @@ def _summary(report: Report) -> Iterator[str]:
     yield f"Found {kinds} in {touched} of {_files(report.result.files)}{known}."
     safe = sum(finding.fix is not None and finding.fix.applicability == "safe" for finding in findings)
     unsafe = sum(finding.fix is not None and finding.fix.applicability == "unsafe" for finding in findings)
-    if safe or unsafe:
+    if report.fixed is not None:
+        yield from _left(findings, safe, unsafe)
+    elif safe or unsafe:
         more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
         yield f"[*] {safe} fixable with --fix{more}."
+
+
+def _left(findings: Sequence[Finding], safe: int, unsafe: int) -> Iterator[str]:
+    """Why `--fix` left what it left."""
+    refused = sum(finding.fix is None and WITHHELD in finding.help for finding in findings)
+    none = len(findings) - safe - unsafe - refused
+    reasons = (
+        (unsafe, "with an unsafe fix (--unsafe-fixes)"),
+        (safe, "with a fix that was not written"),
+        (refused, "whose fix was not made (each says why)"),
+        (none, "for which there is no automatic fix"),
+    )
+    yield f"Left: {', '.join(f'{number} {reason}' for number, reason in reasons if number)}."
 
 
 def _files(number: int) -> str:

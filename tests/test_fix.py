@@ -1,0 +1,371 @@
+"""What a fix makes of a file: where its imports, helpers and arguments go, and when it is not made."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import fixing
+import pytest
+
+from torchdet_lint import catalogue
+from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SetArgument
+from torchdet_lint.names import Library
+
+ALL = ("python", "numpy", "torch")
+
+
+@pytest.fixture(scope="module")
+def library():
+    return Library(catalogue.load())
+
+
+def worker(call):
+    return NeedHelper("seed_worker"), SetArgument(call.node, "worker_init_fn", "{seed_worker}")
+
+
+def generator(call):
+    return NeedHelper("generator"), SetArgument(call.node, "generator", "{generator}")
+
+
+def both(call):
+    return (*worker(call), *generator(call))
+
+
+def seeds(call):
+    return (NeedHelper("seeds", ALL),)
+
+
+def argument(call):
+    return (SetArgument(call.node, "seed", "{seed}"),)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f()", "f(seed=0)"),
+        ("f( )", "f(seed=0)"),
+        ("f(a)", "f(a, seed=0)"),
+        ("f(a,)", "f(a, seed=0,)"),
+        ("f((a))", "f((a), seed=0)"),
+        ("f(a, *b)", "f(a, *b, seed=0)"),
+        ("f(a, **{'x': 1})", "f(a, seed=0, **{'x': 1})"),
+        ("f(**{'x': 1})", "f(**{'x': 1}, seed=0)"),
+        ("f(seed=None)", "f(seed=0)"),
+        ("f(a, seed=(None), b=1)", "f(a, seed=(0), b=1)"),
+        ("f(f(1), 2)", "f(f(1, seed=0), 2, seed=0)"),
+        ("x = (f(a))", "x = (f(a, seed=0))"),
+        ("f(\n    a,\n    b,\n)", "f(\n    a,\n    b,\n    seed=0,\n)"),
+        ("f(\n    a,\n    b\n)", "f(\n    a,\n    b,\n    seed=0\n)"),
+        ("f(\n    a,\n    b,  # why\n)", "f(\n    a,\n    b,  # why\n    seed=0,\n)"),
+        ("f(\n    a,\n    b  # why\n)", "f(\n    a,\n    b,  # why\n    seed=0,\n)"),
+        ("f(\n    a, b,\n)", "f(\n    a, b, seed=0,\n)"),
+        ("f(a,\n  b)", "f(a,\n  b,\n  seed=0)"),
+        ("f(\n    a)", "f(\n    a,\n    seed=0)"),
+        ("if x: f(a); g()", "if x: f(a, seed=0); g()"),
+        ("@f(a)\ndef g(): pass", "@f(a, seed=0)\ndef g(): pass"),
+        ("x = f(a)  # type: ignore # noqa: E1", "x = f(a, seed=0)  # type: ignore # noqa: E1"),
+        ("f(a, # one\n  b) # two", "f(a, # one\n  b,\n  seed=0) # two"),
+        ("f(a\\\n , b)", "f(a\\\n , b, seed=0)"),
+    ],
+)
+def test_argument_is_added_in_the_manner_of_the_call(before, after, library):
+    assert fixing.fixed(before + "\n", library, "f", argument) == after + "\n"
+
+
+def test_long_line_of_a_broken_call_is_broken_again(library):
+    before = f"f(a,\n  b, {'c' * 90})\n"
+    assert fixing.fixed(before, library, "f", argument) == f"f(a,\n  b, {'c' * 90},\n  seed=0)\n"
+
+
+def test_positional_argument_is_replaced_in_place(library):
+    text = "import numpy as np\nnp.random.default_rng(None)\n"
+    assert fixing.fixed(text, library, "default_rng", argument).endswith("default_rng(0)\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("f(x for x in y)", "generator expression"),
+        ("f(**options)", "`**` may pass `seed`"),
+        ("f(  # why\n)", "# why"),
+        ("options = {'seed': None}\nf(**options)", "somewhere else"),
+    ],
+)
+def test_argument_that_cannot_be_added(before, reason, library):
+    assert reason in fixing.refusal(before + "\n", library, "f", argument)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f(a, b=1)", "f(a)"),
+        ("f(b=1)", "f()"),
+        ("f(b=1,)", "f()"),
+        ("f(b=1, c=2)", "f(c=2)"),
+        ("f(a, b=1, c=2)", "f(a, c=2)"),
+        ("f(a, b=1,)", "f(a,)"),
+        ("f(\n    a,\n    b=1,\n    c=2,\n)", "f(\n    a,\n    c=2,\n)"),
+        ("f(\n    a,\n    c=2,\n    b=1,\n)", "f(\n    a,\n    c=2,\n)"),
+        ("f(\n    a,\n    b=1\n)", "f(\n    a\n)"),
+        ("f(\n    b=1,\n    a=2,  # kept\n)", "f(\n    a=2,  # kept\n)"),
+    ],
+)
+def test_argument_is_dropped_with_its_comma(before, after, library):
+    def ask(call):
+        return (DropArgument(call.node, call.keyword_node("b")),)
+
+    assert fixing.fixed(before + "\n", library, "f", ask) == after + "\n"
+
+
+def test_argument_with_a_comment_is_not_dropped(library):
+    def ask(call):
+        return (DropArgument(call.node, call.keyword_node("b")),)
+
+    assert "# one" in fixing.refusal("f(\n    a,  # one\n    b=1,\n)\n", library, "f", ask)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a()\nf()\nb()\n", "a()\nb()\n"),
+        ("if x:\n    f()\n", "if x:\n    pass\n"),
+        ("if x: f()\n", "if x: pass\n"),
+        ("a(); f(); b()\n", "a(); b()\n"),
+        ("a(); f()\n", "a()\n"),
+        ("f(); b()\n", "b()\n"),
+    ],
+)
+def test_statement_is_removed(before, after, library):
+    def ask(call):
+        return (Replace(call.module.parent(call.node), ""),)
+
+    assert fixing.fixed(before, library, "f", ask) == after
+
+
+def test_statement_with_a_comment_is_not_removed(library):
+    def ask(call):
+        return (Replace(call.module.statement(call.node), ""),)
+
+    assert "# why" in fixing.refusal("f()  # why\n", library, "f", ask) or fixing.fixed(
+        "f()  # why\n", library, "f", ask
+    ).count("# why")
+
+
+IMPORTS = [
+    pytest.param("import numpy as np\nf()\n", "import numpy as np\nnp.random.seed(0)\nf()\n", id="alias"),
+    pytest.param("import numpy\nf()\n", "import numpy\nnumpy.random.seed(0)\nf()\n", id="plain"),
+    pytest.param("from numpy import random\nf()\n", "from numpy import random\nrandom.seed(0)\nf()\n", id="part"),
+    pytest.param("from numpy.random import seed\nf()\n", "from numpy.random import seed\nseed(0)\nf()\n", id="name"),
+    pytest.param("import numpy.linalg\nf()\n", "import numpy.linalg\nnumpy.random.seed(0)\nf()\n", id="submodule"),
+    pytest.param("f()\n", "import numpy as np\n\nnp.random.seed(0)\nf()\n", id="none"),
+    pytest.param(
+        '"""Doc."""\nf()\n', '"""Doc."""\n\nimport numpy as np\n\nnp.random.seed(0)\nf()\n', id="after the docstring"
+    ),
+    pytest.param(
+        "from __future__ import annotations\n\nf()\n",
+        "from __future__ import annotations\n\nimport numpy as np\n\nnp.random.seed(0)\nf()\n",
+        id="after __future__",
+    ),
+    pytest.param(
+        "import os\nimport torch\nf()\n",
+        "import os\nimport numpy as np\nimport torch\nnp.random.seed(0)\nf()\n",
+        id="sorted",
+    ),
+    pytest.param(
+        "import os\nnp = 1\nf()\n", "import os\nimport numpy\nnp = 1\nnumpy.random.seed(0)\nf()\n", id="taken"
+    ),
+    pytest.param(
+        "import os\nif TYPE_CHECKING:\n    import numpy as np\nf()\n",
+        "import os\nimport numpy as np\nif TYPE_CHECKING:\n    import numpy as np\nnp.random.seed(0)\nf()\n",
+        id="for types only",
+    ),
+    pytest.param(
+        "import torch\n\nfrom .model import Net\nf()\n",
+        "import numpy as np\nimport torch\n\nfrom .model import Net\nnp.random.seed(0)\nf()\n",
+        id="own section",
+    ),
+    pytest.param(
+        "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\nf()\n",
+        "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n\nimport numpy as np\n\nnp.random.seed(0)\nf()\n",
+        id="after the first comments",
+    ),
+    pytest.param(
+        "import os; import sys\nf()\n",
+        "import os; import sys\nimport numpy as np\nnp.random.seed(0)\nf()\n",
+        id="semicolon",
+    ),
+    pytest.param(
+        "import os\n\n\ndef g():\n    import numpy as np\n    f()\n",
+        "import os\n\n\ndef g():\n    import numpy as np\n    np.random.seed(0)\n    f()\n",
+        id="inside a function",
+    ),
+    pytest.param(
+        "import numpy as np\n\n\ndef g(np):\n    f()\n",
+        "import numpy as np\nimport numpy\n\n\ndef g(np):\n    numpy.random.seed(0)\n    f()\n",
+        id="shadowed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), IMPORTS)
+def test_import_goes_where_imports_are_and_reuses_what_is_there(before, after, library):
+    def ask(call):
+        return NeedImport("numpy"), InsertBefore(call.node, "{numpy}.random.seed({seed})")
+
+    assert fixing.fixed(before, library, "f", ask) == after
+
+
+def test_import_of_a_name(library):
+    def ask(call):
+        return NeedImport("project.seeding:set_seed"), InsertBefore(call.node, "{set_seed}({seed})")
+
+    before = "import torch\nfrom project.model import Net\n\nf()\n"
+    assert fixing.fixed(before, library, "f", ask, seed=7) == dedent(
+        """\
+        import torch
+        from project.model import Net
+        from project.seeding import set_seed
+
+        set_seed(7)
+        f()
+        """
+    )
+
+
+def test_insertion_goes_above_the_comment_and_the_decorator(library):
+    def ask(call):
+        return (InsertBefore(call.node, "first()\nsecond()"),)
+
+    before = "a = 1\n\n# about g\n@f\n@f()\ndef g():\n    pass\n"
+    assert (
+        fixing.fixed(before, library, "f", ask)
+        == "a = 1\n\nfirst()\nsecond()\n# about g\n@f\n@f()\ndef g():\n    pass\n"
+    )
+
+
+def test_insertion_before_an_elif_goes_before_the_if(library):
+    def ask(call):
+        return (InsertBefore(call.node, "first()"),)
+
+    before = "def g():\n\tif a:\n\t\tpass\n\telif f():\n\t\tpass\n"
+    assert fixing.fixed(before, library, "f", ask) == "def g():\n\tfirst()\n\tif a:\n\t\tpass\n\telif f():\n\t\tpass\n"
+
+
+LOADER = dedent(
+    """\
+    import torch
+    from torch.utils.data import DataLoader
+
+
+    def load(data):
+        train = DataLoader(data, num_workers=2)
+        return train, DataLoader(data, num_workers=4)
+    """
+)
+
+
+def test_helpers_are_defined_once(library):
+    assert fixing.fixed(LOADER, library, "DataLoader", both) == dedent(
+        """\
+        import random
+        import torch
+        from torch.utils.data import DataLoader
+
+        generator = torch.Generator().manual_seed(0)
+
+
+        def seed_worker(worker_id):
+            worker_seed = torch.initial_seed() % 2**32
+            random.seed(worker_seed)
+
+
+        def load(data):
+            train = DataLoader(data, num_workers=2, worker_init_fn=seed_worker, generator=generator)
+            return train, DataLoader(data, num_workers=4, worker_init_fn=seed_worker, generator=generator)
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    "existing",
+    [
+        "def seed_worker(worker_id):\n    random.seed(worker_id)\n",
+        "def init_worker(number):\n    seed = 3\n    np.random.seed(seed + number)\n",
+        "from project import seed_worker\n",
+    ],
+)
+def test_worker_function_of_the_file_is_used(existing, library):
+    name = "init_worker" if "init_worker" in existing else "seed_worker"
+    text = f"from torch.utils.data import DataLoader\n{existing}\n\ndef load(d): return DataLoader(d, num_workers=2)\n"
+    assert fixing.fixed(text, library, "DataLoader", worker) == text.replace(
+        "num_workers=2", f"num_workers=2, worker_init_fn={name}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("existing", "used"),
+    [
+        ("g = torch.Generator()\ng.manual_seed(3)\n", "g"),
+        ("g = torch.Generator().manual_seed(3)\n", "g"),
+        ("g = torch.Generator('cuda')\n", "generator"),
+        ("generator = Net()\n", "data_generator"),
+        ("def g(generator): pass\n", "data_generator"),
+    ],
+)
+def test_generator_of_the_file_is_used(existing, used, library):
+    text = f"import torch\nfrom torch.utils.data import DataLoader\n{existing}loader = DataLoader(d, shuffle=True)\n"
+    assert f"DataLoader(d, shuffle=True, generator={used})" in fixing.fixed(text, library, "DataLoader", generator)
+
+
+def test_generator_is_not_made_where_torch_is_optional(library):
+    text = "try:\n    import torch\nexcept ImportError:\n    torch = None\n\ndef g():\n    torch.f()\n"
+    assert "condition" in fixing.refusal(text, library, "f", generator)
+
+
+def test_helper_stands_above_the_statement_that_needs_it(library):
+    text = "import torch\nloader = f(d)\nimport os\n"
+    fixed = fixing.fixed(text, library, "f", generator)
+    assert fixed.index("generator = torch") < fixed.index("loader = ")
+
+
+def test_worker_function_leaves_numpy_alone_where_only_generators_are_used(library):
+    text = "import numpy as np\nimport torch\nrng = np.random.default_rng(0)\nf(d)\n"
+    assert "np.random.seed" not in fixing.fixed(text, library, "f", worker)
+
+
+def test_seeds_stand_at_the_start_of_the_main_guard(library):
+    text = "import torch\n\ndef main():\n    pass\n\n\nif __name__ == '__main__':  # go\n    # run it\n    main()\n"
+    fixed = fixing.fixed(text, library, "main", seeds)
+    assert (
+        "# go\n    random.seed(0)\n    np.random.seed(0)\n    torch.manual_seed(0)\n    # run it\n    main()\n" in fixed
+    )
+    assert fixed.startswith("import random\nimport numpy as np\nimport torch\n")
+
+
+def test_seeds_in_a_main_guard_of_one_line(library):
+    text = "import torch\n\nif __name__ == '__main__': main()\n"
+    assert (
+        "'__main__':\n    random.seed(0)\n    np.random.seed(0)\n    torch.manual_seed(0)\n    main()\n"
+        in fixing.fixed(text, library, "main", seeds)
+    )
+
+
+def test_seeds_stand_after_the_imports_where_the_draw_is_outside_the_guard(library):
+    text = "import torch\n\nnet = f()\n\nif __name__ == '__main__':\n    main()\n"
+    fixed = fixing.fixed(text, library, "f", seeds)
+    assert "import torch\n\nrandom.seed(0)\nnp.random.seed(0)\ntorch.manual_seed(0)\n\nnet = f()\n" in fixed
+
+
+@pytest.mark.parametrize(
+    "head", ["import random\nimport numpy as np\nimport torch\n", "from transformers import set_seed\n"]
+)
+def test_seeding_function_at_hand_is_called(head, library):
+    own = (
+        ""
+        if "set_seed" in head
+        else ("\n\ndef set_seed(seed):\n    random.seed(seed)\n    np.random.seed(seed)\n    torch.manual_seed(seed)\n")
+    )
+    text = f"{head}{own}\n\nif __name__ == '__main__':\n    main()\n"
+    assert fixing.fixed(text, library, "main", seeds, seed=3) == text.replace(
+        "    main()", "    set_seed(3)\n    main()"
+    )
