@@ -365,16 +365,16 @@ def _fixed(given: argparse.Namespace, paths: Sequence[str], settings: Settings, 
     with _Progress(quiet=given.quiet) as progress:
         repaired = repair.repair(paths, settings, texts=texts, progress=progress.step)
     errors = list(repaired.result.errors)
-    changes = dict(repaired.changes)
     if given.diff:
-        for path, change in changes.items():
+        for path, change in repaired.changes.items():
             _flush(patch.diff(path, change.old, change.new))
     elif texts:
-        for name, data in texts.items():
-            _flush(changes[name].new if name in changes else data)
+        _flush(b"".join(repaired.texts.get(name, data) for name, data in texts.items()))
     else:
-        changes, complaints = repair.write(changes)
-        errors += complaints
+        unwritten = repair.write(repaired.changes)
+        errors += unwritten.values()
+        repaired = repaired.without(unwritten)
+    changes = repaired.changes
     given.fixed = repair.total(changes)
     if not given.diff:
         _write(given, settings, repaired.result, Snippets(repaired.texts), sys.stderr if texts else sys.stdout)

@@ -12,7 +12,7 @@ from torchdet_lint.finding import WITHHELD
 from torchdet_lint.source import decode, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from torchdet_lint.config import Settings
     from torchdet_lint.engine import Gathered, Progress, Result
@@ -36,6 +36,11 @@ class Repaired(NamedTuple):
 
     result: Result
     changes: Mapping[str, Change]
+    work: _Work
+
+    def without(self, paths: Collection[str]) -> Repaired:
+        """The same, had the files `paths` not been fixed."""
+        return self.work.without(paths) if paths else self
 
     @property
     def texts(self) -> dict[str, bytes]:
@@ -69,18 +74,15 @@ def total(changes: Mapping[str, Change]) -> dict[tuple[str, str], int]:
     return dict(sorted(counts.items()))
 
 
-def write(changes: Mapping[str, Change]) -> tuple[dict[str, Change], list[str]]:
-    """Write the changed files: those that were written, and one line for each that was left as it was."""
-    written: dict[str, Change] = {}
-    errors: list[str] = []
+def write(changes: Mapping[str, Change]) -> dict[str, str]:
+    """Write the changed files; path and reason of each that was left as it was."""
+    errors: dict[str, str] = {}
     for path, change in sorted(changes.items()):
         try:
             writing.replace(path, change.old, change.new)
         except writing.WriteError as error:
-            errors.append(str(error))
-        else:
-            written[path] = change
-    return written, errors
+            errors[path] = str(error)
+    return errors
 
 
 class _Work:
@@ -120,10 +122,10 @@ class _Work:
             and _key(finding) not in self.reasons
         )
 
-    def _open(self, paths: object) -> bool:
+    def _open(self, paths: Iterable[str]) -> bool:
         """Read files about to be fixed; whether one of them is no longer what was linted."""
         stale = False
-        for path in list(paths):  # type: ignore[call-overload]
+        for path in list(paths):
             try:
                 data = read(path)
             except OSError as error:
@@ -158,9 +160,7 @@ class _Work:
         """Put back the files whose fixes would go on for ever."""
         for path in sorted(self.moved):
             self.gathered.errors.append(f"{path}: not fixed: its fixes do not come to an end, please report it")
-            self.new[path] = self.old[path]
-            self.fixed.pop(path, None)
-            self.gathered.records[path] = self.gathered.linter.record(path, self.old[path])
+            self._put_back(path)
         self.result = engine.conclude(self.gathered, self.new)
 
     def outcome(self) -> Repaired:
@@ -171,7 +171,19 @@ class _Work:
             for path, new in sorted(self.new.items())
             if new != self.old[path]
         }
-        return Repaired(self.result._replace(findings=left), changes)
+        return Repaired(self.result._replace(findings=left), changes, self)
+
+    def without(self, paths: Collection[str]) -> Repaired:
+        """The outcome with the files `paths` as they were."""
+        for path in sorted(paths):
+            self._put_back(path)
+        self.result = engine.conclude(self.gathered, self.new)
+        return self.outcome()
+
+    def _put_back(self, path: str) -> None:
+        self.new[path] = self.old[path]
+        self.fixed.pop(path, None)
+        self.gathered.records[path] = self.gathered.linter.record(path, self.old[path])
 
     def _explained(self, finding: Finding) -> Finding:
         reason = self.reasons.get(_key(finding))
