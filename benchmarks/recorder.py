@@ -1,9 +1,10 @@
-"""What recording costs: the same training step plain, recorded, and under torch's own DebugMode with hashes and stacks.
+"""What recording costs: the same training step plain, recorded, and under torch's own DebugMode with hashes and
+stacks.
 
     python benchmarks/recorder.py [--rounds 7] [--memory]
 
-Prints ratios to the plain step: the minimum of the CPU time of one thread over interleaved rounds, so that other work on
-the machine does not count. `--memory` prints how much more memory 20 and 200 recorded steps need than plain ones.
+Prints ratios to the plain step: the minimum of the CPU time of one thread over interleaved rounds, so that other work
+on the machine does not count. `--memory` prints how much more memory 20 and 200 recorded steps need than plain ones.
 """
 
 from __future__ import annotations
@@ -80,7 +81,13 @@ def mlp() -> Step:
 def resnet() -> Step:
     blocks = [Block(32, 32, 1), Block(32, 64, 2), Block(64, 64, 1), Block(64, 128, 2), Block(128, 128, 1)]
     model = nn.Sequential(
-        nn.Conv2d(3, 32, 3, 1, 1), nn.BatchNorm2d(32), nn.ReLU(), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 10)
+        nn.Conv2d(3, 32, 3, 1, 1),
+        nn.BatchNorm2d(32),
+        nn.ReLU(),
+        *blocks,
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(128, 10),
     )
     return _training(model, torch.randn(16, 3, 32, 32), torch.randint(10, (16,)), nn.CrossEntropyLoss())
 

@@ -14,6 +14,7 @@ import json  # noqa: E402
 import os  # noqa: E402
 import random  # noqa: E402
 import types  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 
 def main() -> None:
@@ -22,12 +23,12 @@ def main() -> None:
     kind, target = control["kind"], control["target"]
     sys.argv[:] = [target, *control["arguments"]]
     if kind == "module":
-        sys.path.insert(0, os.getcwd())
-        roots = [os.getcwd(), *_package_folder(target)]
+        sys.path.insert(0, str(Path.cwd()))
+        roots = [sys.path[0], *_package_folder(target)]
     else:
-        folder = os.path.dirname(os.path.realpath(target)) if os.path.isfile(target) else target
+        folder = str(Path(target).resolve().parent) if Path(target).is_file() else target
         sys.path.insert(0, folder)
-        roots = [folder, os.getcwd()]
+        roots = [folder, str(Path.cwd())]
     if control["trace"]:
         _record_from_torch_on(control, roots)
     try:
@@ -45,13 +46,12 @@ def _new_main(**more: object) -> types.ModuleType:
 
 
 def _script(target: str) -> None:
-    if os.path.isdir(target) or target.endswith((".zip", ".pyz")):
+    if Path(target).is_dir() or target.endswith((".zip", ".pyz")):
         import runpy
 
         runpy.run_path(target, run_name="__main__")
         return
-    with open(target, "rb") as file:  # noqa: PTH123
-        source = file.read()
+    source = Path(target).read_bytes()
     module = _new_main(__file__=target, __cached__=None)
     exec(compile(source, target, "exec", dont_inherit=True), module.__dict__)
 
@@ -67,8 +67,7 @@ def _notebook(target: str) -> None:
     """The code cells, one after the other, in one module; a line of IPython's own is left out."""
     import linecache
 
-    with open(target, encoding="utf-8") as file:  # noqa: PTH123
-        cells = json.load(file)["cells"]
+    cells = json.loads(Path(target).read_text(encoding="utf-8"))["cells"]
     module = _new_main()
     module.__dict__["display"] = print
     for number, cell in enumerate(cells, 1):
@@ -120,7 +119,7 @@ class _After:
             execute(module)
             action()
 
-        spec.loader.exec_module = exec_module
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 
@@ -139,13 +138,15 @@ def _record_from_torch_on(control: dict, roots: list[str]) -> None:  # type: ign
         if numpy_state:
             starts["numpy"] = recorder.state_digest(numpy_state[0])
         try:
-            started = recorder.Recorder(control["trace"], roots=roots, about=control["about"], starts=starts).__enter__()
+            started = recorder.Recorder(
+                control["trace"], roots=roots, about=control["about"], starts=starts
+            ).__enter__()
         except TraceError as error:
             _say(control["trace"], str(error))
             return
         atexit.register(_end, started, os.getpid())
 
-    sys.meta_path.insert(0, _After({"torch": torch_begins, "numpy.random": numpy_begins}))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _After({"torch": torch_begins, "numpy.random": numpy_begins}))
 
 
 def _end(started, pid: int) -> None:  # type: ignore[no-untyped-def]
@@ -158,8 +159,7 @@ def _end(started, pid: int) -> None:  # type: ignore[no-untyped-def]
 
 def _say(trace: str, text: str) -> None:
     try:
-        with open(trace + ".error", "w", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(text)
+        Path(trace + ".error").write_text(text, encoding="utf-8")
     except OSError:
         os.write(2, f"torchdet-lint: {text}\n".encode())
 
@@ -168,9 +168,9 @@ def _find_own_package() -> None:
     """Make `torchdet_lint` importable without a change of `sys.path` that the program could see."""
     if "torchdet_lint" in sys.modules:
         return
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folder = Path(__file__).resolve().parents[1]
     spec = importlib.util.spec_from_file_location(
-        "torchdet_lint", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+        "torchdet_lint", folder / "__init__.py", submodule_search_locations=[str(folder)]
     )
     if spec is not None and spec.loader is not None:
         module = importlib.util.module_from_spec(spec)

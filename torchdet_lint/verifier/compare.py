@@ -1,9 +1,9 @@
 """Two traces side by side: where the runs part, which differences are causes, and whether they last.
 
-Records are aligned by site. A record whose outputs differ is a *cause* when what it read was equal in both runs (or came
-from outside torch, or from a generator), else a *consequence*. Where the sites differ the paths part; they are joined
-again at the next four sites in a row that both runs pass. Equal blocks are skipped as bytes, and memory does not grow with
-the length of the traces.
+Records are aligned by site. A record whose outputs differ is a *cause* when what it read was equal in both runs (or
+came from outside torch, or from a generator), else a *consequence*. Where the sites differ the paths part; they are
+joined again at the next four sites in a row that both runs pass. Equal blocks are skipped as bytes, and memory does
+not grow with the length of the traces.
 """
 
 from __future__ import annotations
@@ -26,12 +26,6 @@ Source = Literal["op", "random", "outside", "unwritten", "number", "order", "pat
 _GRAM = 4
 _WINDOWS = (64, 1024, 16384, 131072)
 _MOST_SITES = 400
-_WORKSPACES = {
-    ("aten._ctc_loss", 1),
-    ("aten._ctc_loss.Tensor", 1),
-    ("aten.rrelu_with_noise", 1),
-    ("aten.mkldnn_rnn_layer", 3),
-}
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -72,7 +66,7 @@ class Divergence(msgspec.Struct, frozen=True):
 
 
 class Parting(msgspec.Struct, frozen=True):
-    """Where the runs take different paths after the same site: what each does next, and how many ops until they meet."""
+    """Where the runs take different paths after the same site: what each does next, how many ops until they meet."""
 
     index: int
     after: Site | None
@@ -113,10 +107,14 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> Comparison:
-    """Compare two trace files. Raises `TraceError`, in one line, for a file that is none or hashes that cannot be compared."""
+    """Compare two trace files. Raises `TraceError`, in one line, for a file that is none or hashes that cannot be
+    compared.
+    """
     a, b = Trace(path_a), Trace(path_b)
     if a.header.get("hash") != b.header.get("hash"):
-        raise TraceError(f"{a.path} and {b.path} hash with {a.header.get('hash')} and {b.header.get('hash')}: not comparable")
+        raise TraceError(
+            f"{a.path} and {b.path} hash with {a.header.get('hash')} and {b.header.get('hash')}: not comparable"
+        )
     identities = _Identities()
     main = _Aligner(a, b, identities)
     main.run(a.main, b.main)
@@ -149,7 +147,9 @@ def _environments(a: Trace, b: Trace) -> dict[str, tuple[str, str]]:
         variables = values.pop("variables", {})
         flat.append({**{k: str(v) for k, v in values.items()}, **{f"${k}": str(v) for k, v in variables.items()}})
     names = sorted(set(flat[0]) | set(flat[1]))
-    return {name: (flat[0].get(name, ""), flat[1].get(name, "")) for name in names if flat[0].get(name) != flat[1].get(name)}
+    return {
+        name: (flat[0].get(name, ""), flat[1].get(name, "")) for name in names if flat[0].get(name) != flat[1].get(name)
+    }
 
 
 class _Identities(dict[Site, int]):
@@ -200,7 +200,7 @@ class _Cursor:
 class _AtSite:
     """What was seen at one site so far."""
 
-    __slots__ = ("compared", "first", "last", "differing")
+    __slots__ = ("compared", "differing", "first", "last")
 
     def __init__(self) -> None:
         self.compared = self.differing = 0
@@ -273,11 +273,7 @@ class _Aligner:
         here.compared += 1
         if one.digests == two.digests:
             return
-        outputs = tuple(
-            n
-            for n, (x, y) in enumerate(itertools.zip_longest(one.digests, two.digests))
-            if x != y and (site.op, n) not in _WORKSPACES
-        )
+        outputs = tuple(n for n, (x, y) in enumerate(itertools.zip_longest(one.digests, two.digests)) if x != y)
         if not outputs:
             return
         self.healed = False
@@ -424,7 +420,9 @@ def _aside(a: Trace, b: Trace, identities: _Identities) -> tuple[list[Divergence
         for number in differ:
             site = sums[0][number][2]
             evidence = Evidence(inputs_equal=False, numbers_equal=False)
-            found.append(Divergence(site, 0, "consequence", "", evidence, counts[0][number], counts[0][number], stream=kind))
+            found.append(
+                Divergence(site, 0, "consequence", "", evidence, counts[0][number], counts[0][number], stream=kind)
+            )
     if found:
         found[0] = msgspec.structs.replace(found[0], kind="cause", source="outside")
     return found, notes

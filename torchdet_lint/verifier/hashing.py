@@ -1,9 +1,10 @@
-"""Order-sensitive digests of tensors: equal digests mean equal bits at equal places, NaN payloads and signed zeros included.
+"""Order-sensitive digests of tensors: equal digests mean equal bits at equal places, NaN payloads and signed zeros
+included.
 
-On the CPU the bytes are hashed in place by xxh3, or by crc32 beside a sum of words where `xxhash` is not installed. On any
-other device the digest is the multilinear sum of 32-bit words times 64-bit weights modulo 2**64: integer addition is
-associative, so that the digest is the same whatever order the device adds in. The name of the digest stands in every
-trace, and digests of different names are never compared.
+On the CPU the bytes are hashed in place by xxh3, or by crc32 beside a sum of words where `xxhash` is not installed.
+On any other device the digest is the multilinear sum of 32-bit words times 64-bit weights modulo 2**64: integer
+addition is associative, so that the digest is the same whatever order the device adds in. The name of the digest
+stands in every trace, and digests of different names are never compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs the user's program in a fresh interpreter, as `python` would run it, and leaves no process behind.
 
-The child sees the user's arguments, `sys.path[0]`, working folder, `__main__` and standard streams, and its exit status is
-the program's. With a trace it is recorded from the moment it imports torch.
+The child sees the user's arguments, `sys.path[0]`, working folder, `__main__` and standard streams, and its exit
+status is the program's. With a trace it is recorded from the moment it imports torch.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class Program:
 
     @classmethod
     def parse(cls, words: list[str]) -> Program:
-        """From the end of a command line: `script.py args…`, `-m module args…`, `notebook.ipynb`. Raises `LaunchError`."""
+        """From the end of a command line: `script.py args…`, `-m module args…`, `notebook.ipynb`. Raises
+        `LaunchError`.
+        """
         rest = words[1:] if words[:1] == ["--"] else words
         if rest[:1] == ["-m"]:
             if len(rest) < 2:
@@ -125,8 +127,8 @@ def run_child(
 
     `environment` is the child's whole environment (default: this process's). Streams are those of `subprocess`; None
     means this process's own. `timeout` is in seconds of wall time. `tick` is called about ten times a second.
-    Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does not
-    end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
+    Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
+    not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
     control = {
         "kind": program.kind,
@@ -155,7 +157,12 @@ def run_child(
 
 
 def _start(
-    command: list[str], program: Program, environment: Mapping[str, str] | None, stdin: Stream, stdout: Stream, stderr: Stream
+    command: list[str],
+    program: Program,
+    environment: Mapping[str, str] | None,
+    stdin: Stream,
+    stdout: Stream,
+    stderr: Stream,
 ) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(

@@ -1,8 +1,8 @@
 """Which line of the user's code an op belongs to.
 
-A frame is the program's own when its file lies under one of the program's roots and in no installed library; the line of
-an op is that of the innermost such frame, else of the innermost frame that is not torch's. Frames of `torch.optim` and of
-`torch.utils.data` on the way tell the phase.
+A frame is the program's own when its file lies under one of the program's roots and in no installed library; the line
+of an op is that of the innermost such frame, else of the innermost frame that is not torch's. Frames of `torch.optim`
+and of `torch.utils.data` on the way tell the phase.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ _HERE = str(Path(__file__).parent) + os.sep
 
 
 class Place(NamedTuple):
-    """A line of source: `file` as it is shown (relative to a root where possible), `line` from 1, the function around."""
+    """A line of source: `file` as it is shown (relative to a root where possible), `line` from 1, the function
+    around.
+    """
 
     file: str
     line: int

@@ -13,8 +13,12 @@ VIEW, SET, EMPTY, LIFT, VALUE = range(5)
 """What an op does: hands out another view of its input; binds a storage (a batch or a checkpoint arrives); hands out
 memory that nothing has written; takes a value in from Python or NumPy; computes."""
 
-_EMPTY = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "empty_quantized"})
-_VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "alias", "detach", "detach_", "lift", "resize_", "resize_as_", "requires_grad_"})
+_EMPTY = frozenset(
+    {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "empty_quantized"}
+)
+_VIEWS = frozenset(
+    {"_unsafe_view", "_reshape_alias", "alias", "detach", "detach_", "lift", "resize_", "resize_as_", "requires_grad_"}
+)
 _NAMESPACES_WITHOUT_VALUE = frozenset({"prim", "profiler", "debugprims"})
 _OVERWRITES = frozenset(
     "copy_ fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ log_normal_ cauchy_ _foreach_zero_ "
@@ -25,33 +29,62 @@ _UNDECLARED_WRITES = {
     "cudnn_batch_norm": ("running_mean", "running_var"),
     "miopen_batch_norm": ("running_mean", "running_var"),
 }
+_WORKSPACES = {"_ctc_loss": (1,), "rrelu_with_noise": (1,), "mkldnn_rnn_layer": (3,)}
+"""Outputs that hold scratch memory: they differ between runs, and nothing that reads them does."""
 
 
 class Plan:
     """What the recorder does with one op.
 
-    `written` are the arguments that the op writes in place, as (position, name); `fresh` is 1 where it returns exactly one
-    new tensor, 0 where it returns nothing new, 2 otherwise; `overwrites` says that it reads nothing of what it writes.
+    `written` are the arguments that the op writes in place, as (position, name); `fresh` is 1 where it returns
+    exactly one new tensor, 0 where it returns nothing new, 2 otherwise; `overwrites` says that it reads nothing of
+    what it writes.
     """
 
-    __slots__ = ("call", "fresh", "function", "index", "kind", "name", "overwrites", "random", "written")
+    __slots__ = (
+        "call",
+        "fresh",
+        "function",
+        "index",
+        "kind",
+        "name",
+        "overwrites",
+        "random",
+        "scratch",
+        "tensors",
+        "written",
+    )
 
     def __init__(self, function: Any, index: int) -> None:
         self.function = function
         self.index = index
         self.call: Callable[..., Any] = getattr(function, "_op", function)
         schema = getattr(function, "_schema", None)
+        self.written: tuple[tuple[int, str], ...] = ()
+        self.name, self.kind, self.fresh = str(function), VALUE, 2
+        self.overwrites = self.random = False
+        self.scratch: tuple[int, ...] = ()
+        self.tensors: tuple[bool, ...] = ()
         if schema is None:
-            self.name, self.kind, self.written, self.fresh = str(function), VALUE, (), 2
-            self.overwrites = self.random = False
             return
         self.name = schema.name.replace("::", ".") + (f".{schema.overload_name}" if schema.overload_name else "")
         namespace, _, base = schema.name.partition("::")
         self.written = _written(schema, base)
         self.fresh = _fresh(schema)
+        self.scratch = _WORKSPACES.get(base, ())
+        self.tensors = tuple(str(argument.type) == "Tensor" for argument in schema.arguments)
         self.random = torch.Tag.nondeterministic_seeded in function.tags
-        self.overwrites = base in _OVERWRITES or all(_is_out(schema, name) for _, name in self.written)
+        self.overwrites = base in _OVERWRITES or (
+            bool(self.written) and all(_is_out(schema, name) for _, name in self.written)
+        )
         self.kind = _kind(namespace, base, schema, bool(self.written))
+
+    def mended(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """`args` with a tensor where torch hands the mode a Python number for one, as TorchScript's printer does."""
+        strange = [is_tensor and isinstance(a, (int, float)) for is_tensor, a in zip(self.tensors, args, strict=False)]
+        if not any(strange):
+            return None
+        return tuple(torch.tensor(a) if odd else a for odd, a in zip(strange, args, strict=False))
 
     @property
     def base(self) -> str:

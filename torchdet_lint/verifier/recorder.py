@@ -1,9 +1,10 @@
-"""Records every op that a program runs: place, digests of what it wrote, of what it read, and of what came from outside.
+"""Records every op that a program runs: place, digests of what it wrote, of what it read, and of what came from
+outside.
 
-`Recorder` is a context manager for this process; `child.py` enters one for a whole program. It changes no result: it draws
-no random number, touches no autograd state, and leaves `torch.compile` alone (what runs inside a compiled region is seen
-only where it calls an op of torch). One stream of records for each thread, one file for each forked process; processes
-started afresh are not recorded.
+`Recorder` is a context manager for this process; `child.py` enters one for a whole program. It changes no result: it
+draws no random number, touches no autograd state, and leaves `torch.compile` alone (what runs inside a compiled
+region is seen only where it calls an op of torch). One stream of records for each thread, one file for each forked
+process; processes started afresh are not recorded.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from torchdet_lint.verifier.lines import (
     ForwardLines,
     line_of,
 )
-from torchdet_lint.verifier.plans import EMPTY, LIFT, SET, VALUE, VIEW, Plan
+from torchdet_lint.verifier.plans import LIFT, SET, VALUE, VIEW, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -109,14 +110,16 @@ def environment() -> dict[str, Any]:
 
 
 def _cuda_ready() -> bool:
-    return bool(torch.version.cuda) and torch.cuda.is_initialized()
+    ready: Callable[[], bool] = torch.cuda.is_initialized
+    return bool(torch.version.cuda) and ready()
 
 
 class _Run:
-    """What the threads of one process share: the file, the plans, who wrote which memory, the generators at the start.
+    """What the threads of one process share: the file, the plans, who wrote which memory, the generators at the
+    start.
 
-    `owners` maps the address of a storage to a digest of what was written there, and how: even, or odd while a part of it
-    may be memory that nothing has written.
+    `owners` maps the address of a storage to a digest of what was written there, and how: even, or odd while a part
+    of it may be memory that nothing has written.
     """
 
     def __init__(self, path: Path, classifier: Classifier, about: dict[str, Any], starts: dict[str, int]) -> None:
@@ -127,6 +130,7 @@ class _Run:
         self.plans: dict[int, Plan] = {}
         self.owners: dict[int, int] = {}
         self.arrivals: dict[int, int] = {}
+        self.foreign: set[int] = set()
         self.order: list[int] = []
         self.forks = itertools.count(1)
         self.threads = itertools.count(1)
@@ -190,7 +194,9 @@ class _Stream:
         self.kind, self.name = "process", ".".join(map(str, self.run.order))
         self.lock = threading.Lock()
 
-    def site(self, plan: Plan, frame: FrameType | None, instruction: int, forward: int, room: int, backward: bool) -> int:
+    def site(
+        self, plan: Plan, frame: FrameType | None, instruction: int, forward: int, room: int, backward: bool
+    ) -> int:
         """A new site, of the op of `plan` at `instruction` of `frame`."""
         code = frame.f_code if frame is not None else None
         self.codes.append(code)
@@ -243,7 +249,7 @@ def _exact(value: Any) -> int:
 def _base(tensor: torch.Tensor) -> int:
     """The address of the first byte of a tensor's storage, which all its views share; 0 where there is none."""
     try:
-        offset = tensor.storage_offset()
+        offset = int(tensor.storage_offset())
         return tensor.data_ptr() - (offset * tensor.element_size() if offset else 0)
     except (RuntimeError, NotImplementedError):
         pass
@@ -256,7 +262,7 @@ def _base(tensor: torch.Tensor) -> int:
 
 def _tensors(value: Any) -> Iterable[Any]:
     """The tensors and numbers in a nested return value, in order."""
-    if isinstance(value, torch.Tensor) or isinstance(value, (int, float, complex)):
+    if isinstance(value, (torch.Tensor, int, float, complex)):
         yield value
     elif isinstance(value, (list, tuple)):
         for item in value:
@@ -268,7 +274,7 @@ def _tensors(value: Any) -> Iterable[Any]:
 
 def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:  # noqa: C901
     """The function that runs one op and records it. Everything it needs is bound here: it runs for every op."""
-    plans, owners, arrivals = run.plans, run.owners, run.arrivals
+    plans, owners, arrivals, foreign = run.plans, run.owners, run.arrivals, run.foreign
     kinds, sites, forward_lines = run.classifier, stream.sites, stream.forward
     buffer, extend = stream.buffer, stream.buffer.extend
     digest = hashing.hasher()
@@ -317,10 +323,11 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
                 if not base:
                     continue
                 known = owners.get(base)
-                if known is None or (base & 63 and value.is_cpu):
+                if known is None or base in foreign:
                     known = digest(value) & _CLEAN
                     if owners.get(base) != known:
                         owners[base] = known
+                        note_foreign(value, base)
                         came.append((known, base))
                 elif known & 1:
                     flags = trace.UNWRITTEN
@@ -337,9 +344,15 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
                 numbers.append(_number(value))
         return flags
 
+    def note_foreign(tensor: torch.Tensor, base: int) -> None:
+        """Memory that torch did not allocate may be written behind its back: it is digested at every read."""
+        with contextlib.suppress(RuntimeError, NotImplementedError):
+            if not tensor.untyped_storage().resizable():
+                foreign.add(base)
+
     def quick_base(tensor: torch.Tensor) -> int:
         try:
-            offset = tensor.storage_offset()
+            offset: Any = tensor.storage_offset()
             return tensor.data_ptr() - (offset * tensor.element_size() if offset else 0)
         except (RuntimeError, NotImplementedError):
             return _base(tensor)
@@ -350,6 +363,16 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
         base = quick_base(value)
         if base:
             owners[base] = known & _CLEAN
+
+    def several(out: Any, digests: list[int], scratch: tuple[int, ...]) -> None:
+        for number, value in enumerate(_tensors(out)):
+            if number in scratch:
+                digests.append(0)
+                owners[_base(value)] = 0
+            elif isinstance(value, plain):
+                fresh(value, digests)
+            else:
+                digests.append(_exact(value))
 
     def written(value: Any, digests: list[int]) -> None:
         if isinstance(value, plain):
@@ -365,9 +388,18 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
             for item in value:
                 written(item, digests)
 
+    def call(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return plan.call(*args, **kwargs) if kwargs else plan.call(*args)
+        except RuntimeError:
+            mended = plan.mended(args)
+            if mended is None:
+                raise
+            return plan.call(*mended, **kwargs)
+
     def simple(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Views, storages bound, memory not yet written: no digest."""
-        out = plan.call(*args, **kwargs)
+        out = call(plan, args, kwargs)
         if plan.kind == VIEW:
             if sequence_number() != last_sequence and current_node() is None:
                 find_site(plan, None)
@@ -398,6 +430,15 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
             seed = torch.default_generator.initial_seed()
         return trace.RANDOM | (trace.UNSEEDED if seed == run.first_seed else 0), seed & _MASK
 
+    def outside(came: list[tuple[int, int]], extra: list[int]) -> int:
+        flags, words = run.outside(hash(tuple(known for known, _ in came)) & _MASK)
+        extra += words
+        arrived = next((arrivals[base] for _, base in came if base in arrivals), None)
+        if arrived is None:
+            return flags
+        extra.append(arrived)
+        return flags | trace.ARRIVED
+
     def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         plan = plans.get(id(function)) or run.plan(function)
         if plan.kind < LIFT:
@@ -412,37 +453,26 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
                 flags |= read(kwargs.values(), tensors, numbers, came)
             if flags and plan.overwrites:
                 flags = 0
-        out = plan.call(*args, **kwargs) if kwargs else plan.call(*args)
+        out = call(plan, args, kwargs)
         node = current_node()
         site = find_site(plan, node)
         digests: list[int] = []
         if plan.fresh == 1 or plan.kind == LIFT:
             fresh(out, digests)
         elif plan.fresh:
-            for value in _tensors(out):
-                if isinstance(value, plain):
-                    fresh(value, digests)
-                else:
-                    digests.append(_exact(value))
+            several(out, digests, plan.scratch)
         for position, name in plan.written:
             written(args[position] if position < len(args) else kwargs.get(name), digests)
-        extra: tuple[int, ...] = ()
+        extra: list[int] = []
         if plan.random:
             more, seed = seed_of(args, kwargs, out)
             flags |= more
-            extra = (seed,)
+            extra.append(seed)
         if plan.kind == LIFT:
-            more, words = run.outside(digests[0])
-            flags |= more
-            extra += words
+            flags |= outside([(digests[0], 0)], extra)
+            note_foreign(out, quick_base(out))
         elif came and node is None:
-            more, words = run.outside(hash(tuple(known for known, _ in came)) & _MASK)
-            flags |= more
-            extra += words
-            arrived = next((arrivals[base] for _, base in came if base in arrivals), None)
-            if arrived is not None:
-                flags |= trace.ARRIVED
-                extra += (arrived,)
+            flags |= outside(came, extra)
         if len(digests) > 0xFFFF:
             digests = [hash(tuple(digests)) & _MASK]
         extend(
@@ -464,13 +494,13 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
     return dispatch
 
 
-class _Mode(TorchDispatchMode):
+class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Hands every op of this thread, its backward passes included, to a recording function."""
 
     supports_higher_order_operators = True
 
     def __init__(self, dispatch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._record = dispatch
 
     @classmethod
@@ -498,10 +528,10 @@ def _keep_compiler_out(*functions: Callable[..., Any]) -> None:
 class Recorder:
     """Records what this process does between entering and leaving, into the trace file `path`.
 
-    `roots` are the directories whose files count as the program's own, by default the caller's and the working directory.
-    `about` goes into the trace's header; `starts` are digests of generators taken before the program began (`python`,
-    `numpy`). Raises `trace.TraceError` where the file cannot be made. A disk that fills up later does not stop the
-    program: once closed, `failure` holds the reason. Not reentrant; enter it once.
+    `roots` are the directories whose files count as the program's own, by default the caller's and the working
+    directory. `about` goes into the trace's header; `starts` are digests of generators taken before the program began
+    (`python`, `numpy`). Raises `trace.TraceError` where the file cannot be made. A disk that fills up later does not
+    stop the program: once closed, `failure` holds the reason. Not reentrant; enter it once.
     """
 
     def __init__(
@@ -540,7 +570,7 @@ class Recorder:
         if run is None:
             return
         with contextlib.suppress(Exception):
-            self._mode.__exit__(None, None, None)
+            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
         self._stack.close()
         for stream in list(run.live.values()):
             stream.close()
@@ -556,7 +586,7 @@ class Recorder:
         dispatch = _dispatcher(run, stream)
         mode = _Mode(dispatch)
         _keep_compiler_out(dispatch, _Mode.__torch_dispatch__)
-        mode.__enter__()
+        mode.__enter__()  # type: ignore[no-untyped-call]
         return mode
 
     def _patch(self, run: _Run) -> None:
@@ -590,7 +620,7 @@ class Recorder:
                 original(thread)
             finally:
                 with contextlib.suppress(Exception):
-                    mode.__exit__(None, None, None)
+                    mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
                 if run.live.pop(id(stream), None) is not None and stream.records:
                     stream.close()
 
@@ -604,11 +634,12 @@ class Recorder:
 
 
 def _write_all(owner: weakref.ref[_Run]) -> None:
+    """Before a process leaves without its exit handlers."""
     run = owner()
     if run is not None:
         for stream in list(run.live.values()):
             if stream.records:
-                stream.flush()
+                stream.close()
 
 
 def _watch_forks(owner: weakref.ref[_Run]) -> None:

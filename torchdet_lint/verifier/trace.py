@@ -1,14 +1,15 @@
 """The trace file: what one run did, op by op, written as it goes and read back in bounded memory.
 
 A file is the magic, the version, and blocks. A block is a header of 16 bytes (kind, stream, length and crc32 of the
-payload, little-endian) and its payload: JSON for `H` (the run), `S` (a stream begins), `D` (further sites of a stream),
-`N` (a note) and `F` (a stream ended well), unsigned 64-bit words for `R` (records). A stream is one thread of one process.
+payload, little-endian) and its payload: JSON for `H` (the run), `S` (a stream begins), `D` (further sites of a
+stream), `N` (a note) and `F` (a stream ended well), unsigned 64-bit words for `R` (records). A stream is one thread
+of one process.
 
 A record is `head, scalars, inputs, digest…, extra…`: the head holds the number of the site (32 bits), the number of
-digests (16) and the flags (16); `scalars` and `inputs` digest the Python numbers and the tensors that the op read. Extra
-words follow in the order of the flags: `RANDOM` the initial seed of the generator drawn from; `OUTSIDE` the digest of what
-came from outside torch, and the digests of the generators of `random`, NumPy and torch; `ARRIVED` the site where a
-worker's batch was received.
+digests (16) and the flags (16); `scalars` and `inputs` digest the Python numbers and the tensors that the op read.
+Extra words follow in the order of the flags: `RANDOM` the initial seed of the generator drawn from; `OUTSIDE` the
+digest of what came from outside torch, and the digests of the generators of `random`, NumPy and torch; `ARRIVED` the
+site where a worker's batch was received.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ _PROLOGUE = struct.Struct("<8sI")
 RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN = (
     1 << bit for bit in range(9)
 )
-"""Flags of a record: drew random numbers (with the seed); read data from outside torch; that data came from a worker; read
-memory that nothing had written; the generator was never seeded by the program; the three global generators were used
-since the process began; the generator drawn from was passed, not global."""
+"""Flags of a record: drew random numbers (with the seed); read data from outside torch; that data came from a worker;
+read memory that nothing had written; the generator was never seeded by the program; the three global generators were
+used since the process began; the generator drawn from was passed, not global.
+"""
 
 
 class TraceError(Exception):
@@ -46,7 +48,8 @@ class TraceError(Exception):
 
 
 class Site(NamedTuple):
-    """One op at one place: `phase` is forward, backward, optimizer, data or init; `file` is empty where no line is known.
+    """One op at one place: `phase` is forward, backward, optimizer, data or init; `file` is empty where no line is
+    known.
 
     `forward_file` and `forward_line` are those of the forward op, for a backward op; `forward_op` its name.
     """
@@ -104,7 +107,9 @@ class Writer:
         self._lock = threading.Lock()
         self._streams = 0
         try:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0))
+            self._descriptor = os.open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            )
         except OSError as error:
             raise TraceError(f"{path}: the trace cannot be written: {error.strerror}") from error
         self._put(_PROLOGUE.pack(MAGIC, VERSION))
@@ -157,9 +162,9 @@ def words(values: Sequence[int]) -> bytes:
 class Trace:
     """A trace file opened for reading: the run's header, its streams, their sites and records.
 
-    Only block headers are held in memory. Raises `TraceError`, in one line, for a file that is not a trace, is of another
-    version, or was damaged. A file that ends in the middle of a block is read up to there, byte `sound`, and `truncated`
-    says so.
+    Only block headers are held in memory. Raises `TraceError`, in one line, for a file that is not a trace, is of
+    another version, or was damaged. A file that ends in the middle of a block is read up to there, byte `sound`, and
+    `truncated` says so.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
