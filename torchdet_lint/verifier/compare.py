@@ -122,8 +122,10 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> C
     notes = list(main.notes)
     aside, more = _aside(a, b, identities)
     notes += more
-    causes = {item.site for item in found}
-    found += [item for item in aside if item.site not in causes]
+    if found and found[0].site.op != trace.BATCH:
+        aside = [msgspec.structs.replace(item, kind="consequence", source="") for item in aside]
+    seen = {item.site for item in found}
+    found += [item for item in aside if item.site not in seen]
     notes += [f"{t.path.name} ends in the middle of a record" for t in (a, b) if t.truncated]
     return Comparison(
         identical=not found,
@@ -219,7 +221,7 @@ class _Aligner:
         self.notes: list[str] = []
         self.at: dict[int, _AtSite] = {}
         self.seen_seeds: set[tuple[int | None, int | None]] = set()
-        self.scalars_differ = False
+        self.scalars_differ = self.loader_seeds_differ = False
         self.healed = False
         self.seeded = False
         self.last_site: Site | None = None
@@ -280,19 +282,23 @@ class _Aligner:
         self.differing += 1
         here.differing += 1
         here.last = self.left.passed
-        kind, source = self._judge(one, two)
+        kind, source = self._judge(site, one, two)
         if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
             evidence = self._evidence(one, two)
             here.first = Divergence(site, self.left.passed, kind, source, evidence, outputs=outputs)
         if site.op == "aten._local_scalar_dense":
             self.scalars_differ = True
 
-    def _judge(self, one: Record, two: Record) -> tuple[Literal["cause", "consequence"], Source]:
+    def _judge(self, site: Site, one: Record, two: Record) -> tuple[Literal["cause", "consequence"], Source]:
         first = self.differing == 1 and not self.partings
         inputs, numbers = one.inputs == two.inputs, one.scalars == two.scalars
         if one.outside is not None and two.outside is not None and one.outside[0] != two.outside[0]:
-            return "cause", "outside"
+            follows = site.op == trace.BATCH and self.loader_seeds_differ
+            return "consequence" if follows else "cause", "outside"
         if one.flags & trace.RANDOM and inputs and numbers:
+            self.loader_seeds_differ |= site.phase == "data"
+            if one.flags & trace.DRAWN_FROM_OWN and one.seed != two.seed and self.scalars_differ:
+                return "consequence", "random"
             pair = (one.seed, two.seed)
             known = pair in self.seen_seeds
             self.seen_seeds.add(pair)

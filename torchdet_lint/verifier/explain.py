@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint import catalogue
+from torchdet_lint.verifier.trace import BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from torchdet_lint.verifier.compare import Divergence
 
-_DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105")
+_DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
+_PLACES = {"data": ("TDL302", "TDL301"), "split": ("TDL303",)}
 _ATEN_NAMES = {
     "index": "getitem",
     "_unsafe_index": "getitem",
@@ -102,32 +104,35 @@ def _random(item: Divergence) -> Explanation:
         return Explanation(
             "the generator passed to this draw was seeded differently in each run", "TDL105", ("TDL104", "TDL601")
         )
+    place = _PLACES.get(phase, ())
     if evidence.unseeded:
-        place = {"data": "TDL302", "split": "TDL303", "init": "TDL101"}.get(phase, "TDL101")
         if evidence.seeded_later:
-            return Explanation("drawn before the program seeded torch", "TDL106", tuple({"TDL101", place} - {"TDL106"}))
-        also = (place,) if place != "TDL101" else ()
-        return Explanation("drawn from torch's global generator, which nothing has seeded", "TDL101", also)
+            return Explanation("drawn before the program seeded torch", "TDL106", ("TDL101", *place))
+        return Explanation("drawn from torch's global generator, which nothing has seeded", "TDL101", place)
     if evidence.seeds_equal is False:
-        return Explanation("torch was seeded with another number in each run", "TDL105", ("TDL601",))
-    place = {"data": "TDL302", "split": "TDL303"}.get(phase, "")
-    return Explanation(
-        "the generator was seeded alike but had been drawn from differently before", place or "TDL106", ("TDL101",)
-    )
+        return Explanation("torch was seeded with another number in each run", "TDL105", ("TDL601", *place))
+    named = (*place, "TDL106", "TDL101")
+    return Explanation("the generator was seeded alike but drawn from differently before", named[0], named[1:])
 
 
 def _outside(item: Divergence) -> Explanation:
     states = item.evidence.generators
-    if states.get("numpy") == "differs" and states.get("python") == "differs":
-        return Explanation("data came in while NumPy's and Python's generators differed", "TDL102", ("TDL103",))
-    if states.get("numpy") == "differs":
-        return Explanation("data came in while NumPy's global generator differed: it is not seeded alike", "TDL102")
-    if states.get("python") == "differs":
-        return Explanation("data came in while Python's global generator differed: it is not seeded alike", "TDL103")
-    if item.evidence.arrival or item.stream == "process":
+    if item.site.op == BATCH or item.evidence.arrival or item.stream == "process":
         return Explanation(
-            "data from a worker differed: its own generators, or the order of arrival", "TDL301", ("TDL308", "TDL104")
+            "a batch from the loader's workers differed: generators of their own, or the order of arrival",
+            "TDL301",
+            ("TDL308", "TDL104", *_DATA_ORDER[:4]),
         )
+    if states.get("numpy") == "differs" and states.get("python") == "differs":
+        return Explanation(
+            "data came in while NumPy's and Python's generators differed", "TDL102", ("TDL103", "TDL105")
+        )
+    if states.get("numpy") == "differs":
+        words = "data came in while NumPy's global generator differed: it is not seeded alike"
+        return Explanation(words, "TDL102", ("TDL105", "TDL107"))
+    if states.get("python") == "differs":
+        words = "data came in while Python's global generator differed: it is not seeded alike"
+        return Explanation(words, "TDL103", ("TDL105",))
     if item.stream == "thread":
         return Explanation("work in other threads gave other values", "TDL306", ("TDL307",))
     return Explanation(

@@ -9,16 +9,14 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VIEW, SET, EMPTY, LIFT, VALUE = range(5)
-"""What an op does: hands out another view of its input; binds a storage (a batch or a checkpoint arrives); hands out
-memory that nothing has written; takes a value in from Python or NumPy; computes."""
+VIEW, SET, RESIZE, EMPTY, LIFT, VALUE = range(6)
+"""What an op does: hands out another view of its input; binds a storage (a batch or a checkpoint arrives); may
+grow into memory that nothing has written; hands out such memory; takes a value in from Python or NumPy; computes."""
 
 _EMPTY = frozenset(
     {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "empty_quantized"}
 )
-_VIEWS = frozenset(
-    {"_unsafe_view", "_reshape_alias", "alias", "detach", "detach_", "lift", "resize_", "resize_as_", "requires_grad_"}
-)
+_VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "alias", "detach", "detach_", "lift", "requires_grad_"})
 _NAMESPACES_WITHOUT_VALUE = frozenset({"prim", "profiler", "debugprims"})
 _OVERWRITES = frozenset(
     "copy_ fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ log_normal_ cauchy_ _foreach_zero_ "
@@ -95,6 +93,8 @@ class Plan:
 def _kind(namespace: str, base: str, schema: Any, writes: bool) -> int:
     if base == "set_":
         return SET
+    if base in ("resize_", "resize_as_"):
+        return RESIZE
     if base in _EMPTY:
         return EMPTY
     if base == "lift_fresh":

@@ -19,6 +19,7 @@ import struct
 import sys
 import threading
 import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ from torchdet_lint.verifier.lines import (
     ForwardLines,
     line_of,
 )
-from torchdet_lint.verifier.plans import LIFT, SET, VALUE, VIEW, Plan
+from torchdet_lint.verifier.plans import LIFT, RESIZE, SET, VALUE, VIEW, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -186,6 +187,7 @@ class _Stream:
         self.records = 0
         self.ident = threading.get_ident()
         self.lock = threading.Lock()
+        self.batch: Callable[[Any], None] = lambda _: None
 
     def after_fork(self) -> None:
         """In the child: drop what the parent has still to write, and begin a stream of its own."""
@@ -283,6 +285,7 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
     get_frame = sys._getframe
     plain, parameter = torch.Tensor, torch.nn.Parameter
     last_sequence = -1
+    batches = run.plan(_Batch())
 
     def find_site(plan: Plan, node: Any) -> int:
         nonlocal last_sequence
@@ -319,7 +322,7 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
         for value in arguments:
             kind = type(value)
             if kind is plain or kind is parameter or isinstance(value, plain):
-                base = _base(value) if kind is not plain and kind is not parameter else quick_base(value)
+                base = quick_base(value)
                 if not base:
                     continue
                 known = owners.get(base)
@@ -331,7 +334,7 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
                         came.append((known, base))
                 elif known & 1:
                     flags = trace.UNWRITTEN
-                tensors.append(known)
+                tensors.append(known + extent(value))
             elif kind is float:
                 numbers.append(hash(value) if value == value else 7)
             elif kind is int or kind is bool:
@@ -343,6 +346,13 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
             elif kind is complex:
                 numbers.append(_number(value))
         return flags
+
+    def extent(tensor: torch.Tensor) -> int:
+        """Which part of its storage a view is: two views of one storage have one digest but for this."""
+        try:
+            return (tensor.storage_offset() << 20) + tensor.numel()  # type: ignore[operator]
+        except (RuntimeError, NotImplementedError):
+            return 0
 
     def note_foreign(tensor: torch.Tensor, base: int) -> None:
         """Memory that torch did not allocate may be written behind its back: it is digested at every read."""
@@ -399,8 +409,13 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
 
     def simple(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Views, storages bound, memory not yet written: no digest."""
+        size = args[0].numel() if plan.kind == RESIZE else 0
         out = call(plan, args, kwargs)
-        if plan.kind == VIEW:
+        if plan.kind == RESIZE:
+            if args[0].numel() > size:
+                base = _base(args[0])
+                owners[base] = owners.get(base, 0) | 1
+        elif plan.kind == VIEW:
             if sequence_number() != last_sequence and current_node() is None:
                 find_site(plan, None)
         elif plan.kind == SET:
@@ -421,7 +436,7 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
         generator = kwargs.get("generator")
         if generator is None:
             generator = next((a for a in args if isinstance(a, torch.Generator)), None)
-        if generator is not None:
+        if generator is not None and generator.initial_seed() != torch.default_generator.initial_seed():
             return trace.RANDOM | trace.DRAWN_FROM_OWN, generator.initial_seed() & _MASK
         device = next((t.device for t in _tensors(out) if isinstance(t, plain)), None)
         if device is not None and device.type == "cuda":
@@ -438,6 +453,26 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
             return flags
         extra.append(arrived)
         return flags | trace.ARRIVED
+
+    def batch(value: Any) -> None:
+        """A batch that a loader's workers made, at the moment the program takes it."""
+        digests = [digest_of(item) for item in _leaves(value)]
+        site = find_site(batches, None)
+        extra: list[int] = []
+        flags = outside([(hash(tuple(digests)) & _MASK, 0)], extra)
+        if len(digests) > 0xFFFF:
+            digests = [hash(tuple(digests)) & _MASK]
+        extend((site | len(digests) << 32 | flags << 48, 0, 0, *digests, *extra))
+        stream.records += 1
+
+    def digest_of(value: Any) -> int:
+        if not isinstance(value, plain):
+            return _plain_digest(value)
+        known = digest(value)
+        base = quick_base(value)
+        if base:
+            owners[base] = known & _CLEAN
+        return known
 
     def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         plan = plans.get(id(function)) or run.plan(function)
@@ -491,7 +526,36 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
                 run.forget_old_owners()
         return out
 
+    stream.batch = batch
     return dispatch
+
+
+class _Batch:
+    """Stands for the op of taking a batch from a loader."""
+
+    def __str__(self) -> str:
+        return trace.BATCH
+
+
+def _leaves(value: Any) -> Iterable[Any]:
+    """The tensors, arrays, numbers and texts of a batch, in order."""
+    if isinstance(value, Mapping):
+        for key in value:
+            yield from _leaves(value[key])
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, torch.Tensor) or hasattr(value, "tobytes") or isinstance(value, (int, float, str, bytes)):
+        yield value
+    elif hasattr(value, "__dict__"):
+        yield from _leaves(vars(value))
+
+
+def _plain_digest(value: Any) -> int:
+    if isinstance(value, (int, float)):
+        return _exact(value)
+    data = value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else value.tobytes()
+    return hashing.digest_bytes(data, 0)
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -603,6 +667,35 @@ class Recorder:
         os._exit = exit_after_writing  # type: ignore[assignment]
         self._stack.callback(lambda: setattr(os, "_exit", exit_now) if os._exit is exit_after_writing else None)
         self._patch_threads(run)
+        self._patch_loaders(run)
+
+    def _patch_loaders(self, run: _Run) -> None:
+        """Batches are recorded as the program takes them: workers hand them over in an order that means nothing."""
+        from torch.utils.data import dataloader
+
+        base = getattr(dataloader, "_BaseDataLoaderIter", None)
+        workers = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
+        if base is None or workers is None:
+            return
+        original = base.__next__
+
+        @functools.wraps(original)
+        def recorded(iterator: Any) -> Any:
+            batch = original(iterator)
+            if isinstance(iterator, workers):
+                here = threading.get_ident()
+                for stream in list(run.live.values()):
+                    if stream.ident == here:
+                        stream.batch(batch)
+            return batch
+
+        base.__next__ = recorded
+
+        def restore() -> None:
+            if base.__next__ is recorded:
+                base.__next__ = original
+
+        self._stack.callback(restore)
 
     def _patch_threads(self, run: _Run) -> None:
         original: Any = getattr(threading.Thread, "_bootstrap_inner", None)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MAGIC = b"TDTRACE\n"
 VERSION = 1
 SUFFIX = ".tdtrace"
+BATCH = "loader.batch"
+"""The op under which a batch from workers is recorded, where the program takes it."""
 _BLOCK = struct.Struct("<cxxxIII")
 _PROLOGUE = struct.Struct("<8sI")
 
