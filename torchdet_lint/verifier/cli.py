@@ -136,7 +136,7 @@ def _interventions(options: argparse.Namespace, *, default: bool) -> Interventio
 
     if options.fix is None and not default:
         return Interventions(seed=options.seed)
-    known: tuple[str, ...] = fixes.every_code()  # type: ignore[attr-defined,unused-ignore]
+    known: tuple[str, ...] = fixes.every_code()
     wanted = _codes(options.fix) if options.fix not in (None, "all", "") else known
     dropped = set(_codes(options.no_fix))
     strange = sorted((set(wanted) | dropped) - set(known))
