@@ -26,6 +26,12 @@ class Case(NamedTuple):
     example: Example
 
     @property
+    def program(self) -> bool:
+        """Whether the example is a whole program: only then the rules of scope `project` judge it."""
+        scope = catalogue.load().rules[self.code].scope
+        return scope == "project" or bool(self.example.files) or self.example.program
+
+    @property
     def identity(self) -> str:
         return f"{self.code}-{self.kind}{self.index}"
 
@@ -48,22 +54,24 @@ def marks(text: str, kind: str = "expect") -> set[tuple[int, str]]:
 
 
 @functools.cache
-def linter(torch_version: str, devices: tuple[str, ...]) -> engine.Linter:
-    """Every rule, for the target that an example names."""
+def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> engine.Linter:
+    """Every rule, for the target that an example names; without `program` those of scope `project` are left out."""
+    rules = catalogue.load().rules
     settings = Settings(
         root=str(Path.cwd()),
         min_severity="note",
         torch=release(torch_version) if torch_version else NEWEST_TORCH,
         devices=devices or ("cpu", "cuda"),
+        ignore=() if program else tuple(code for code, rule in rules.items() if rule.scope == "project"),
     )
     return engine.Linter(settings)
 
 
-def reported(example: Example) -> set[tuple[int, str]]:
+def reported(example: Example, *, program: bool = False) -> set[tuple[int, str]]:
     """The (row, code) pairs that a run over `example` and its further files reports for the example itself."""
     texts = {example.filename: example.code, **example.files}
     findings, errors = engine.examine(
-        linter(example.torch_version, example.devices), {path: text.encode() for path, text in texts.items()}
+        linter(example.torch_version, example.devices, program), {path: text.encode() for path, text in texts.items()}
     )
     assert errors == []
     return {(finding.location.row, finding.code) for finding in findings if finding.filename == example.filename}

@@ -15,7 +15,7 @@ CASES = list(rulebook.cases())
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.identity)
 def test_example(case):
-    assert rulebook.reported(case.example) == rulebook.marks(case.example.code)
+    assert rulebook.reported(case.example, program=case.program) == rulebook.marks(case.example.code)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.identity)

@@ -141,7 +141,8 @@ class Op(_Table, frozen=True, kw_only=True):
 class Example(_Table, frozen=True, kw_only=True):
     """Source that is a test: `# expect: CODE` marks a line that is reported, `# todo: CODE` a known miss.
 
-    `fixed` is the source after `--fix --unsafe-fixes` of this rule alone. `files` are further files of the project.
+    `fixed` is the source after `--fix --unsafe-fixes` of this rule alone. `files` are further files of the project. The
+    rules about whole programs judge it where it is theirs, has `files`, or says `program = true`: else it is a snippet.
     """
 
     code: str
@@ -149,16 +150,13 @@ class Example(_Table, frozen=True, kw_only=True):
     title: str = ""
     filename: str = "example.py"
     files: dict[str, str] = {}
+    program: bool = False
     torch_version: str = ""
     devices: tuple[str, ...] = ()
 
 
 class Rule(_Table, frozen=True, kw_only=True):
-    """All that is said about one rule; its code and name are those of the file.
-
-    `triggers` are words for which a statement is parsed; `marks` are pieces of text for which a file is looked at, its
-    check deciding which statements to parse. `words` are the names that the check reads, by the role they play.
-    """
+    """All that is said about one rule; its code and name are those of the file."""
 
     code: str
     name: str
@@ -175,8 +173,6 @@ class Rule(_Table, frozen=True, kw_only=True):
     runtime_note: str = ""
     scope: Literal["run", "file", "project"] = "file"
     triggers: tuple[str, ...] = ()
-    marks: tuple[str, ...] = ()
-    words: dict[str, tuple[str, ...]] = {}
     calls: tuple[Call, ...] = ()
     settings: tuple[Setting, ...] = ()
     ops: tuple[Op, ...] = ()
@@ -211,7 +207,8 @@ class Draw(_Table, frozen=True, kw_only=True):
 class Seed(_Table, frozen=True, kw_only=True):
     """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter.
 
-    `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always).
+    `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always); `switch` says that
+    it is the place to turn it off as well. `implicit` seeds are a framework's own, made on the way to something else.
     """
 
     names: tuple[str, ...]
@@ -221,8 +218,33 @@ class Seed(_Table, frozen=True, kw_only=True):
     entropy: bool = False
     mode: bool = False
     when_mode: tuple[Condition, ...] = ()
+    switch: bool = False
+    implicit: bool = False
     environment: tuple[str, ...] = ()
     note: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+class Runner(_Table, frozen=True, kw_only=True):
+    """A callable that runs what it is handed: `arguments` are the parameters that take it.
+
+    Of an object `methods` are run (none: it is called); `itself` says that the object whose method this is runs too.
+    `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not (`rpc`:
+    in a thread of another process);
+    `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
+    passed. `trains` and `cuda`: it trains, it may run on CUDA.
+    """
+
+    names: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    itself: bool = False
+    process: Literal["", "fork", "spawn", "rpc"] = ""
+    deferred: bool = False
+    workers: str = ""
+    trains: bool = False
+    cuda: bool = False
     evidence: tuple[str, ...] = ()
 
 
@@ -268,6 +290,10 @@ class Facts(_Table, frozen=True, kw_only=True):
     tensors: Tensors = Tensors()
     draws: tuple[Draw, ...] = ()
     seeds: tuple[Seed, ...] = ()
+    runners: tuple[Runner, ...] = ()
+    wrappers: tuple[str, ...] = ()
+    fluent: tuple[str, ...] = ()
+    modes_off: tuple[str, ...] = ()
     tensor_functions: tuple[str, ...] = ()
     not_tensor_functions: tuple[str, ...] = ()
     triggers: tuple[str, ...] = ()
@@ -292,7 +318,6 @@ def words(catalogue: Catalogue) -> frozenset[str]:
     ops = [*catalogue.facts.ops]
     for rule in catalogue.rules.values():
         found.update(rule.triggers)
-        found.update(rule.marks)
         ops.extend(rule.ops)
         names.update(name for call in rule.calls for name in call.names)
         names.update(name for setting in rule.settings for name in setting.names)

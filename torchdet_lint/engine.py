@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from torchdet_lint import __version__, config, suppress
+from torchdet_lint import __version__, config, program, suppress
 from torchdet_lint.cache import Cache, content_hash, interpreter
 from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint, words
 from torchdet_lint.finding import WITHHELD, Edit, Finding, Fix, Location, Related
+from torchdet_lint.outline import Outline, outline
 from torchdet_lint.source import Exclusion, File, Source, SourceFault, decode, discover, read
 from torchdet_lint.suppress import Rows, Suppression
 
@@ -41,7 +42,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """All that one file yields by itself, as it is cached.
 
     `findings` name the file "", `rows` are theirs in the file's text, `cells` are (number, first row) of a notebook's
-    code cells. `errors` are faults of this program, which are never cached.
+    code cells. `errors` are faults of this program, which are never cached. `outline` is what the project half goes by.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -49,6 +50,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     suppressions: tuple[Suppression, ...] = ()
     cells: tuple[tuple[int, int], ...] = ()
     errors: tuple[str, ...] = ()
+    outline: Outline = Outline()
 
 
 class Result(NamedTuple):
@@ -62,11 +64,13 @@ class Result(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """What the files yield one by one: their records by path, and one line for each thing that went wrong."""
+    """What the files yield one by one: their records by path, one line for each thing that went wrong, and the hashes
+    of the files on disk."""
 
     linter: Linter
     records: dict[str, Record]
     errors: list[str]
+    contents: dict[str, str]
 
 
 def run(
@@ -99,7 +103,8 @@ def gather(
     records = {path: linter.record(path, data) for path, data in given.items()}
     errors += [error for record in records.values() for error in record.errors]
     cache = Cache(settings.cache_dir, linter.key())
-    pending = _from_cache(files, cache, records, errors)
+    contents: dict[str, str] = {}
+    pending = _from_cache(files, cache, records, contents, errors)
     done = len(files) - len(pending)
     for path, content, record in _linted(linter, pending):
         done += 1
@@ -109,28 +114,34 @@ def gather(
             errors.append(record)
             continue
         records[path] = record
+        contents[path] = content
         errors += record.errors
         if not record.errors:
             cache.put(os.path.abspath(path), content, msgspec.json.encode(record))
     cache.save()
-    return Gathered(linter, records, errors)
+    return Gathered(linter, records, errors, contents)
 
 
 def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Result:
     """The result of a run whose files were gathered; `texts` are those that are not as they are on disk."""
     settings, records = gathered.linter.settings, gathered.records
-    findings = _concluded(gathered.linter, dict(sorted(records.items())))
+    together, complaints = program.conclude(
+        gathered.linter, dict(sorted(records.items())), texts or {}, gathered.contents
+    )
+    findings = _concluded(gathered.linter, together)
     kept = findings
     if settings.baseline:
         from torchdet_lint import baseline
 
         kept = baseline.subtract(settings.baseline, findings, texts)
     kept.sort(key=lambda finding: finding.sort_key)
-    return Result(tuple(kept), len(records), tuple(sorted(gathered.errors)), len(findings) - len(kept))
+    return Result(tuple(kept), len(records), tuple(sorted({*gathered.errors, *complaints})), len(findings) - len(kept))
 
 
-def _from_cache(files: Iterable[File], cache: Cache, records: dict[str, Record], errors: list[str]) -> list[File]:
-    """Fill `records` with what the cache knows; the files that it does not know are returned."""
+def _from_cache(
+    files: Iterable[File], cache: Cache, records: dict[str, Record], contents: dict[str, str], errors: list[str]
+) -> list[File]:
+    """Fill `records` and `contents` with what the cache knows; the files that it does not know are returned."""
     pending: list[File] = []
     for file in files:
         absolute = os.path.abspath(file.path)
@@ -138,7 +149,8 @@ def _from_cache(files: Iterable[File], cache: Cache, records: dict[str, Record],
             pending.append(file)
             continue
         try:
-            known = cache.get(absolute, content_hash(read(file.path)))
+            content = content_hash(read(file.path))
+            known = cache.get(absolute, content)
             record = msgspec.json.decode(known, type=Record) if known is not None else None
         except OSError as error:
             errors.append(f"{file.path}: {(error.strerror or str(error)).lower()}")
@@ -149,14 +161,16 @@ def _from_cache(files: Iterable[File], cache: Cache, records: dict[str, Record],
             pending.append(file)
         else:
             records[file.path] = record
+            contents[file.path] = content
     return pending
 
 
 def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], list[str]]:
     """Lint files that are given as bytes, all of them one project: the findings in order, and complaints."""
     records = {path: linter.record(path, texts[path]) for path in sorted(texts)}
-    findings = sorted(_concluded(linter, records), key=lambda finding: finding.sort_key)
-    return findings, [error for record in records.values() for error in record.errors]
+    together, complaints = program.conclude(linter, records, texts, {})
+    findings = sorted(_concluded(linter, together), key=lambda finding: finding.sort_key)
+    return findings, [*(error for record in records.values() for error in record.errors), *complaints]
 
 
 # ------------------------------------------------------------------------------------------------------------ workers
@@ -338,7 +352,7 @@ class Linter:
         pairs = sorted(found, key=lambda pair: pair[0].sort_key)
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
-            tuple((cell.number, cell.first_row) for cell in source.cells), errors,
+            tuple((cell.number, cell.first_row) for cell in source.cells), errors, outline(source.text),
         )  # fmt: skip
 
     def _concerned(self, data: bytes) -> bool:
@@ -350,7 +364,9 @@ class Linter:
     def _quiet(self, source: Source) -> Record:
         suppressions = suppress.parse(source.text)
         cells = tuple((cell.number, cell.first_row) for cell in source.cells)
-        return Record() if suppressions.skip else Record((), (), suppressions.entries, cells)
+        if suppressions.skip:
+            return Record()
+        return Record((), (), suppressions.entries, cells, (), outline(source.text))
 
     def _faulty(self, fault: Any, source: Source | None = None) -> Record:
         if SYNTAX not in self.codes:
@@ -374,13 +390,14 @@ class Linter:
             if rule.scope != "file":
                 continue
             try:
-                found += [self._finding(module, rule, one) for one in CHECKS[code](module, rule)]
+                found += [self.finding(module, rule, one) for one in CHECKS[code](module, rule)]
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}".partition("\n")[0]
                 errors.append(f"{path}: {code} failed on this file, please report it: {reason}")
         return found, tuple(errors)
 
-    def _finding(self, module: Module, rule: Rule, found: Found) -> tuple[Finding, Rows]:
+    def finding(self, module: Module, rule: Rule, found: Found) -> tuple[Finding, Rows]:
+        """What a check found as the user is told it, and the rows of it in the text."""
         source = module.source
         start, end = module.span(found.node)
         noqa_row = module.noqa_rows(found.node)[1]
@@ -456,7 +473,7 @@ def _concluded(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
     settings = linter.settings
     ignored = _PerFile(settings)
     findings: list[Finding] = []
-    for path, record in _with_project(linter, records).items():
+    for path, record in records.items():
         triples = list(zip(record.findings, record.rows, strict=True))
         kept, used = suppress.split([(finding.code, rows) for finding, rows in triples], record.suppressions)
         mine = [_named(finding, path) for (finding, _), stays in zip(triples, kept, strict=True) if stays]
@@ -466,22 +483,6 @@ def _concluded(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
             finding for finding in mine if settings.reported(finding.severity) and not ignored.match(path, finding.code)
         ]
     return findings
-
-
-def _with_project(linter: Linter, records: Mapping[str, Record]) -> Mapping[str, Record]:
-    """The records with what the files say together: findings of the rules of scope `project`, covered ones gone."""
-    if not _has_project():
-        return records
-    from torchdet_lint import project  # type: ignore[attr-defined,unused-ignore]
-
-    together: Mapping[str, Record] = project.conclude(linter, records)
-    return together
-
-
-def _has_project() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("torchdet_lint.project") is not None
 
 
 def _named(finding: Finding, path: str) -> Finding:

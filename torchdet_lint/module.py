@@ -327,19 +327,6 @@ class Module:
     def _words(self) -> list[frozenset[str]]:
         return [frozenset(IDENTIFIER.findall(self.skeleton.text(unit.piece))) for unit in self.units]
 
-    @property
-    def words(self) -> list[frozenset[str]]:
-        """The words of every unit."""
-        return self._words
-
-    def load_where(self, wanted: Callable[[str], bool]) -> None:
-        """Parse the units whose text is `wanted`, and with the first of them the statements of the file's top level."""
-        self._wake()
-        for unit in self.units:
-            if unit.root is None and wanted(self.skeleton.text(unit.piece)):
-                self._load(unit)
-                self.load_statements()
-
     def _wake(self) -> None:
         """Parse the units that matter: those with a word of the catalogue, or a name that such a unit gave to it."""
         if self._awake:
@@ -543,15 +530,40 @@ class Module:
     def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
         """Start and end of `node`: rows of the text and columns in characters, both from 1."""
         unit = self.unit_of(node)
+        where = self._positions(unit)[node]
+        start = Location(where.start.line + unit.offset, where.start.column + 1)
+        return start, Location(where.end.line + unit.offset, where.end.column + 1)
+
+    def _positions(self, unit: Unit) -> Mapping[cst.CSTNode, Any]:
         if unit.positions is None:
             from libcst.metadata import MetadataWrapper, PositionProvider
 
             assert unit.root is not None
             wrapper = MetadataWrapper(unit.root, unsafe_skip_copy=True)
             unit.positions = _deeply(lambda: wrapper.resolve(PositionProvider))
-        where = unit.positions[node]
-        start = Location(where.start.line + unit.offset, where.start.column + 1)
-        return start, Location(where.end.line + unit.offset, where.end.column + 1)
+        return unit.positions
+
+    def node_at(self, row: int, column: int | None = None) -> cst.CSTNode:
+        """The call that starts at `row` and `column` (from 0, in bytes, as `ast` counts), else the statement that
+        starts in `row`: of a block, what its first line evaluates."""
+        unit = next(
+            (unit for unit in reversed(self.units) if unit.piece.first <= row <= unit.piece.last), self.units[0]
+        )
+        self._load(unit)
+        assert unit.root is not None
+        here = row - unit.offset
+        statement: cst.CSTNode | None = None
+        for node, where in self._positions(unit).items():
+            if where.start.line != here:
+                continue
+            if column is not None and isinstance(node, cst.Call) and self._bytes(row, where.start.column) == column:
+                return node
+            if statement is None and isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                statement = node
+        return unit.root if statement is None else _header(statement)
+
+    def _bytes(self, row: int, column: int) -> int:
+        return len(self.skeleton.lines[row - 1][:column].encode())
 
     def noqa_rows(self, node: cst.CSTNode) -> tuple[int, int]:
         """First and last row of the statement that holds `node` (of its header, for a block)."""
@@ -1090,6 +1102,16 @@ class Module:
     def local_classes(self) -> list[Class]:
         """The top-level classes of the file."""
         return self._top_classes
+
+
+def _header(statement: cst.CSTNode) -> cst.CSTNode:
+    """What the first line of a block evaluates; a simple statement itself."""
+    for name in ("iter", "test", "subject"):
+        part = getattr(statement, name, None)
+        if isinstance(part, cst.CSTNode):
+            return part
+    items = getattr(statement, "items", None)
+    return items[0] if items else statement
 
 
 def _deeply(function: Callable[[], _Result]) -> _Result:

@@ -18,7 +18,7 @@ from torchdet_lint.catalogue import status_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from torchdet_lint.catalogue import Catalogue, Condition, Draw, Op, Seed, Spelling
+    from torchdet_lint.catalogue import Catalogue, Condition, Draw, Op, Runner, Seed, Spelling
 
 BUILTINS = frozenset(dir(builtins))
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -110,7 +110,7 @@ class Library:
                 yield from setting.names
             yield from _op_names(rule.ops)
         yield from _op_names(self.facts.ops)
-        rows: tuple[Draw | Seed, ...] = (*self.facts.draws, *self.facts.seeds)
+        rows: tuple[Draw | Seed | Runner, ...] = (*self.facts.draws, *self.facts.seeds, *self.facts.runners)
         for draw in rows:
             yield from draw.names
         yield from self.facts.signatures

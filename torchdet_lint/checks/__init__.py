@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import memory, ops, order
+from torchdet_lint.checks import ops, program
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue import Rule
+    from torchdet_lint.checks.program import Entry, Fault
     from torchdet_lint.finding import Found
     from torchdet_lint.module import Module
 
 Check = Callable[["Module", "Rule"], Iterator["Found"]]
+ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]
 
 CHECKS: Mapping[str, Check] = {
-    "TDL304": order.unordered_files,
-    "TDL305": order.set_order,
-    "TDL306": order.completion_order,
     "TDL401": ops.listed_call,
     "TDL402": ops.listed_call,
     "TDL403": ops.listed_call,
@@ -25,6 +24,15 @@ CHECKS: Mapping[str, Check] = {
     "TDL405": ops.listed_call,
     "TDL406": ops.listed_call,
     "TDL407": ops.kernel_atomics,
-    "TDL501": memory.uninitialized_read,
-    "TDL601": order.hash_seed,
+}
+
+PROGRAM_CHECKS: Mapping[str, ProgramCheck] = {
+    "TDL101": program.unseeded_torch,
+    "TDL102": program.unseeded_numpy,
+    "TDL103": program.unseeded_python,
+    "TDL106": program.late_seed,
+    "TDL108": program.unseeded_process,
+    "TDL203": program.missing_mode,
+    "TDL205": program.missing_workspace,
+    "TDL307": program.racing_updates,
 }

@@ -1,0 +1,273 @@
+"""The rules about whole programs: what an entry point draws without seeding it first, and in which mode it trains.
+
+A check is given one entry point and yields faults by file and row; the texts are the rule files'.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.finding import NeedHelper, Severity
+from torchdet_lint.project import STARTED, Effects, Node, Project, Ref, Step, combine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torchdet_lint.catalogue import Rule
+    from torchdet_lint.finding import Change
+    from torchdet_lint.module import Target
+
+_CHANNELS = {"torch": ("torch", "weights", "dropout"), "numpy": ("numpy",), "python": ("python",)}
+_WORKSPACE_UNTIL = (2, 10)
+
+
+class Story(NamedTuple):
+    """A place that belongs to a fault, and what is said of it."""
+
+    ref: Ref
+    message: str
+
+
+class Fault(NamedTuple):
+    """What a check found: the place (the whole statement, or the call at `ref`), and the words of the message."""
+
+    ref: Ref
+    details: dict[str, str]
+    variant: str = ""
+    severity: Severity | None = None
+    related: tuple[Story, ...] = ()
+    changes: tuple[Change, ...] = ()
+    at_call: bool = False
+
+
+class Entry(NamedTuple):
+    """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it."""
+
+    project: Project
+    file: str
+    target: Target
+    shown: Callable[[str], str]
+
+    @property
+    def node(self) -> Node:
+        """What runs when the file is started."""
+        return Node(self.file, STARTED)
+
+    @property
+    def effects(self) -> Effects:
+        """Its effects."""
+        return self.project.effects(self.node)
+
+    def steps(self) -> Iterator[tuple[Step, Effects]]:
+        """The steps of the entry point's own file, each with the effects of what it calls."""
+        for step in self.project.steps(self.node):
+            if step.node is not None:
+                yield step, self.project.effects(step.node)
+            else:
+                alone: Effects = {}
+                combine(alone, {}, step, {})
+                yield step, alone
+
+    def leading_to(self, flag: str) -> tuple[Ref, Ref] | None:
+        """The first step of the entry point with the flag, and the place that raises it."""
+        for step, effects in self.steps():
+            if f"flag:{flag}" in effects:
+                return step.ref, effects[f"flag:{flag}"]
+        return None
+
+    def first_draw(self, library: str) -> tuple[Ref, Ref] | None:
+        """The first step of the entry point that draws from `library` what changes a result, and the draw."""
+        channels = self.draws(library)
+        for step, effects in self.steps():
+            channel, draw = effects.get(f"begin:{library}", ("", None))
+            if channel in channels:
+                return step.ref, draw
+            for other in channels:
+                if f"draw:{other}" in effects:
+                    return step.ref, effects[f"draw:{other}"]
+        return None
+
+    def has(self, flag: str) -> bool:
+        """Whether the program has the flag."""
+        return f"flag:{flag}" in self.effects
+
+    @property
+    def seeds_torch(self) -> bool:
+        """Whether torch's generator is seeded, as far as anyone can see."""
+        return "seed:torch" in self.effects or self.has("perhaps")
+
+    def draws(self, library: str) -> list[str]:
+        """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
+        dropout does not draw in evaluation."""
+        found = []
+        for channel in _CHANNELS[library]:
+            if f"draw:{channel}" not in self.effects:
+                continue
+            if channel == "weights" and self.has("loads") and not self.has("trains"):
+                continue
+            if channel == "dropout" and not self.has("trains"):
+                continue
+            found.append(channel)
+        return found
+
+
+def unseeded_torch(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A draw from torch's generator and no seed of it."""
+    yield from _unseeded(entry, "torch")
+
+
+def unseeded_numpy(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A draw from NumPy's global generator and no seed of it."""
+    yield from _unseeded(entry, "numpy")
+
+
+def unseeded_python(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A draw from `random` and no seed of it."""
+    yield from _unseeded(entry, "python")
+
+
+def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
+    found = entry.first_draw(library)
+    if found is None or f"seed:{library}" in entry.effects or entry.has("perhaps"):
+        return
+    here, draw = found
+    missing = tuple(
+        name for name in ("python", "numpy", "torch") if entry.draws(name) and f"seed:{name}" not in entry.effects
+    )
+    variant = "cuda-only" if library == "torch" and "seed:cuda" in entry.effects else ""
+    details = {"draw": draw.what, "place": _place(entry, draw, here)}
+    yield Fault(
+        here,
+        details,
+        variant,
+        related=(Story(draw, f"`{draw.what}` draws here"),),
+        changes=(NeedHelper("seeds", missing),),
+    )
+
+
+def _place(entry: Entry, what: Ref, here: Ref) -> str:
+    """Where `what` happens, in words: nothing where it is on the line of the finding itself."""
+    if what.file == here.file:
+        return "" if what.row == here.row or what.statement == here.statement else f" (line {what.row})"
+    return f" ({entry.shown(what.file)}:{what.row})"
+
+
+def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A seed that runs after its generator was drawn from."""
+    done: set[Ref] = set()
+    for library, channels in _CHANNELS.items():
+        for channel in channels:
+            pair = entry.effects.get(f"late:{channel}")
+            if pair is None or channel not in entry.draws(library):
+                continue
+            draw, seed = pair
+            if seed in done or f"implicit:{library}" in entry.effects:
+                continue
+            done.add(seed)
+            details = {"seed": seed.what, "draw": draw.what, "place": _place(entry, draw, seed)}
+            yield Fault(seed, details, related=(Story(draw, f"`{draw.what}` draws before the seed"),), at_call=True)
+
+
+def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A process whose target draws and never seeds."""
+    for node in reached(entry):
+        for step in entry.project.steps(node):
+            if step.kind != "process" or step.node is None:
+                continue
+            inner = entry.project.effects(step.node)
+            if "flag:perhaps" in inner:
+                continue
+            for library in ("torch", "numpy", "python"):
+                channels = [one for one in _CHANNELS[library] if f"draw:{one}" in inner]
+                if channels == ["dropout"] and "flag:trains" not in inner:
+                    continue
+                if f"seed:{library}" in inner or not channels:
+                    continue
+                draw = inner[f"draw:{channels[0]}"]
+                details = {
+                    "target": step.node.name.rpartition(".")[2],
+                    "draw": draw.what,
+                    "place": _place(entry, draw, step.ref),
+                }
+                copied = step.channel == "fork" and f"seed:{library}" in entry.effects
+                yield Fault(
+                    step.ref, details, "fork" if copied else "", "warning" if copied else None,
+                    (Story(draw, f"`{draw.what}` draws here, in the new process"),), at_call=True,
+                )  # fmt: skip
+                break
+
+
+def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """Training on CUDA, and deterministic mode nowhere."""
+    if "cuda" not in entry.target.devices or not (entry.has("trains") and entry.has("cuda")):
+        return
+    if entry.has("mode") or entry.has("relaxed"):
+        return
+    found = entry.leading_to("trains")
+    if found is None:
+        return
+    here, training = found
+    details = {"place": _place(entry, training, here)}
+    yield Fault(here, details, related=(Story(training, "trains here"),), changes=(NeedHelper("deterministic"),))
+
+
+def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """Deterministic mode on CUDA without the workspace that cuBLAS needed for it up to torch 2.9."""
+    if entry.target.torch >= _WORKSPACE_UNTIL or "cuda" not in entry.target.devices:
+        return
+    if not (entry.has("mode") and entry.has("cuda")):
+        return
+    mode: Ref = entry.effects["flag:mode"]
+    late = entry.effects.get("late:cublas")
+    if late is not None:
+        first, setting = late
+        details = {"place": _place(entry, first, setting)}
+        yield Fault(setting, details, "late", related=(Story(first, "CUDA is first used here"),), at_call=True)
+    elif "seed:cublas" not in entry.effects:
+        found = entry.leading_to("mode")
+        here = found[0] if found is not None else mode
+        yield Fault(
+            here,
+            {"place": ""},
+            related=(Story(mode, "deterministic mode is turned on here"),),
+            changes=(NeedHelper("cublas"),),
+        )
+
+
+def racing_updates(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """Parameters that several processes, or threads of an RPC server, update without a lock."""
+    nodes = list(reached(entry))
+    shared: Ref | None = entry.effects.get("flag:shares")
+    for node in nodes:
+        for step in entry.project.steps(node):
+            if step.node is None:
+                continue
+            inner = entry.project.effects(step.node)
+            if step.kind == "process" and shared is not None and "flag:steps" in inner and "flag:locked" not in inner:
+                update: Ref = inner["flag:steps"]
+                details = {"target": step.node.name.rpartition(".")[2], "place": _place(entry, update, step.ref)}
+                related = (
+                    Story(shared, "the parameters are shared here"),
+                    Story(update, "updated here without a lock"),
+                )
+                yield Fault(step.ref, details, related=related, at_call=True)
+            elif step.channel == "rpc":
+                for key in ("flag:update", "flag:steps"):
+                    if key in inner:
+                        update = inner[key]
+                        details = {"target": step.node.name.rpartition(".")[2], "place": ""}
+                        yield Fault(update, details, "rpc", related=(Story(step.ref, "called by RPC here"),))
+                        break
+
+
+def reached(entry: Entry) -> Iterator[Node]:
+    """The nodes that the entry point reaches, in a fixed order."""
+    seen = {entry.node}
+    queue = [entry.node]
+    while queue:
+        node = queue.pop()
+        yield node
+        for step in entry.project.steps(node):
+            if step.node is not None and step.node not in seen:
+                seen.add(step.node)
+                queue.append(step.node)

@@ -1,0 +1,122 @@
+"""The module map: which file of the project a dotted name means, as seen from another file of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_STANDARD = frozenset(sys.stdlib_module_names)
+
+
+class Place(NamedTuple):
+    """A module, and what of the dotted name is left: attributes of it. `path` is a file, or a folder without an
+    `__init__.py`."""
+
+    path: str
+    rest: tuple[str, ...] = ()
+
+
+class ModuleMap:
+    """Finds modules on disk below `root`, one listing a folder. Paths are absolute."""
+
+    def __init__(self, root: str, given: Iterable[str] = ()) -> None:
+        """`given` are files that are not on disk, but may be imported as if they were."""
+        self.root = root
+        self._given: dict[str, set[str]] = {}
+        for path in given:
+            while len(path) > len(root):
+                folder, name = os.path.split(path)
+                self._given.setdefault(folder, set()).add(name if name.endswith((".py", ".ipynb")) else f"{name}/")
+                path = folder
+        self._listings: dict[str, frozenset[str]] = {}
+        self._found: dict[tuple[str, str], Place | None] = {}
+
+    def listing(self, folder: str) -> frozenset[str]:
+        """The names in `folder`, folders with a slash at the end."""
+        known = self._listings.get(folder)
+        if known is None:
+            try:
+                with os.scandir(folder) as entries:
+                    known = frozenset(entry.name + "/" if entry.is_dir() else entry.name for entry in entries)
+            except OSError:
+                known = frozenset()
+            known |= self._given.get(folder, frozenset())
+            self._listings[folder] = known
+        return known
+
+    def locate(self, dotted: str, file: str) -> Place | None:
+        """The module that `dotted` (absolute, or with leading dots) means in `file`; None: not of this project."""
+        folder = os.path.dirname(file)
+        key = (folder, dotted)
+        if key not in self._found:
+            self._found[key] = (
+                self._relative(dotted, folder) if dotted.startswith(".") else self._absolute(dotted, folder)
+            )
+        return self._found[key]
+
+    def _relative(self, dotted: str, folder: str) -> Place | None:
+        name = dotted.lstrip(".")
+        for _ in range(len(dotted) - len(name) - 1):
+            folder = os.path.dirname(folder)
+        return self._descend(folder, tuple(name.split(".")) if name else (), top=False)
+
+    def _absolute(self, dotted: str, folder: str) -> Place | None:
+        parts = tuple(dotted.split("."))
+        script = "__init__.py" not in self.listing(folder)
+        if parts[0] in _STANDARD:
+            return (
+                self._descend(folder, parts, top=True) if script and f"{parts[0]}.py" in self.listing(folder) else None
+            )
+        for base in self._roots(folder, script):
+            found = self._descend(base, parts, top=True)
+            if found is not None:
+                return found
+        return None
+
+    def _roots(self, folder: str, script: bool) -> Iterator[str]:
+        """Where absolute imports start, as far as a file in `folder` can tell: beside a script, above every package,
+        in a `src` folder, and last beside a file of a package that may be started as a script."""
+        if script:
+            yield folder
+        current = folder
+        while current != self.root and len(current) > len(self.root):
+            current = os.path.dirname(current)
+            yield current
+            if "src/" in self.listing(current):
+                yield os.path.join(current, "src")
+        if folder == self.root and "src/" in self.listing(folder):
+            yield os.path.join(folder, "src")
+        if not script:
+            yield folder
+
+    def _descend(self, folder: str, parts: tuple[str, ...], *, top: bool) -> Place | None:
+        here = folder
+        for index, part in enumerate(parts):
+            names = self.listing(here)
+            if f"{part}/" in names:
+                inside = os.path.join(here, part)
+                if "__init__.py" in self.listing(inside):
+                    here, top = inside, False
+                    continue
+                if f"{part}.py" not in names:
+                    if top and not self._namespace(inside, parts[index + 1 :]):
+                        return None
+                    here = inside
+                    continue
+            if f"{part}.py" in names:
+                return Place(os.path.join(here, f"{part}.py"), parts[index + 1 :])
+            if top:
+                return None
+            return Place(self._initial(here), parts[index:])
+        return Place(self._initial(here))
+
+    def _namespace(self, folder: str, rest: tuple[str, ...]) -> bool:
+        """A folder without `__init__.py` is a package only where it holds the next part of the name."""
+        return bool(rest) and not self.listing(folder).isdisjoint({f"{rest[0]}.py", f"{rest[0]}/"})
+
+    def _initial(self, folder: str) -> str:
+        return os.path.join(folder, "__init__.py") if "__init__.py" in self.listing(folder) else folder

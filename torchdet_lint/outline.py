@@ -1,0 +1,49 @@
+"""What the whole run knows of every file: read off its text, without parsing, at a thousandth of the cost."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+_IMPORTS = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]*)"
+    r"|import[ \t]+(?P<plain>[^\n#]*))",
+    re.MULTILINE,
+)
+_GUARD = re.compile(
+    r"^if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE
+)
+_WORK = re.compile(
+    r"^(?!def\b|class\b|from\b|import\b|async def\b|@|#|\"|')(?:(?:for|while|with|async)\b|[^\n#]*\w\()", re.MULTILINE
+)
+
+
+class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """What the whole run knows of every file without summarising it: the modules it imports (absolute or with leading
+    dots, one entry for every name it takes from one), whether it has a main guard, and whether it does work at top
+    level."""
+
+    imports: tuple[str, ...] = ()
+    guard: bool = False
+    works: bool = False
+
+
+def outline(text: str) -> Outline:
+    """The outline of a file, read off its text. `works` is true where anything at top level may be a call."""
+    imports: set[str] = set()
+    for match in _IMPORTS.finditer(text):
+        if match["plain"]:
+            imports.update(part.split(" as ")[0].strip() for part in match["plain"].split(","))
+            continue
+        module = match["module"]
+        joint = "" if module.endswith(".") else "."
+        for part in re.split(r"[,\n]", match["names"].strip("()")):
+            name = part.partition("#")[0].strip().partition(" ")[0]
+            if name:
+                imports.add(module if name == "*" else f"{module}{joint}{name}")
+    return Outline(tuple(sorted(imports)), bool(_GUARD.search(text)), _works(text))
+
+
+def _works(text: str) -> bool:
+    return _WORK.search(text) is not None

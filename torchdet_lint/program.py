@@ -1,0 +1,373 @@
+"""The project half of a run: finds the entry points, runs the rules about whole programs, and settles what the rules of
+single files left open. Only what an entry point imports is read; what was worked out is cached by content."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from torchdet_lint.cache import Cache, content_hash
+from torchdet_lint.finding import Finding, Location, Related
+from torchdet_lint.source import SourceFault, decode, read
+from torchdet_lint.suppress import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torchdet_lint.checks.program import Entry, Fault
+    from torchdet_lint.engine import Linter, Record
+    from torchdet_lint.module import Module
+    from torchdet_lint.project import Project
+
+_TEST = re.compile(r"(?:test_.*|.*_test|conftest)\.py")
+_LOADERS = frozenset({"TDL301", "TDL302", "TDL303"})
+_RAISES = "it varies from run to run, and raises in deterministic mode"
+_WILL_RAISE = "it will raise, for every program that reaches this file turns deterministic mode on"
+
+
+class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
+    """What the whole run knows of one file: whether every entry point that reaches it is in deterministic mode, and
+    whether one (`seeded`) or none (`unseeded`) of them seeds torch."""
+
+    covered: bool = False
+    torch: str = ""
+
+
+class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
+    """All that the project half found, by absolute path, and the hashes of the files it read besides those linted."""
+
+    findings: dict[str, list[tuple[Finding, Rows]]] = {}
+    settled: dict[str, Settled] = {}
+    read: dict[str, str] = {}
+    errors: tuple[str, ...] = ()
+
+
+def conclude(
+    linter: Linter, records: Mapping[str, Record], texts: Mapping[str, bytes], contents: Mapping[str, str]
+) -> tuple[Mapping[str, Record], list[str]]:
+    """The records with what the files say together, and complaints.
+
+    `texts` are files that are given as bytes, `contents` the content hashes of the others, both by the path shown.
+    """
+    paths = {os.path.abspath(path): path for path in records}
+    if not paths:
+        return records, []
+    key = (*linter.key(), repr(linter.settings.entry_points), linter.settings.root)
+    cache = Cache(_folder(linter, texts, "project"), key)
+    state = content_hash(msgspec.json.encode(sorted((path, contents.get(shown, "")) for path, shown in paths.items())))
+    outcome = _known(cache, linter.settings.root, state)
+    if outcome is None:
+        outcome = Outcome()
+        if _matters(linter, records):
+            given = {os.path.abspath(path): data for path, data in texts.items()}
+            by_path = {path: records[shown] for path, shown in paths.items()}
+            outcome = _Program(linter, by_path, paths, given, key).run()
+        if not outcome.errors:
+            cache.put(linter.settings.root, state, msgspec.json.encode(outcome))
+            cache.save()
+    return {shown: _merged(records[shown], outcome, path) for path, shown in paths.items()}, list(outcome.errors)
+
+
+def _folder(linter: Linter, texts: Mapping[str, bytes], name: str) -> str:
+    """The cache folder of the project half; none where files are not as they are on disk."""
+    return os.path.join(linter.settings.cache_dir, name) if linter.settings.cache_dir and not texts else ""
+
+
+def _matters(linter: Linter, records: Mapping[str, Record]) -> bool:
+    scopes = {linter.catalogue.rules[code].scope for code in linter.codes if code in linter.catalogue.rules}
+    return "project" in scopes or any(_open(finding) for record in records.values() for finding in record.findings)
+
+
+def _open(finding: Finding) -> bool:
+    """Whether the whole program has a say in a finding."""
+    return finding.switchable or finding.raises or finding.code in _LOADERS
+
+
+def _known(cache: Cache, root: str, state: str) -> Outcome | None:
+    try:
+        data = cache.get(root, state)
+        outcome = msgspec.json.decode(data, type=Outcome) if data is not None else None
+        if outcome is not None and all(content_hash(read(path)) == known for path, known in outcome.read.items()):
+            return outcome
+    except (OSError, msgspec.DecodeError):
+        pass
+    return None
+
+
+def _merged(record: Record, outcome: Outcome, path: str) -> Record:
+    """The record of one file with the project's findings in it, settled ones changed or gone."""
+    settled = outcome.settled.get(path, Settled())
+    pairs = [
+        (changed, rows)
+        for finding, rows in zip(record.findings, record.rows, strict=True)
+        if (changed := _settle(finding, settled)) is not None
+    ]
+    pairs += outcome.findings.get(path, [])
+    pairs.sort(key=lambda pair: pair[0].sort_key)
+    return msgspec.structs.replace(
+        record, findings=tuple(finding for finding, _ in pairs), rows=tuple(rows for _, rows in pairs)
+    )
+
+
+def _settle(finding: Finding, settled: Settled) -> Finding | None:
+    if settled.covered and finding.switchable:
+        return None
+    if settled.covered and finding.raises:
+        message = finding.message.replace(_RAISES, _WILL_RAISE)
+        if message == finding.message:
+            message = f"{message} ({_WILL_RAISE})"
+        return msgspec.structs.replace(finding, message=message)
+    if settled.torch and finding.code in _LOADERS:
+        seeded = settled.torch == "seeded"
+        told = (
+            "; torch is seeded, so runs repeat as long as nobody adds a draw before"
+            if seeded
+            else "; no entry point that reaches this line seeds torch, so every run differs"
+        )
+        return msgspec.structs.replace(
+            finding, severity="warning" if seeded else "error", message=finding.message + told
+        )
+    return finding
+
+
+class _Read(NamedTuple):
+    """A file as it was read: its text and the hash of its bytes."""
+
+    text: str
+    content: str
+
+
+class _Program:
+    """One run over the linted files and what they import."""
+
+    def __init__(
+        self,
+        linter: Linter,
+        records: Mapping[str, Record],
+        paths: Mapping[str, str],
+        given: Mapping[str, bytes],
+        key: tuple[str, ...],
+    ) -> None:
+        from torchdet_lint.project import Project
+
+        self.linter = linter
+        self.records = records
+        self.paths = paths
+        self.given = given
+        self.read: dict[str, _Read] = {}
+        self.errors: list[str] = []
+        self.cache = Cache(_folder(linter, given, "summaries"), key)
+        self.project: Project = Project(
+            linter.library, os.path.abspath(linter.settings.root), self.text, linter.settings.seed_functions, given
+        )
+        self.modules: dict[str, Module | None] = {}
+
+    def text(self, path: str) -> str | None:
+        """The text of a file, for a notebook its code; None where it cannot be read."""
+        if path not in self.read:
+            try:
+                data = self.given[path] if path in self.given else read(path)
+                self.read[path] = _Read(decode(path, data).text, content_hash(data))
+            except (OSError, SourceFault):
+                return None
+            self._recall(path)
+        return self.read[path].text
+
+    def _recall(self, path: str) -> None:
+        """Take what earlier runs summarised of the file from the cache."""
+        from torchdet_lint.summary import Memo
+
+        try:
+            known = self.cache.get(path, self.read[path].content)
+            if known is not None:
+                self.project.memos[path] = msgspec.json.decode(known, type=Memo)
+        except msgspec.DecodeError:
+            return
+
+    def run(self) -> Outcome:
+        from torchdet_lint.checks import PROGRAM_CHECKS
+        from torchdet_lint.checks.program import Entry
+
+        target = _target(self.linter)
+        found: dict[str, dict[tuple[Any, ...], tuple[Finding, Rows]]] = {}
+        entries: list[Entry] = []
+        for path in self.entry_points():
+            entry = Entry(self.project, path, target, self.shown)
+            try:
+                assert entry.effects is not None
+            except Exception as error:
+                self.errors.append(_complaint(self.shown(path), "the project's rules", error))
+                continue
+            entries.append(entry)
+            for code in sorted(self.linter.codes & PROGRAM_CHECKS.keys()):
+                rule = self.linter.catalogue.rules[code]
+                try:
+                    for fault in PROGRAM_CHECKS[code](entry, rule):
+                        self._report(fault, code, found)
+                except Exception as error:
+                    self.errors.append(_complaint(self.shown(path), code, error))
+        settled = self._settled(entries)
+        self._remember()
+        linted = self.records.keys()
+        return Outcome(
+            {path: [pairs[key] for key in sorted(pairs)] for path, pairs in sorted(found.items())},
+            settled,
+            {
+                path: known.content
+                for path, known in sorted(self.read.items())
+                if path not in linted and path not in self.given
+            },
+            tuple(self.errors),
+        )
+
+    def _remember(self) -> None:
+        for path, summary in self.project.summaries.items():
+            if summary.grown and path in self.read:
+                self.cache.put(path, self.read[path].content, msgspec.json.encode(summary.memo))
+        self.cache.save()
+
+    # ------------------------------------------------------------------ entry points
+
+    def entry_points(self) -> list[str]:
+        """The linted files that a person starts, in order."""
+        named = self._named()
+        found, perhaps = [], []
+        for path in sorted(self.records):
+            outline = self.records[path].outline
+            name = os.path.basename(path)
+            if path in named:
+                found.append(path)
+            elif _TEST.fullmatch(name) or name in ("__init__.py", "setup.py"):
+                continue
+            elif outline.guard or name.endswith(".ipynb"):
+                found.append(path)
+            elif outline.works and name.endswith((".py", ".pyw")):
+                perhaps.append(path)
+        if perhaps:
+            imported: set[str] = set()
+            for path in sorted(self.records):
+                imported |= self._imports(path)
+            found += [path for path in perhaps if path not in imported]
+        return sorted(found)
+
+    def _imports(self, path: str) -> set[str]:
+        """The files that `path` imports, by its outline."""
+        found: set[str] = set()
+        for dotted in self._outline(path).imports:
+            place = self.project.modules.locate(dotted, path)
+            if place is not None and place.path != path:
+                found.add(place.path)
+        return found
+
+    def _outline(self, path: str) -> Any:
+        return self.records[path].outline if path in self.records else self.project.outline(path)
+
+    def _named(self) -> set[str]:
+        patterns = self.linter.settings.entry_points
+        if not patterns:
+            return set()
+        import pathspec
+
+        spec = pathspec.GitIgnoreSpec.from_lines(patterns)
+        root = os.path.abspath(self.linter.settings.root)
+        return {path for path in self.records if spec.match_file(os.path.relpath(path, root).replace(os.sep, "/"))}
+
+    def shown(self, path: str) -> str:
+        """A path as the user is shown it."""
+        return self.paths[path] if path in self.paths else os.path.relpath(path)
+
+    # ------------------------------------------------------------------ findings
+
+    def _report(self, fault: Fault, code: str, found: dict[str, dict[tuple[Any, ...], tuple[Finding, Rows]]]) -> None:
+        """Make `fault` a finding: once where two entry points share the place, never outside the linted files."""
+        path = fault.ref.file
+        if path not in self.records:
+            return
+        key = (fault.ref.row, fault.ref.column, code)
+        if key in found.get(path, {}):
+            return
+        module = self._module(path)
+        if module is None:
+            return
+        from torchdet_lint.finding import Found
+
+        row = fault.ref.row if fault.at_call else fault.ref.statement
+        node = module.node_at(row, fault.ref.column if fault.at_call else None)
+        rule = self.linter.catalogue.rules[code]
+        one = Found(node, fault.details, fault.variant, fault.severity, changes=fault.changes)
+        finding, rows = self.linter.finding(module, rule, one)
+        related = tuple(
+            self._related(story.ref.file, story.ref.row, story.ref.column, story.message) for story in fault.related
+        )
+        found.setdefault(path, {})[key] = (msgspec.structs.replace(finding, related=related), rows)
+
+    def _module(self, path: str) -> Module | None:
+        if path not in self.modules:
+            from torchdet_lint.module import Module, SyntaxFault
+
+            self.modules[path] = None
+            try:
+                data = self.given[path] if path in self.given else read(path)
+                self.modules[path] = Module(decode(self.paths[path], data), self.linter.library, _target(self.linter))
+            except (OSError, SourceFault, SyntaxFault):
+                pass
+        return self.modules[path]
+
+    def _related(self, path: str, row: int, column: int, message: str) -> Related:
+        text = self.text(path) or ""
+        from torchdet_lint.skeleton import split_lines
+
+        lines = split_lines(text)
+        line = lines[row - 1] if row <= len(lines) else ""
+        characters = len(line.encode()[:column].decode(errors="replace"))
+        if path.endswith(".ipynb"):
+            data = self.given[path] if path in self.given else read(path)
+            row = decode(path, data).place(row)[1]
+        return Related(self.shown(path), Location(row, characters + 1), message)
+
+    # ------------------------------------------------------------------ what single files left open
+
+    def _settled(self, entries: Iterable[Entry]) -> dict[str, Settled]:
+        """What the entry points that reach a file say of it, for the files where it matters."""
+        wanted = {path for path, record in self.records.items() if any(_open(finding) for finding in record.findings)}
+        if not wanted:
+            return {}
+        if self.linter.settings.deterministic_algorithms:
+            return {path: Settled(covered=True) for path in sorted(wanted)}
+        entries = list(entries)
+        exposed = self._reached(entry.file for entry in entries if not entry.has("mode"))
+        covered = self._reached(entry.file for entry in entries if entry.has("mode"))
+        seeded = self._reached(entry.file for entry in entries if entry.seeds_torch)
+        unseeded = self._reached(entry.file for entry in entries if not entry.seeds_torch)
+        return {
+            path: Settled(
+                path in covered and path not in exposed,
+                "seeded" if path in seeded else "unseeded" if path in unseeded else "",
+            )
+            for path in sorted(wanted)
+        }
+
+    def _reached(self, files: Iterable[str]) -> set[str]:
+        """The files that `files` import, directly or not, and themselves."""
+        queue = list(files)
+        seen = set(queue)
+        while queue:
+            for file in sorted(self._imports(queue.pop())):
+                if file not in seen and file.endswith(".py"):
+                    seen.add(file)
+                    queue.append(file)
+        return seen
+
+
+def _complaint(path: str, what: str, error: Exception) -> str:
+    reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return f"{path}: {what} failed on this program, please report it: {reason}"
+
+
+def _target(linter: Linter) -> Any:
+    from torchdet_lint.module import Target
+
+    return Target(linter.settings.torch, linter.settings.devices)

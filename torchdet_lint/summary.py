@@ -1,0 +1,998 @@
+"""What the functions of one file do, in order, as plain data: the whole-program half reads nothing else of a file.
+
+A summary is made from `ast`, one function at a time and only when that function is reached: a program of a thousand
+files costs what the functions it runs cost, a tenth of what libcst would ask. Names follow `names.py` (`torch.rand`,
+`@.helper`, `.data.load`, `torch.Generator().seed`); what only the caller knows starts with `$`: `$self.step`,
+`$super.fit`, `$model()` for the parameter `model` called.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from torchdet_lint.names import BUILTINS
+from torchdet_lint.skeleton import split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+MODULE = ""
+GUARD = 1_000_000
+
+_DEPTH = 14
+_NAMES = 8
+_LONGEST = 200
+_CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::\d*)?|nccl")
+_CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
+_FIRST_ARGUMENT = frozenset({"functools.partial", "copy.deepcopy", "copy.copy", "functools.lru_cache()"})
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+Names = tuple[str, ...]
+
+
+class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """An argument: the names it stands for, and its value where that is a constant (`known`)."""
+
+    names: Names = ()
+    known: bool = False
+    value: Any = None
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """One thing that a body does.
+
+    `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the variable
+    `names[0]` is set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`), `update`
+    (`p.grad += …`). Rows count from 1, columns from 0 in bytes, as `ast` has them; `statement` is the row of the
+    statement. `branch` holds the arms of `if`s around it: `n` and `-n` exclude each other. `deferred` events run
+    later or in another order (a lambda), `locked` ones stand in a `with …lock…:`, `idle` ones in a statement whose draw
+    changes no result.
+    """
+
+    kind: str
+    row: int
+    column: int
+    statement: int
+    names: Names = ()
+    positional: tuple[Argument, ...] = ()
+    keywords: dict[str, Argument] = {}
+    opaque: bool = False
+    branch: tuple[int, ...] = ()
+    deferred: bool = False
+    locked: bool = False
+    idle: bool = False
+
+
+class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """What a function does. `uses` are the parameters that it calls or calls methods of; `first` is what its first
+    parameter is: `self`, `class` or nothing. `inner` are the functions defined in it, by qualified name."""
+
+    row: int
+    events: tuple[Event, ...] = ()
+    returns: Names = ()
+    parameters: Names = ()
+    uses: Names = ()
+    first: str = ""
+    decorators: tuple[Names, ...] = ()
+    inner: Names = ()
+
+
+class Kind(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """A class: the names of its bases, its methods by name, which of them are properties, and its inner functions."""
+
+    bases: Names = ()
+    methods: dict[str, str] = {}
+    properties: Names = ()
+
+
+class Memo(msgspec.Struct, array_like=True):
+    """All that was asked of one file so far: it is what the cache keeps of it."""
+
+    bodies: dict[str, Body | None] = {}
+    kinds: dict[str, Kind | None] = {}
+    globals: dict[str, Names] = {}
+    attributes: dict[str, Names] = {}
+    stars: Names | None = None
+    dispatch: dict[str, Names] | None = None
+
+
+class Summary:
+    """One file, summarised on demand. The text is parsed when something is asked that `memo` does not know."""
+
+    def __init__(
+        self,
+        text: Callable[[], str],
+        wrappers: frozenset[str],
+        canonical: Callable[[str], str],
+        memo: Memo | None = None,
+    ) -> None:
+        """`wrappers` are the callables that return what they are given; `canonical` is `Library.canonical`."""
+        self.memo = memo or Memo({}, {}, {}, {})
+        self.grown = False
+        self._text = text
+        self._wrappers = wrappers
+        self._canonical = canonical
+        self._opened: _File | None = None
+
+    @property
+    def _file(self) -> _File:
+        self.grown = True
+        if self._opened is None:
+            self._opened = _File(self._text(), self._wrappers, self._canonical)
+        return self._opened
+
+    def body(self, name: str) -> Body | None:
+        """The function with the qualified name `name` (`MODULE`: the file itself), or None."""
+        known = self.memo.bodies
+        if name not in known:
+            known[name] = self._file.body(name)
+        return known[name]
+
+    def kind(self, name: str) -> Kind | None:
+        """The class with the qualified name `name`, or None."""
+        known = self.memo.kinds
+        if name not in known:
+            known[name] = self._file.kind(name)
+        return known[name]
+
+    def stands_for(self, name: str) -> Names:
+        """The names that the global `name` stands for: `@.name` for a definition; none where it has none in sight."""
+        known = self.memo.globals
+        if name not in known:
+            known[name] = self._file.stands_for(name)
+        return known[name]
+
+    def attribute(self, kind: str, name: str) -> Names:
+        """The names of what is assigned to the attribute `name` in the body and methods of the class `kind`."""
+        key = f"{kind}.{name}"
+        known = self.memo.attributes
+        if key not in known:
+            known[key] = self._file.attribute(kind, name)
+        return known[key]
+
+    @property
+    def stars(self) -> Names:
+        """The modules of `from … import *`."""
+        if self.memo.stars is None:
+            self.memo.stars = tuple(self._file.stars)
+        return self.memo.stars
+
+    @property
+    def dispatch(self) -> dict[str, Names]:
+        """Functions that the name of a call decides: `@app.command()` by the names of `app`, `set_defaults(func=run)`
+        by `.func`."""
+        if self.memo.dispatch is None:
+            self.memo.dispatch = self._file.dispatch()
+        return self.memo.dispatch
+
+
+class _Bound(NamedTuple):
+    """One thing that binds a name: an import's target, a definition, or the expression of a value."""
+
+    kind: str
+    target: str = ""
+    value: ast.expr | None = None
+
+
+class _Scope:
+    """A module, class or function with the names that its statements bind."""
+
+    __slots__ = ("bindings", "kind", "name", "node", "outer")
+
+    def __init__(self, kind: str, outer: _Scope | None, node: Any, name: str) -> None:
+        self.kind = kind
+        self.outer = outer
+        self.node = node
+        self.name = name
+        self.bindings: dict[str, list[_Bound]] = {}
+
+    def bind(self, name: str, bound: _Bound) -> None:
+        self.bindings.setdefault(name, []).append(bound)
+
+    def home(self, name: str) -> _Scope | None:
+        """The scope in which `name` is bound, seen from here."""
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.bindings and (scope.kind != "class" or scope is self):
+                return scope
+            scope = scope.outer
+        return None
+
+    @property
+    def method(self) -> _Scope | None:
+        """The method that this function is, or stands in."""
+        scope: _Scope | None = self
+        while scope is not None and not (
+            scope.kind == "function" and scope.outer is not None and scope.outer.kind == "class"
+        ):
+            scope = scope.outer
+        return scope
+
+
+class _File:
+    """The parsed file and the look-ups in it."""
+
+    def __init__(self, text: str, wrappers: frozenset[str], canonical: Callable[[str], str]) -> None:
+        self.wrappers = wrappers
+        self.canonical = canonical
+        self.stars: list[str] = []
+        self.scopes: dict[str, _Scope] = {}
+        self._resolved: dict[tuple[int, int], Names] = {}
+        self._self_values: dict[str, dict[str, list[tuple[ast.expr, _Scope]]]] = {}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.tree = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            self.tree = ast.Module([], [])
+        self.lines = split_lines(text)
+        self.scope = _Scope("module", None, self.tree, MODULE)
+        self.scopes[MODULE] = self.scope
+        self._bind_all(self.scope, self.tree.body)
+
+    # ------------------------------------------------------------------ binding
+
+    def _bind_all(self, scope: _Scope, body: list[ast.stmt]) -> None:
+        for statement in _statements(body):
+            self._bind(scope, statement)
+
+    def _bind(self, scope: _Scope, node: ast.stmt) -> None:
+        if isinstance(node, _FUNCTIONS):
+            scope.bind(node.name, _Bound("def", self._enter("function", scope, node)))
+        elif isinstance(node, ast.ClassDef):
+            name = self._enter("class", scope, node)
+            scope.bind(node.name, _Bound("class", name))
+            self._bind_all(self.scopes[name], node.body)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                root = alias.name.partition(".")[0]
+                scope.bind(alias.asname or root, _Bound("import", alias.name if alias.asname else root))
+        elif isinstance(node, ast.ImportFrom):
+            self._bind_from(scope, node)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._bind_target(scope, target, node.value)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self._bind_target(scope, node.target, node.value)
+        elif isinstance(node, ast.AugAssign):
+            self._bind_target(scope, node.target, None)
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            self._bind_loop(scope, node.target, node.iter)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    self._bind_target(scope, item.optional_vars, item.context_expr)
+
+    def _enter(self, kind: str, outer: _Scope, node: Any) -> str:
+        name = f"{outer.name}.{node.name}" if outer.name else node.name
+        while name in self.scopes:
+            name += "'"
+        self.scopes[name] = _Scope(kind, outer, node, name)
+        return name
+
+    def _bind_from(self, scope: _Scope, node: ast.ImportFrom) -> None:
+        module = "." * node.level + (node.module or "")
+        joint = "" if module.endswith(".") or not module else "."
+        for alias in node.names:
+            if alias.name == "*":
+                self.stars.append(module)
+            else:
+                scope.bind(alias.asname or alias.name, _Bound("import", f"{module}{joint}{alias.name}"))
+
+    def _bind_target(self, scope: _Scope, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            scope.bind(target.id, _Bound("value", value=value))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values: Sequence[ast.expr | None] = [None] * len(target.elts)
+            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+                values = value.elts
+            for element, part in zip(target.elts, values, strict=True):
+                self._bind_target(scope, element, part)
+        elif isinstance(target, ast.Starred):
+            self._bind_target(scope, target.value, None)
+
+    def _bind_loop(self, scope: _Scope, target: ast.expr, over: ast.expr) -> None:
+        """A loop over a tuple in sight binds each of its elements; over anything else, something unknown."""
+        if isinstance(target, ast.Name) and isinstance(over, (ast.Tuple, ast.List)):
+            for element in over.elts:
+                scope.bind(target.id, _Bound("value", value=element))
+        else:
+            self._bind_target(scope, target, None)
+
+    def function(self, name: str) -> _Scope | None:
+        """The scope of a function or class, its own names bound. Functions inside functions are found on the way."""
+        if name not in self.scopes:
+            outer = name.rpartition(".")[0]
+            if outer:
+                self.function(outer)
+        scope = self.scopes.get(name)
+        if scope is None:
+            return None
+        if scope.kind == "function" and not scope.bindings:
+            self._open(scope)
+        return scope
+
+    def _open(self, scope: _Scope) -> None:
+        node = scope.node
+        for parameter in _parameters(node.args):
+            scope.bind(parameter.arg, _Bound("parameter", parameter.arg, parameter.annotation))
+        scope.bind(" opened", _Bound("value"))
+        defaults = _defaults(node.args)
+        for parameter_name, default in defaults:
+            scope.bind(parameter_name, _Bound("default", value=default))
+        self._bind_all(scope, node.body)
+
+    # ------------------------------------------------------------------ names
+
+    def resolve(self, node: ast.expr, scope: _Scope, depth: int = _DEPTH) -> Names:
+        """The names that `node` may stand for."""
+        if depth <= 0:
+            return ()
+        key = (id(node), id(scope))
+        known = self._resolved.get(key)
+        if known is None:
+            self._resolved[key] = ()
+            found = self._resolve(node, scope, depth)
+            known = tuple(dict.fromkeys(name for name in found if len(name) < _LONGEST))[:_NAMES]
+            self._resolved[key] = known
+        return known
+
+    def _resolve(self, node: ast.expr, scope: _Scope, depth: int) -> Iterable[str]:
+        if isinstance(node, ast.Name):
+            return self._resolve_name(node.id, scope, depth)
+        if isinstance(node, ast.Attribute):
+            if node.attr == "__dict__":
+                return [f"{name}.*" for name in self.resolve(node.value, scope, depth - 1)]
+            return [self._joined(name, node.attr) for name in self.resolve(node.value, scope, depth - 1)]
+        if isinstance(node, ast.Call):
+            return self._resolve_call(node, scope, depth)
+        if isinstance(node, ast.IfExp):
+            return (*self.resolve(node.body, scope, depth - 1), *self.resolve(node.orelse, scope, depth - 1))
+        if isinstance(node, ast.BoolOp):
+            return [name for value in node.values for name in self.resolve(value, scope, depth - 1)]
+        if isinstance(node, (ast.NamedExpr, ast.Await)):
+            return self.resolve(node.value, scope, depth - 1)
+        if isinstance(node, ast.Subscript):
+            return self._resolve_subscript(node, scope, depth)
+        if isinstance(node, (ast.Dict, ast.Tuple, ast.List)):
+            elements = node.values if isinstance(node, ast.Dict) else node.elts
+            return (
+                [name for value in elements if value is not None for name in self.resolve(value, scope, depth - 1)]
+                if len(elements) <= 4 * _NAMES
+                else ()
+            )
+        return ()
+
+    def _joined(self, name: str, attribute: str) -> str:
+        if name.endswith("."):
+            return name + attribute
+        full = f"{name}.{attribute}"
+        return full if name.startswith(("@", ".", "$")) else self.canonical(full)
+
+    def _resolve_name(self, name: str, scope: _Scope, depth: int) -> list[str]:
+        home = scope.home(name)
+        if home is None:
+            if name in BUILTINS:
+                return [f"builtins.{name}"]
+            return [f"*.{name}"] if self.stars else []
+        found: list[str] = []
+        for bound in home.bindings[name]:
+            if bound.kind == "import":
+                found.append(bound.target if bound.target.startswith(".") else self.canonical(bound.target))
+            elif bound.kind in ("def", "class"):
+                found.append(f"@.{bound.target}")
+            elif bound.kind == "parameter":
+                found.extend(self._resolve_parameter(name, bound, home, scope, depth))
+            elif bound.value is not None and bound.kind in ("value", "default"):
+                outer = home if bound.kind == "value" else home.outer or home
+                found.extend(self.resolve(bound.value, outer, depth - 1))
+        return found
+
+    def _resolve_parameter(self, name: str, bound: _Bound, home: _Scope, scope: _Scope, depth: int) -> list[str]:
+        first = self.first(home)
+        if first and _parameters(home.node.args)[0].arg == name:
+            return ["$self" if first == "self" else "$cls"]
+        found = [f"${name}"] if home is scope else []
+        annotation = bound.value
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            try:
+                annotation = ast.parse(annotation.value, mode="eval").body
+            except (SyntaxError, ValueError):
+                return found
+        if isinstance(annotation, (ast.Name, ast.Attribute)) and home.outer is not None:
+            found.extend(
+                f"{kind}()"
+                for kind in self.resolve(annotation, home.outer, depth - 1)
+                if not kind.startswith("builtins.")
+            )
+        return found
+
+    def first(self, scope: _Scope) -> str:
+        """What the first parameter of a function is: `self`, `class`, or nothing special."""
+        if (
+            scope.kind != "function"
+            or scope.outer is None
+            or scope.outer.kind != "class"
+            or not _parameters(scope.node.args)
+        ):
+            return ""
+        for decorator in scope.node.decorator_list:
+            if isinstance(decorator, ast.Name) and decorator.id == "staticmethod":
+                return ""
+            if isinstance(decorator, ast.Name) and decorator.id == "classmethod":
+                return "class"
+        return "class" if scope.node.name in ("__new__", "__init_subclass__") else "self"
+
+    def _resolve_call(self, node: ast.Call, scope: _Scope, depth: int) -> list[str]:
+        found: list[str] = []
+        for function in self.resolve(node.func, scope, depth - 1):
+            if function == "builtins.super":
+                found.append("$super")
+            elif function == "builtins.getattr" and len(node.args) >= 2:
+                attribute = self.constant(node.args[1], scope)
+                last = str(attribute[0]) if attribute else "*"
+                found.extend(self._joined(name, last) for name in self.resolve(node.args[0], scope, depth - 1))
+            elif function in ("importlib.import_module", "builtins.__import__"):
+                module = self.constant(node.args[0], scope) if node.args else None
+                if module is not None and isinstance(module[0], str):
+                    found.append(self.canonical(module[0]))
+            elif function in _FIRST_ARGUMENT or function in self.wrappers:
+                if node.args:
+                    found.extend(self.resolve(node.args[0], scope, depth - 1))
+                else:
+                    found.extend(
+                        name
+                        for word in node.keywords
+                        if word.arg in ("module", "model")
+                        for name in self.resolve(word.value, scope, depth - 1)
+                    )
+            elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
+                found.append(f"{function}()")
+        return found
+
+    def _resolve_subscript(self, node: ast.Subscript, scope: _Scope, depth: int) -> list[str]:
+        value = self.followed(node.value, scope)
+        if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)):
+            elements = value[0].values if isinstance(value[0], ast.Dict) else value[0].elts
+            if isinstance(value[0], ast.Dict) and isinstance(node.slice, ast.Constant):
+                picked = [
+                    v
+                    for k, v in zip(value[0].keys, value[0].values, strict=True)
+                    if isinstance(k, ast.Constant) and k.value == node.slice.value
+                ]
+                elements = picked or elements
+            return [
+                name
+                for element in elements[: 4 * _NAMES]
+                if element is not None
+                for name in self.resolve(element, value[1], depth - 1)
+            ]
+        found = self.resolve(node.value, scope, depth - 1)
+        return [
+            name
+            for name in found
+            if name.endswith(".*") or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
+        ]
+
+    def followed(self, node: ast.expr, scope: _Scope) -> tuple[ast.expr, _Scope]:
+        """The one expression that a name stands for, and where; the name itself where there are several."""
+        for _ in range(_DEPTH):
+            if not isinstance(node, ast.Name):
+                break
+            home = scope.home(node.id)
+            bindings = home.bindings[node.id] if home is not None else []
+            if home is None or len(bindings) != 1 or bindings[0].kind != "value" or bindings[0].value is None:
+                break
+            node, scope = bindings[0].value, home
+        return node, scope
+
+    def constant(self, node: ast.expr, scope: _Scope, depth: int = _DEPTH) -> tuple[Any] | None:
+        """The constant that `node` evidently is, in a 1-tuple, or None."""
+        if depth <= 0:
+            return None
+        if isinstance(node, ast.Constant):
+            return (node.value,) if isinstance(node.value, (str, int, float, bool, type(None))) else None
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
+            value = self.constant(node.operand, scope, depth - 1)
+            if value is None:
+                return None
+            if isinstance(node.op, ast.Not):
+                return (not value[0],)
+            return (-value[0],) if isinstance(value[0], (int, float)) else None
+        if isinstance(node, (ast.Tuple, ast.List)):
+            items = [self.constant(element, scope, depth - 1) for element in node.elts[:_NAMES]]
+            return ([item[0] for item in items if item is not None],) if all(items) else None
+        if isinstance(node, ast.Name):
+            home = scope.home(node.id)
+            if home is None:
+                return None
+            found: tuple[Any] | None = None
+            for bound in home.bindings[node.id]:
+                value = (
+                    self.constant(bound.value, home, depth - 1)
+                    if bound.kind == "value" and bound.value is not None
+                    else None
+                )
+                if value is None or (
+                    found is not None and (found[0] != value[0] or type(found[0]) is not type(value[0]))
+                ):
+                    return None
+                found = value
+            return found
+        return None
+
+    # ------------------------------------------------------------------ what is asked
+
+    def stands_for(self, name: str) -> Names:
+        if name not in self.scope.bindings:
+            return ()
+        return self.resolve(ast.Name(name), self.scope)
+
+    def kind(self, name: str) -> Kind | None:
+        scope = self.function(name)
+        if scope is None or scope.kind != "class":
+            return None
+        methods: dict[str, str] = {}
+        properties: list[str] = []
+        for key, bounds in scope.bindings.items():
+            for bound in bounds:
+                if bound.kind == "def":
+                    methods[key] = bound.target
+                    decorators = self.scopes[bound.target].node.decorator_list
+                    if any(_last(decorator) in ("property", "cached_property") for decorator in decorators):
+                        properties.append(key)
+        bases = [name for base in scope.node.bases for name in self.resolve(base, scope.outer or self.scope)]
+        return Kind(tuple(bases), methods, tuple(properties))
+
+    def attribute(self, kind: str, name: str) -> Names:
+        scope = self.function(kind)
+        if scope is None or scope.kind != "class":
+            return ()
+        if kind not in self._self_values:
+            self._self_values[kind] = self._assigned(scope)
+        found = [full for value, where in self._self_values[kind].get(name, ()) for full in self.resolve(value, where)]
+        for bound in scope.bindings.get(name, ()):
+            if bound.kind == "value" and bound.value is not None:
+                found.extend(self.resolve(bound.value, scope))
+            elif bound.kind == "class":
+                found.append(f"@.{bound.target}")
+        return tuple(dict.fromkeys(found))[:_NAMES]
+
+    def _assigned(self, scope: _Scope) -> dict[str, list[tuple[ast.expr, _Scope]]]:
+        """Attribute -> the values that the methods of a class give to it through their first parameter."""
+        found: dict[str, list[tuple[ast.expr, _Scope]]] = {}
+        for bounds in list(scope.bindings.values()):
+            for bound in bounds:
+                if bound.kind != "def":
+                    continue
+                method = self.function(bound.target)
+                if method is None or self.first(method) != "self":
+                    continue
+                me = _parameters(method.node.args)[0].arg
+                for statement in _statements(method.node.body):
+                    if isinstance(statement, ast.Assign):
+                        targets, value = statement.targets, statement.value
+                    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                        targets, value = [statement.target], statement.value
+                    else:
+                        continue
+                    for target in targets:
+                        if (
+                            isinstance(target, ast.Attribute)
+                            and isinstance(target.value, ast.Name)
+                            and target.value.id == me
+                        ):
+                            found.setdefault(target.attr, []).append((value, method))
+        return found
+
+    def dispatch(self) -> dict[str, Names]:
+        found: dict[str, list[str]] = {}
+        for name in list(self.scopes):
+            scope = self.scopes[name]
+            if scope.kind != "function":
+                continue
+            for decorator in scope.node.decorator_list:
+                call = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if isinstance(call, ast.Attribute) and call.attr in ("command", "callback", "result_callback", "group"):
+                    for key in self.resolve(call.value, scope.outer or self.scope):
+                        found.setdefault(key, []).append(f"@.{name}")
+        for node in ast.walk(self.tree):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("set_defaults", "add_command")
+            ):
+                for word in node.keywords:
+                    if word.arg and isinstance(word.value, (ast.Name, ast.Attribute)):
+                        found.setdefault(f".{word.arg}", []).extend(self.resolve(word.value, self.scope))
+                if node.func.attr == "add_command" and node.args:
+                    for key in self.resolve(node.func.value, self.scope):
+                        found.setdefault(key, []).extend(self.resolve(node.args[0], self.scope))
+        return {key: tuple(dict.fromkeys(value)) for key, value in sorted(found.items())}
+
+    def body(self, name: str) -> Body | None:
+        scope = self.function(name)
+        if scope is None:
+            return None
+        if scope.kind == "class":
+            return None
+        node = scope.node
+        walk = _Events(self, scope)
+        walk.block(node.body, ())
+        if scope.kind == "module":
+            return Body(1, tuple(walk.events))
+        parameters = _parameters(node.args)
+        uses = {
+            event_name[1:].partition(".")[0].partition("(")[0]
+            for event in walk.events
+            for event_name in (
+                *event.names,
+                *(one for argument in (*event.positional, *event.keywords.values()) for one in argument.names),
+            )
+            if event_name.startswith("$")
+        }
+        returns: list[str] = []
+        for value in walk.returns:
+            returns.extend(self.resolve(value, scope))
+        return Body(
+            node.lineno,
+            tuple(walk.events),
+            tuple(dict.fromkeys(returns))[:_NAMES],
+            tuple(parameter.arg for parameter in parameters),
+            tuple(sorted(uses - {"self", "cls", "super"})),
+            self.first(scope),
+            tuple(self.resolve(decorator, scope.outer or self.scope) for decorator in node.decorator_list),
+            tuple(bound.target for bounds in scope.bindings.values() for bound in bounds if bound.kind == "def"),
+        )
+
+
+class _Events:
+    """The events of one body in the order in which they run."""
+
+    def __init__(self, file: _File, scope: _Scope) -> None:
+        self.file = file
+        self.scope = scope
+        self.events: list[Event] = []
+        self.returns: list[ast.expr] = []
+        self.arms = 0
+        self.statement = 1
+        self.locks = 0
+        self.idle = False
+
+    # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
+
+    def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
+        for node in body:
+            self.statement = node.lineno
+            after = self.one(node, branch)
+            if after:
+                branch = (*branch, after)
+
+    def one(self, node: ast.stmt, branch: tuple[int, ...]) -> int:
+        """Record one statement; the arm in which the rest of the block stands, or 0."""
+        if isinstance(node, ast.If):
+            return self.conditional(node, branch)
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            self.expression(node.iter, branch)
+            self.iteration(node.iter, branch)
+            self.block(node.body, branch)
+            self.block(node.orelse, branch)
+        elif isinstance(node, ast.While):
+            self.expression(node.test, branch)
+            self.block(node.body, branch)
+            self.block(node.orelse, branch)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            self.context(node, branch)
+        elif isinstance(node, ast.Match):
+            self.expression(node.subject, branch)
+            for case in node.cases:
+                self.block(case.body, branch)
+        elif isinstance(node, _TRY):
+            self.block(node.body, branch)
+            for handler in node.handlers:
+                self.block(handler.body, branch)
+            self.block(node.orelse, branch)
+            self.block(node.finalbody, branch)
+        else:
+            self.flat(node, branch)
+        return 0
+
+    def flat(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
+        """Record a definition, an import or a simple statement."""
+        if isinstance(node, _FUNCTIONS):
+            for decorator in node.decorator_list:
+                self.expression(decorator, branch)
+            for _, default in _defaults(node.args):
+                self.expression(default, branch)
+        elif isinstance(node, ast.ClassDef):
+            for expression in (*node.decorator_list, *node.bases):
+                self.expression(expression, branch)
+            self.block([statement for statement in node.body if not isinstance(statement, _FUNCTIONS)], branch)
+        elif isinstance(node, ast.Import):
+            self.add("import", node, branch, tuple(alias.name for alias in node.names))
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            joint = "" if module.endswith(".") else "."
+            names = [f"{module}{joint}{alias.name}" for alias in node.names if alias.name != "*"]
+            self.add("import", node, branch, (module, *names))
+        else:
+            self.simple(node, branch)
+
+    def conditional(self, node: ast.If, branch: tuple[int, ...]) -> int:
+        if _is_type_checking(node.test):
+            self.block(node.orelse, branch)
+            return 0
+        self.expression(node.test, branch)
+        if self.scope.kind == "module" and is_guard(node.test):
+            self.block(node.body, (*branch, GUARD))
+            self.block(node.orelse, (*branch, -GUARD))
+            return 0
+        self.arms += 1
+        arm = self.arms
+        self.block(node.body, (*branch, arm))
+        self.block(node.orelse, (*branch, -arm))
+        if _leaves(node.body):
+            return -arm
+        return arm if node.orelse and _leaves(node.orelse) else 0
+
+    def context(self, node: ast.With | ast.AsyncWith, branch: tuple[int, ...]) -> None:
+        locked = any("lock" in ast.unparse(item.context_expr).lower() for item in node.items)
+        for item in node.items:
+            self.expression(item.context_expr, branch)
+            names = self.file.resolve(item.context_expr, self.scope)
+            mine = tuple(f"{name}.__enter__" for name in names if name.startswith(("@", "$", ".")))
+            if mine:
+                self.add("call", item.context_expr, branch, mine)
+        self.locks += locked
+        self.block(node.body, branch)
+        self.locks -= locked
+
+    def iteration(self, over: ast.expr, branch: tuple[int, ...]) -> None:
+        names = self.file.resolve(over, self.scope)
+        mine = tuple(
+            f"{name}.{method}"
+            for name in names
+            if name.startswith(("@", "$", "."))
+            for method in ("__iter__", "__next__", "__getitem__")
+        )
+        if mine:
+            self.add("call", over, branch, mine)
+
+    def simple(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return
+        self.idle = bool(_IDLE.search("".join(self.file.lines[node.lineno - 1 : node.end_lineno])))
+        self.effects(node, branch)
+        self.idle = False
+
+    def effects(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.expr):
+            self.expression(value, branch)
+        if isinstance(node, ast.Return) and node.value is not None:
+            self.returns.append(node.value)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self.assignment(target, node.value, branch)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self.assignment(node.target, node.value, branch)
+        elif isinstance(node, ast.AugAssign):
+            if _last(node.target) in ("grad", "data") or (
+                isinstance(node.target, ast.Attribute) and node.target.attr == "grad"
+            ):
+                self.add("update", node, branch, ("grad",))
+        elif isinstance(node, (ast.Assert, ast.Raise, ast.Delete)):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self.expression(child, branch)
+
+    def assignment(self, target: ast.expr, value: ast.expr, branch: tuple[int, ...]) -> None:
+        if isinstance(target, ast.Attribute):
+            names = tuple(name for name in self.file.resolve(target, self.scope) if not name.startswith("$"))
+            if names:
+                self.add("set", target, branch, names, (self.argument(value),))
+        elif isinstance(target, ast.Subscript):
+            self.expression(target.value, branch)
+            if "os.environ" in self.file.resolve(target.value, self.scope):
+                key = self.file.constant(target.slice, self.scope)
+                if key is not None and isinstance(key[0], str):
+                    self.add("env", target, branch, (key[0],))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:
+                self.assignment(element, element, branch)
+
+    def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record the calls of an expression, arguments before the call that takes them."""
+        stack: list[tuple[ast.AST, bool, bool]] = [(root, False, False)]
+        while stack:
+            node, seen, deferred = stack.pop()
+            if seen:
+                assert isinstance(node, ast.Call)
+                self.call(node, branch, deferred)
+                continue
+            if isinstance(node, ast.Constant):
+                if isinstance(node.value, str):
+                    self.text(node, branch)
+                continue
+            if isinstance(node, ast.Call):
+                stack.append((node, True, deferred))
+                parts: list[ast.AST] = [node.func, *node.args, *(word.value for word in node.keywords)]
+            elif isinstance(node, ast.Lambda):
+                deferred = True
+                parts = [node.body]
+            elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+                parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
+                parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            elif isinstance(node, ast.Name):
+                continue
+            elif isinstance(node, ast.Subscript):
+                names = self.file.resolve(node.value, self.scope)
+                mine = tuple(
+                    f"{name}.__getitem__" for name in names if name.startswith(("@", "$")) and name.endswith(")")
+                )
+                if mine:
+                    self.add("call", node, branch, mine, deferred=deferred)
+                parts = [node.value, node.slice]
+            else:
+                parts = list(ast.iter_child_nodes(node))
+            stack.extend((part, False, deferred) for part in reversed(parts))
+
+    def text(self, node: ast.Constant, branch: tuple[int, ...]) -> None:
+        value = node.value
+        if not isinstance(value, str) or len(value) > 40:
+            return
+        if _CUDA_TEXT.fullmatch(value):
+            self.add("cuda", node, branch, ("evident",))
+        elif _CUDA_OPTION.match(value):
+            self.add("cuda", node, branch, ("possible",))
+
+    def argument(self, node: ast.expr) -> Argument:
+        constant = self.file.constant(node, self.scope)
+        if constant is not None:
+            return Argument((), True, constant[0])
+        names = self.file.resolve(node, self.scope)
+        last = _last(node) if not names else ""
+        return Argument(names or ((f"?.{last}",) if last else ()))
+
+    def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
+        function = node.func
+        names = self.file.resolve(function, self.scope)
+        if not names:
+            last = _last(function)
+            names = (f"?.{last}",) if last else ()
+            if not names:
+                return
+        opaque = any(isinstance(arg, ast.Starred) for arg in node.args) or any(
+            word.arg is None for word in node.keywords
+        )
+        if names[0] in ("os.environ.setdefault", "os.putenv", "os.environ.update") and self.environment(
+            names[0], node, branch
+        ):
+            return
+        positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
+        keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
+        for word in node.keywords:
+            if word.arg is None:
+                literal, where = self.file.followed(word.value, self.scope)
+                if isinstance(literal, ast.Dict) and all(isinstance(key, ast.Constant) for key in literal.keys):
+                    for key, value in zip(literal.keys, literal.values, strict=True):
+                        assert isinstance(key, ast.Constant)
+                        constant = self.file.constant(value, where)
+                        found = (
+                            Argument((), True, constant[0]) if constant else Argument(self.file.resolve(value, where))
+                        )
+                        keywords.setdefault(str(key.value), found)
+        self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+
+    def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
+        keys: list[ast.expr | None] = list(node.args[:1])
+        if name == "os.environ.update":
+            keys = list(node.args[0].keys) if node.args and isinstance(node.args[0], ast.Dict) else []
+            for word in node.keywords:
+                if word.arg:
+                    self.add("env", node, branch, (word.arg,))
+        for key in keys:
+            constant = self.file.constant(key, self.scope) if key is not None else None
+            if constant is not None and isinstance(constant[0], str):
+                self.add("env", node, branch, (constant[0],))
+        return True
+
+    def add(
+        self, kind: str, node: ast.AST, branch: tuple[int, ...], names: Names, positional: tuple[Argument, ...] = (),
+        keywords: dict[str, Argument] | None = None, opaque: bool = False, deferred: bool = False,
+    ) -> None:  # fmt: skip
+        """Record an event at `node`."""
+        self.events.append(
+            Event(
+                kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
+                keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle,
+            )
+        )  # fmt: skip
+
+
+# A draw that makes a seed is TDL105's business; one that picks a port or a name changes no result.
+_IDLE = re.compile(r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b", re.IGNORECASE)
+_TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
+
+
+def is_guard(test: ast.expr) -> bool:
+    """Whether `test` is `__name__ == "__main__"`."""
+    if isinstance(test, ast.BoolOp):
+        return any(is_guard(value) for value in test.values)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = (test.left, test.comparators[0])
+    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides) and any(
+        isinstance(side, ast.Constant) and side.value == "__main__" for side in sides
+    )
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return _last(test) == "TYPE_CHECKING"
+
+
+def _last(node: ast.AST) -> str:
+    """`c` of `a.b.c`, of `c` and of a call of either."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _leaves(body: list[ast.stmt]) -> bool:
+    """Whether a block never runs on into what follows it."""
+    last = body[-1]
+    if isinstance(last, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+        return True
+    return (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and _last(last.value) in ("exit", "_exit", "quit")
+    )
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a scope in order, those of its blocks included, those of inner scopes not."""
+    stack = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            continue
+        inner: list[ast.stmt] = []
+        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+            for child in getattr(node, name, ()):
+                if isinstance(child, ast.stmt):
+                    inner.append(child)
+                else:
+                    inner.extend(getattr(child, "body", ()))
+        stack.extend(reversed(inner))
+
+
+def _parameters(args: ast.arguments) -> list[ast.arg]:
+    stars = [star for star in (args.vararg, args.kwarg) if star is not None]
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs, *stars]
+
+
+def _defaults(args: ast.arguments) -> list[tuple[str, ast.expr]]:
+    positional = [*args.posonlyargs, *args.args]
+    count = len(args.defaults)
+    found = (
+        [
+            (parameter.arg, default)
+            for parameter, default in zip(positional[len(positional) - count :], args.defaults, strict=True)
+        ]
+        if count
+        else []
+    )
+    found += [
+        (parameter.arg, default)
+        for parameter, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        if default is not None
+    ]
+    return found
