@@ -47,7 +47,8 @@ def fixes(
 ) -> tuple[Module, list[Fix]]:
     module = module_of(text, library, path)
     rule = Rule(code=code, name="example", summary="", message="", why="", instead="", fix="safe")
-    planned = [fix.plan(module, Found(call.node, changes=ask(call)), rule, seed) for call in calls(module, name)]
+    planner = fix.Planner(module, seed)
+    planned = [planner.plan(Found(call.node, changes=ask(call)), rule) for call in calls(module, name)]
     return module, [one for one in planned if one is not None]
 
 

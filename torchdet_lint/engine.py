@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue import Catalogue, Rule
     from torchdet_lint.config import Settings
     from torchdet_lint.finding import Found
+    from torchdet_lint.fix import Planner
     from torchdet_lint.module import Module
     from torchdet_lint.names import Library
 
@@ -286,6 +287,7 @@ class Linter:
         self._catalogue: Catalogue | None = None
         self._library: Library | None = None
         self._words: tuple[bytes, ...] | None = None
+        self._planner: Planner | None = None
 
     def key(self) -> tuple[str, ...]:
         """All that a record depends on besides the file's content."""
@@ -349,6 +351,7 @@ class Linter:
             return Record()
         found, errors = self._checked(module, path)
         module.release()
+        self._planner = None
         pairs = sorted(found, key=lambda pair: pair[0].sort_key)
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
@@ -431,9 +434,11 @@ class Linter:
     def _planned(self, module: Module, rule: Rule, found: Found) -> Fix | None:
         if not found.changes:
             return None
-        from torchdet_lint import fix
+        if self._planner is None or self._planner.module is not module:
+            from torchdet_lint.fix import Planner
 
-        return fix.plan(module, found, rule, self.settings.seed)
+            self._planner = Planner(module, self.settings.seed)
+        return self._planner.plan(found, rule)
 
 
 def _parses(text: str) -> bool:

@@ -66,17 +66,29 @@ class Refusal(Exception):
     """A fix that is not made; the text says why and reads on after "No fix: "."""
 
 
-def plan(module: Module, found: Found, rule: Rule, seed: int = 0) -> Fix | None:
-    """The edits that `found.changes` come to in the file, or why there are none; None where nothing was asked for."""
-    if not found.changes:
-        return None
-    applicability = found.applicability or rule.fix or "unsafe"
-    message = rule.fix_title or f"Fix {rule.name}"
-    try:
-        edits = _Plan(module, found, rule, seed).edits()
-    except Refusal as refusal:
-        return Fix(applicability, message, (), str(refusal))
-    return Fix(applicability, message, edits)
+class Planner:
+    """Plans the fixes of one file; `seed` is the configured one."""
+
+    def __init__(self, module: Module, seed: int = 0) -> None:
+        self.module = module
+        self.seed = seed
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """The file as a whole, looked at when the first fix is planned."""
+        return Layout(self.module)
+
+    def plan(self, found: Found, rule: Rule) -> Fix | None:
+        """The edits that `found.changes` come to, or why there are none; None where nothing was asked for."""
+        if not found.changes:
+            return None
+        applicability = found.applicability or rule.fix or "unsafe"
+        message = rule.fix_title or f"Fix {rule.name}"
+        try:
+            edits = _Plan(self.layout, found, rule, self.seed).edits()
+        except Refusal as refusal:
+            return Fix(applicability, message, (), str(refusal))
+        return Fix(applicability, message, edits)
 
 
 # ----------------------------------------------------------------------------------------------------- the whole file
@@ -177,11 +189,6 @@ class Layout:
     def free(self, name: str) -> bool:
         """Whether `name` means nothing in this file."""
         return name not in self.taken and name not in BUILTINS
-
-
-@functools.lru_cache(maxsize=2)
-def _layout(module: Module) -> Layout:
-    return Layout(module)
 
 
 def _top_statements(module: Module) -> Iterator[_Top]:
@@ -306,9 +313,9 @@ def _names_in(text: str) -> frozenset[str]:
 class _Plan:
     """The edits of one finding."""
 
-    def __init__(self, module: Module, found: Found, rule: Rule, seed: int) -> None:
-        self.module = module
-        self.layout = _layout(module)
+    def __init__(self, layout: Layout, found: Found, rule: Rule, seed: int) -> None:
+        self.module = module = layout.module
+        self.layout = layout
         self.found = found
         self.rule = rule
         self.seed = seed

@@ -1,0 +1,151 @@
+"""A file gets its new content whole, or keeps the old one, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from torchdet_lint import cli, repair, writing
+
+
+def test_mode_is_kept(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    path.chmod(0o750)
+    writing.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o7777 == 0o750
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_symbolic_link_goes_on_pointing_to_the_file(tmp_path):
+    (tmp_path / "below").mkdir()
+    path = tmp_path / "below" / "a.py"
+    path.write_bytes(b"old")
+    link = tmp_path / "link.py"
+    link.symlink_to("below/a.py")
+    writing.replace(str(link), b"old", b"new")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+def test_owner_is_kept(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    os.chown(path, 1234, 2345)
+    writing.replace(str(path), b"old", b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
+
+
+def test_file_that_changed_meanwhile_is_left_alone(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"newer")
+    with pytest.raises(writing.WriteError, match=r"a\.py: not written: the file changed"):
+        writing.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"newer"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_read_only_file_is_left_alone(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    with pytest.raises(writing.WriteError, match="read-only"):
+        writing.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"old"
+
+
+def test_full_disk_leaves_the_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    write = os.write
+
+    def half(handle, content):
+        if len(content) > 2:
+            return write(handle, content[:2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", half)
+    with pytest.raises(writing.WriteError, match=r"a\.py: not written: no space left on device"):
+        writing.replace(str(path), b"old", b"new content")
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.py"]
+
+
+def test_what_a_killed_run_left_is_swept_away(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"old")
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    dead = tmp_path / f".a.py.{process.pid}.torchdet-tmp"
+    alive = tmp_path / f".a.py.{os.getppid()}.torchdet-tmp"
+    other = tmp_path / f".b.py.{process.pid}.torchdet-tmp"
+    for left in (dead, alive, other):
+        left.write_bytes(b"half")
+    writing.replace(str(path), b"old", b"new")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([alive.name, other.name, "a.py"])
+
+
+def test_read_only_file_is_one_line_and_status_2(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.py", "b.py"):
+        Path(name).write_text("x = 1  # noqa: TDL201\n")
+    Path("a.py").chmod(0o444)
+    assert cli.main(["--isolated", "--no-cache", "--fix", "."]) == 2
+    out, err = capsys.readouterr()
+    assert err == "torchdet-lint: error: a.py: not written: the file is read-only\n"
+    assert "a.py:1:8: TDL002" in out
+    assert "Fixed 1 finding:" in out
+    assert Path("a.py").read_text() == "x = 1  # noqa: TDL201\n"
+    assert Path("b.py").read_text() == "x = 1\n"
+
+
+FILES, KILLS = 40, 220
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes it forks")
+def test_killed_at_any_moment_every_file_is_whole(tmp_path):
+    """Processes that write a tree of files are killed at random moments; no file is ever half old, half new."""
+    chooser = random.Random(0)
+    states = [word * 3000 for word in (b"old ", b"new ")]
+    for number in range(FILES):
+        (tmp_path / f"file{number}.py").write_bytes(states[0])
+    interrupted = 0
+    duration = 0.0
+    for _ in range(KILLS):
+        child = os.fork()
+        if child == 0:
+            os.chdir(tmp_path)
+            flip = {}
+            for path in sorted(tmp_path.glob("*.py")):
+                data = path.read_bytes()
+                flip[str(path)] = _change(data, states[0] if data == states[1] else states[1])
+            os._exit(bool(repair.write(flip)))
+        if not duration:
+            start = time.perf_counter()
+            os.waitpid(child, 0)
+            duration = time.perf_counter() - start
+            continue
+        time.sleep(chooser.random() * duration)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        interrupted += os.WIFSIGNALED(status)
+        for path in tmp_path.glob("*.py"):
+            assert path.read_bytes() in states
+    assert interrupted > KILLS // 2
+    assert repair.write({str(path): _change(path.read_bytes(), b"last") for path in tmp_path.glob("*.py")}) == {}
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"file{number}.py" for number in range(FILES))
+
+
+def _change(old, new):
+    return repair.Change(old, new, Counter())
