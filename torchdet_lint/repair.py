@@ -56,8 +56,12 @@ def repair(
     progress: Progress | None = None,
 ) -> Repaired:
     """Fix what `settings` allow in `paths` and in the given `texts`, in memory. Raises as `engine.run` does."""
-    gathered = engine.gather(paths, settings, texts=texts, progress=progress)
-    work = _Work(gathered, settings, texts or {})
+    return mend(engine.gather(paths, settings, texts=texts, progress=progress), texts or {})
+
+
+def mend(gathered: Gathered, texts: Mapping[str, bytes]) -> Repaired:
+    """Fix gathered files, in memory; those of `texts` are not read from disk."""
+    work = _Work(gathered, texts)
     for _ in range(ROUNDS):
         if not work.round():
             break
@@ -88,9 +92,9 @@ def write(changes: Mapping[str, Change]) -> dict[str, str]:
 class _Work:
     """The files of one run on their way to having nothing left to fix."""
 
-    def __init__(self, gathered: Gathered, settings: Settings, given: Mapping[str, bytes]) -> None:
+    def __init__(self, gathered: Gathered, given: Mapping[str, bytes]) -> None:
         self.gathered = gathered
-        self.settings = settings
+        self.settings = gathered.linter.settings
         self.old: dict[str, bytes] = dict(given)
         self.new: dict[str, bytes] = dict(given)
         self.fixed: dict[str, Counter[tuple[str, str]]] = {}

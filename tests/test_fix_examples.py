@@ -1,0 +1,90 @@
+"""The fixes of every example of every rule file: what they come to, that they end, and that nothing else moves."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import rulebook
+
+from torchdet_lint import engine, repair
+from torchdet_lint.catalogue import release
+from torchdet_lint.config import NEWEST_TORCH, Settings
+
+CASES = [case for case in rulebook.cases() if case.code != engine.SYNTAX]
+SHOWN = [case for case in CASES if case.example.fixed]
+VARIANTS = {
+    "crlf": lambda text: text.replace(b"\n", b"\r\n"),
+    "cr": lambda text: text.replace(b"\n", b"\r"),
+    "tabs": lambda text: re.sub(rb"(?m)^(?:    )+", lambda match: b"\t" * (len(match[0]) // 4), text),
+    "bom": lambda text: b"\xef\xbb\xbf" + text,
+    "no end": lambda text: text.rstrip(b"\n"),
+    "form feed": lambda text: re.sub(rb"(?m)^(?=def |class |if )", b"\f", text),
+}
+
+
+@functools.cache
+def linter(select: tuple[str, ...], torch_version: str, devices: tuple[str, ...]) -> engine.Linter:
+    return engine.Linter(
+        Settings(
+            root=str(Path.cwd()),
+            select=select,
+            min_severity="note",
+            unsafe_fixes=True,
+            torch=release(torch_version) if torch_version else NEWEST_TORCH,
+            devices=devices or ("cpu", "cuda"),
+        )
+    )
+
+
+def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = ("ALL",)) -> tuple[bytes, repair.Repaired]:
+    """The example's own file after `--fix --unsafe-fixes`."""
+    example = case.example
+    texts = {example.filename: text, **{path: content.encode() for path, content in example.files.items()}}
+    ready = linter(select, example.torch_version, example.devices)
+    gathered = engine.Gathered(ready, {path: ready.record(path, data) for path, data in sorted(texts.items())}, [])
+    repaired = repair.mend(gathered, texts)
+    assert repaired.result.errors == ()
+    return repaired.texts.get(example.filename, text), repaired
+
+
+def plain(code: str) -> bytes:
+    """An example without the marks that say what is expected of it."""
+    return re.sub(r"[ \t]*" + rulebook.MARK.pattern, "", code).encode()
+
+
+@pytest.mark.parametrize("case", SHOWN, ids=lambda case: case.identity)
+def test_fixed_is_what_the_rule_file_shows(case):
+    assert mended(case, plain(case.example.code), (case.code,))[0] == plain(case.example.fixed)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.identity)
+def test_fixes_come_to_an_end_and_bring_nothing_new(case):
+    text = plain(case.example.code)
+    ready = linter(("ALL",), case.example.torch_version, case.example.devices)
+    before = Counter(finding.code for finding in ready.record(case.example.filename, text).findings)
+    fixed, repaired = mended(case, text)
+    left = [finding for finding in repaired.result.findings if finding.filename == case.example.filename]
+    assert not [finding for finding in left if finding.fix is not None]
+    assert Counter(finding.code for finding in left if finding.code in before) <= before
+    ast.parse(fixed)
+    again, _ = mended(case, fixed)
+    assert again == fixed
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("case", SHOWN, ids=lambda case: case.identity)
+def test_the_manner_of_the_file_is_kept(case, variant):
+    """The same file in another manner of writing gets the same fix, in that manner."""
+    change = VARIANTS[variant]
+    assert mended(case, change(plain(case.example.code)), (case.code,))[0] == change(plain(case.example.fixed))
+
+
+def test_every_rule_with_a_fix_shows_it():
+    shown = {case.code for case in SHOWN}
+    promised = {rule.code for rule in linter(("ALL",), "", ()).catalogue.rules.values() if rule.fix is not None}
+    assert promised - shown == set()
