@@ -46,7 +46,7 @@ def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = ("ALL",))
     example = case.example
     texts = {example.filename: text, **{path: content.encode() for path, content in example.files.items()}}
     ready = linter(select, example.torch_version, example.devices)
-    gathered = engine.Gathered(ready, {path: ready.record(path, data) for path, data in sorted(texts.items())}, [])
+    gathered = engine.Gathered(ready, {path: ready.record(path, data) for path, data in sorted(texts.items())}, [], {})
     repaired = repair.mend(gathered, texts)
     assert repaired.result.errors == ()
     return repaired.texts.get(example.filename, text), repaired
