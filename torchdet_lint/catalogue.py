@@ -156,7 +156,11 @@ class Example(_Table, frozen=True, kw_only=True):
 
 
 class Rule(_Table, frozen=True, kw_only=True):
-    """All that is said about one rule; its code and name are those of the file."""
+    """All that is said about one rule; its code and name are those of the file.
+
+    `triggers` are words for which a statement is parsed; `marks` are pieces of text for which a file is looked at, its
+    check deciding which statements to parse. `words` are the names that the check reads, by the role they play.
+    """
 
     code: str
     name: str
@@ -173,6 +177,8 @@ class Rule(_Table, frozen=True, kw_only=True):
     runtime_note: str = ""
     scope: Literal["run", "file", "project"] = "file"
     triggers: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    words: dict[str, tuple[str, ...]] = {}
     calls: tuple[Call, ...] = ()
     settings: tuple[Setting, ...] = ()
     ops: tuple[Op, ...] = ()
@@ -318,6 +324,7 @@ def words(catalogue: Catalogue) -> frozenset[str]:
     ops = [*catalogue.facts.ops]
     for rule in catalogue.rules.values():
         found.update(rule.triggers)
+        found.update(rule.marks)
         ops.extend(rule.ops)
         names.update(name for call in rule.calls for name in call.names)
         names.update(name for setting in rule.settings for name in setting.names)

@@ -327,6 +327,19 @@ class Module:
     def _words(self) -> list[frozenset[str]]:
         return [frozenset(IDENTIFIER.findall(self.skeleton.text(unit.piece))) for unit in self.units]
 
+    @property
+    def words(self) -> list[frozenset[str]]:
+        """The words of every unit."""
+        return self._words
+
+    def load_where(self, wanted: Callable[[str], bool]) -> None:
+        """Parse the units whose text is `wanted`, and with the first of them the statements of the file's top level."""
+        self._wake()
+        for unit in self.units:
+            if unit.root is None and wanted(self.skeleton.text(unit.piece)):
+                self._load(unit)
+                self.load_statements()
+
     def _wake(self) -> None:
         """Parse the units that matter: those with a word of the catalogue, or a name that such a unit gave to it."""
         if self._awake:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import ops, program
+from torchdet_lint.checks import memory, ops, order, program
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue import Rule
@@ -17,6 +17,9 @@ Check = Callable[["Module", "Rule"], Iterator["Found"]]
 ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]
 
 CHECKS: Mapping[str, Check] = {
+    "TDL304": order.unordered_files,
+    "TDL305": order.set_order,
+    "TDL306": order.completion_order,
     "TDL401": ops.listed_call,
     "TDL402": ops.listed_call,
     "TDL403": ops.listed_call,
@@ -24,6 +27,8 @@ CHECKS: Mapping[str, Check] = {
     "TDL405": ops.listed_call,
     "TDL406": ops.listed_call,
     "TDL407": ops.kernel_atomics,
+    "TDL501": memory.uninitialized_read,
+    "TDL601": order.hash_seed,
 }
 
 PROGRAM_CHECKS: Mapping[str, ProgramCheck] = {

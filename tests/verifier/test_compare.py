@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import itertools
+import time
+import tracemalloc
+
+import pytest
+
+from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.compare import compare
+from torchdet_lint.verifier.trace import Site, TraceError, Writer
+
+
+def op(line, name="mul", phase="forward", **more):
+    return Site(f"aten.{name}", phase, "train.py", line, "main", **more)
+
+
+def make(path, records, sites=None, hash_name="xxh3-64", block=64, aside=()):
+    """Write a trace: `records` are (site, inputs, digests[, flags, extra words])."""
+    order = list(dict.fromkeys(record[0] for record in records))
+    numbers = {site: number for number, site in enumerate(order)}
+    writer = Writer(path)
+    writer.json(b"H", 0, {"hash": hash_name, "environment": {"torch": "2.13.0", "variables": {}}})
+    for kind, rows in (("main", records), *aside):
+        stream = writer.stream(kind, kind)
+        for row in rows:
+            numbers.setdefault(row[0], len(numbers))
+        writer.json(b"D", stream, list(numbers))
+        for start in range(0, len(rows), block):
+            words = itertools.chain.from_iterable(encode(numbers, *row) for row in rows[start : start + block])
+            writer.block(b"R", stream, trace.words(list(words)))
+        writer.json(b"F", stream, {"records": len(rows)})
+    writer.close()
+    return path
+
+
+def encode(numbers, site, inputs, digests, flags=0, extra=(), scalars=0):
+    return (numbers[site] | len(digests) << 32 | flags << 48, scalars, inputs, *digests, *extra)
+
+
+def steps(count, start=0):
+    return [(op(line), 100 + n, (1000 + n * 10 + line,)) for n in range(start, start + count) for line in range(1, 9)]
+
+
+@pytest.fixture
+def pair(tmp_path):
+    def run(a, b, **more):
+        return compare(make(tmp_path / "a.tdtrace", a, **more), make(tmp_path / "b.tdtrace", b, **more))
+
+    return run
+
+
+def test_equal_traces_are_identical(pair):
+    outcome = pair(steps(50), steps(50))
+    assert outcome.identical
+    assert (outcome.compared, outcome.differing, outcome.divergences, outcome.persistence) == (400, 0, (), "")
+
+
+def test_an_op_with_equal_inputs_and_another_output_is_the_cause(pair):
+    a, b = steps(10), steps(10)
+    b[33] = (a[33][0], a[33][1], (5,))
+    b[34] = (a[34][0], 7, (6,))
+    outcome = pair(a, b)
+    assert [(d.kind, d.source, d.index) for d in outcome.divergences] == [("cause", "op", 33), ("consequence", "", 34)]
+    assert outcome.first.site == op(2)
+    assert len(outcome.causes) == 1
+
+
+def test_a_later_op_with_equal_inputs_is_a_cause_of_its_own(pair):
+    a, b = steps(10), steps(10)
+    for index in (20, 61):
+        b[index] = (a[index][0], a[index][1], (index,))
+    assert [d.index for d in pair(a, b).causes] == [20, 61]
+
+
+def test_every_execution_of_a_place_counts_once(pair):
+    a = steps(10)
+    b = [(s, i, (d[0] + 1,) if s == op(3) else d) for s, i, d in a]
+    (found,) = pair(a, b).causes
+    assert (found.differing, found.compared) == (10, 10)
+
+
+@pytest.mark.parametrize(("same", "kind"), [(True, "transient"), (False, "persistent")])
+def test_what_heals_is_told_from_what_lasts(pair, same, kind):
+    a, b = steps(4), steps(4)
+    b[5] = (a[5][0], a[5][1], (5,))
+    b[6] = (a[6][0], 77, a[6][2] if same else (9,))
+    assert pair(a, b).persistence == kind
+
+
+def test_a_draw_from_a_generator_that_nobody_seeded(pair):
+    a = [(op(1, "rand"), 0, (11,), trace.RANDOM | trace.UNSEEDED, (901,)), *steps(1)]
+    b = [(op(1, "rand"), 0, (12,), trace.RANDOM | trace.UNSEEDED, (902,)), *steps(1)]
+    (found,) = pair(a, b).causes
+    assert found.source == "random"
+    assert found.evidence.unseeded
+    assert found.evidence.seeds_equal is False
+
+
+def test_draws_after_the_first_from_one_generator_follow_from_it(pair):
+    flags = trace.RANDOM | trace.UNSEEDED
+    a = [(op(n, "rand"), 0, (n,), flags, (901,)) for n in range(1, 5)]
+    b = [(op(n, "rand"), 0, (n + 50,), flags, (902,)) for n in range(1, 5)]
+    assert [d.kind for d in pair(a, b).divergences] == ["cause"] + ["consequence"] * 3
+
+
+def test_data_from_outside_names_the_generators_that_differ(pair):
+    flags = trace.OUTSIDE
+    a = [(op(1, "lift_fresh"), 0, (1,), flags, (1, 5, 6, 0)), *steps(1)]
+    b = [(op(1, "lift_fresh"), 0, (2,), flags, (2, 5, 7, 0)), *steps(1)]
+    (found,) = pair(a, b).causes
+    assert (found.source, found.evidence.generators) == (
+        "outside",
+        {"python": "equal", "numpy": "differs", "torch": "unused"},
+    )
+
+
+def test_a_number_from_python_is_a_cause(pair):
+    a = [*steps(1), (op(20), 5, (1,), 0, (), 44)]
+    b = [*steps(1), (op(20), 5, (2,), 0, (), 45)]
+    assert [d.source for d in pair(a, b).causes] == ["number"]
+
+
+def test_tensors_met_in_another_order(pair):
+    a = [*steps(1), (op(20), 5, (1,)), (op(20), 6, (2,))]
+    b = [*steps(1), (op(20), 6, (2,)), (op(20), 5, (1,))]
+    assert [d.source for d in pair(a, b).causes] == ["order"]
+
+
+def test_paths_that_part_meet_again(pair):
+    a = steps(20)
+    b = a[:50] + [(op(90 + n), n, (n,)) for n in range(5)] + a[50:]
+    outcome = pair(a, b)
+    (parting,) = outcome.partings
+    assert (parting.index, parting.a_ops, parting.b_ops, parting.rejoined) == (50, 0, 5, True)
+    assert (parting.after, parting.a, parting.b) == (a[49][0], a[50][0], op(90))
+    assert outcome.first.source == "path"
+    assert outcome.compared == len(a)
+
+
+def test_a_longer_run_is_an_answer(pair):
+    outcome = pair(steps(10), steps(12))
+    (parting,) = outcome.partings
+    assert (parting.a, parting.a_ops, parting.b, parting.b_ops, parting.rejoined) == (None, 0, op(1), 16, False)
+    assert not outcome.identical
+
+
+def test_paths_that_never_meet_again_end_the_comparison(pair):
+    a, b = steps(3), steps(2) + [(op(200 + n), n, (n,)) for n in range(30)]
+    (parting,) = pair(a, b).partings
+    assert (parting.a_ops, parting.b_ops, parting.rejoined) == (8, 30, False)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_threads_may_share_their_work_differently(pair, tmp_path, order):
+    work = [(op(40 + n), n, (n,)) for n in range(6)]
+    a = make(tmp_path / "a.tdtrace", steps(2), aside=[("thread", work[:3]), ("thread", work[3:])])
+    b = make(tmp_path / "b.tdtrace", steps(2), aside=[("thread", work[::-1][:5]), ("thread", work[::-1][5:])])
+    assert compare(a, b).identical
+
+
+def test_other_values_in_threads_are_a_difference(tmp_path):
+    work = [(op(40 + n), n, (n,)) for n in range(6)]
+    other = [*work[:5], (op(45), 5, (99,))]
+    a = make(tmp_path / "a.tdtrace", steps(2), aside=[("thread", work)])
+    b = make(tmp_path / "b.tdtrace", steps(2), aside=[("thread", other)])
+    (found,) = compare(a, b).causes
+    assert (found.site, found.stream) == (op(45), "thread")
+
+
+def test_workers_that_read_ahead_by_another_amount_are_no_difference(tmp_path):
+    work = [(op(40 + n), n, (n,)) for n in range(6)]
+    a = make(tmp_path / "a.tdtrace", steps(2), aside=[("process", work)])
+    b = make(tmp_path / "b.tdtrace", steps(2), aside=[("process", work[:4])])
+    assert compare(a, b).identical
+
+
+def test_hashes_of_different_names_are_not_compared(tmp_path):
+    a = make(tmp_path / "a.tdtrace", steps(1))
+    b = make(tmp_path / "b.tdtrace", steps(1), hash_name="crc32-sum64")
+    with pytest.raises(TraceError, match="not comparable") as raised:
+        compare(a, b)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("edits", [0, 20])
+def test_long_traces_take_seconds_and_bounded_memory(tmp_path, edits):
+    a = steps(12_500)
+    b = list(a)
+    for n in range(edits):
+        at = 1_000 + n * 4_000
+        b[at : at + n % 3] = [(op(300 + k), k, (k,)) for k in range(2 + n % 2)]
+    for record in range(50_000, 60_000):
+        if edits:
+            b[record] = (b[record][0], 1, (3,))
+    paths = [make(tmp_path / f"{name}.tdtrace", rows, block=2_000) for name, rows in (("a", a), ("b", b))]
+    tracemalloc.start()
+    begin = time.perf_counter()
+    outcome = compare(*paths)
+    seconds = time.perf_counter() - begin
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(outcome.partings) == edits
+    assert seconds < 20
+    assert peak < 20e6

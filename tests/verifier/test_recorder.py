@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import os
+import random
+import threading
+
+import pytest
+
+torch = pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+
+from torchdet_lint.verifier import trace  # noqa: E402
+from torchdet_lint.verifier.recorder import Recorder  # noqa: E402
+from torchdet_lint.verifier.trace import Trace  # noqa: E402
+
+
+def record(tmp_path, body, name="a"):
+    path = tmp_path / f"{name}.tdtrace"
+    with Recorder(path):
+        body()
+    return Trace(path)
+
+
+def rows(opened, stream=None):
+    stream = stream or opened.main
+    sites = opened.sites(stream)
+    return [(sites[record.site], record) for record in opened.records(stream)]
+
+
+def named(opened, op):
+    return [(site, record) for site, record in rows(opened) if site.op == op]
+
+
+def here() -> int:
+    import inspect
+
+    return inspect.currentframe().f_back.f_lineno
+
+
+def test_forward_and_backward_ops_have_the_users_lines(tmp_path):
+    lines = {}
+
+    def body():
+        table = torch.randn(10, 4, requires_grad=True)
+        lines["forward"] = here() + 1
+        picked = table[torch.tensor([1, 1, 3])]
+        lines["backward"] = here() + 1
+        picked.sum().backward()
+
+    opened = record(tmp_path, body)
+    (site, _), *_ = named(opened, "aten.index_put")
+    assert (site.phase, site.line) == ("backward", lines["backward"])
+    assert (site.forward_op, site.forward_line) == ("aten.index.Tensor", lines["forward"])
+    assert site.forward_file.endswith("test_recorder.py")
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        lambda x: torch.nn.functional.layer_norm(x, (4,)),
+        lambda x: x.expand(3, 5, 4),
+        lambda x: torch.utils.checkpoint.checkpoint(torch.tanh, x, use_reentrant=False),
+        lambda x: x[1:3],
+    ],
+)
+def test_backward_finds_its_forward_line_for_many_kinds_of_node(tmp_path, forward):
+    lines = []
+
+    def body():
+        x = torch.ones(5, 4, requires_grad=True)
+        lines.append(here() + 1)
+        y = forward(x)
+        lines.append(here())
+        y.mul(2).sum().backward()
+
+    opened = record(tmp_path, body)
+    backward = {site.forward_line for site, _ in rows(opened) if site.phase == "backward" and site.forward_op}
+    of_lambda = forward.__code__.co_firstlineno
+    assert backward & {lines[0], of_lambda}
+
+
+@pytest.mark.parametrize(
+    ("options", "op"),
+    [
+        ({"foreach": False}, "aten.addcdiv_"),
+        ({"foreach": True}, "aten._foreach_addcdiv_.ScalarList"),
+        ({"fused": True}, "aten._fused_adam_"),
+    ],
+)
+def test_every_implementation_of_an_optimizer_is_seen(tmp_path, options, op):
+    def body():
+        weights = [torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)]
+        optimizer = torch.optim.Adam(weights, **options)
+        for weight in weights:
+            weight.grad = torch.ones_like(weight)
+        optimizer.step()
+
+    found = named(record(tmp_path, body), op)
+    assert found
+    assert all(site.phase == "optimizer" for site, _ in found)
+    assert all(record.digests for _, record in found)
+
+
+def test_arguments_written_in_place_are_digested(tmp_path):
+    def body(value):
+        x = torch.zeros(4, 4)
+        x[:, 1] = value
+        torch.add(x, 1, out=torch.empty(4, 4))
+        x.add_(1)
+
+    one = rows(record(tmp_path, lambda: body(1.0), "a"))
+    two = rows(record(tmp_path, lambda: body(2.0), "b"))
+    differ = [a[0].op for a, b in zip(one, two, strict=True) if a[1].digests != b[1].digests]
+    assert differ[-2:] == ["aten.add.out", "aten.add_.Tensor"]
+    assert differ[-3] in ("aten.copy_", "aten.fill_.Scalar", "aten.fill_.Tensor")
+
+
+def test_data_from_numpy_carries_the_digests_of_the_generators(tmp_path):
+    def body(seed):
+        np.random.seed(seed)
+        torch.from_numpy(np.random.rand(3)).sum()
+
+    words = []
+    for seed in (1, 1, 2):
+        np.random.seed(99)
+        opened = record(tmp_path, lambda seed=seed: body(seed))
+        words.append(named(opened, "aten.lift_fresh")[0][1].outside)
+    assert words[0] == words[1]
+    assert words[0][0] != words[2][0]
+    assert words[0][2] != words[2][2]
+    assert words[0][1] == 0, "Python's generator was not used"
+
+
+def test_a_write_through_numpy_is_noticed_where_it_is_read(tmp_path):
+    def body(value):
+        array = np.zeros(1000)
+        x = torch.from_numpy(array)
+        array[3] = value
+        x.mul(2)
+
+    marks = [named(record(tmp_path, lambda v=v: body(v), f"t{v}"), "aten.mul.Tensor")[0][1] for v in (1, 2)]
+    assert all(mark.flags & trace.OUTSIDE for mark in marks)
+    assert marks[0].outside[0] != marks[1].outside[0]
+
+
+def test_draws_say_whether_and_how_the_generator_was_seeded(tmp_path):
+    def body():
+        torch.rand(2)
+        torch.manual_seed(5)
+        torch.rand(2)
+        torch.rand(2, generator=torch.Generator().manual_seed(9))
+
+    torch.seed()
+    found = [record for _, record in rows(record(tmp_path, body)) if record.flags & trace.RANDOM]
+    assert found[0].flags & trace.UNSEEDED
+    assert [bool(r.flags & trace.UNSEEDED) for r in found] == [True, False, False]
+    assert [r.seed for r in found[1:]] == [5, 9]
+    assert found[2].flags & trace.DRAWN_FROM_OWN
+
+
+def test_reading_unwritten_memory_is_marked(tmp_path):
+    def body():
+        torch.empty(5).mul(2)
+        torch.empty(5).fill_(1).mul(3)
+        half = torch.empty(6)
+        half[:3] = 1
+        half.mul(4)
+
+    marks = [bool(r.flags & trace.UNWRITTEN) for s, r in rows(record(tmp_path, body)) if s.op == "aten.mul.Tensor"]
+    assert marks == [True, False, True]
+
+
+def test_numbers_that_python_reads_are_digested(tmp_path):
+    def body(value):
+        float(torch.tensor(value).item())
+
+    digests = [
+        named(record(tmp_path, lambda v=v: body(v), f"t{v}"), "aten._local_scalar_dense")[0][1].digests
+        for v in (1.5, 2.5)
+    ]
+    assert digests[0] != digests[1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda: torch.sparse.mm(torch.eye(4).to_sparse(), torch.ones(4, 2)),
+        lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]).mul(2),
+        lambda: torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.quint8).dequantize(),
+        lambda: torch.complex(torch.ones(3), torch.ones(3)).conj().mul(2),
+        lambda: torch.ones(4).to(torch.float8_e5m2).float(),
+        lambda: torch.empty(0, 3).sum(),
+        lambda: torch.nn.LSTM(3, 4, batch_first=True)(torch.ones(2, 5, 3)),
+        lambda: torch.nn.functional.scaled_dot_product_attention(*(torch.ones(1, 2, 4, 8) for _ in range(3))),
+        lambda: torch.func.vmap(torch.func.grad(lambda x: x.pow(2).sum()))(torch.ones(3, 2)),
+        lambda: torch.jit.trace(lambda x: x * 2 + 1, torch.ones(3))(torch.ones(3)),
+        lambda: torch.fft.fft(torch.ones(8)),
+        lambda: torch.ones(3, device="meta").mul(2),
+    ],
+)
+def test_programs_of_many_kinds_repeat(tmp_path, body):
+    seeded = [torch.manual_seed(0) and rows(record(tmp_path, lambda: (torch.manual_seed(0), body()), n)) for n in "ab"]
+    assert seeded[0]
+    assert [(s, r.digests) for s, r in seeded[0]] == [(s, r.digests) for s, r in seeded[1]]
+
+
+def small_training():
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Dropout(), torch.nn.Flatten(),
+        torch.nn.Linear(144, 3),
+    )  # fmt: skip
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(3):
+        loss = torch.nn.functional.cross_entropy(model(torch.rand(5, 1, 8, 8)), torch.randint(3, (5,)))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return [*model.state_dict().values(), torch.get_rng_state()], random.getstate(), str(np.random.get_state())
+
+
+def test_recording_changes_no_result(tmp_path):
+    plain = small_training()
+    results = []
+    record(tmp_path, lambda: results.append(small_training()))
+    assert all(torch.equal(a, b) for a, b in zip(plain[0], results[0][0], strict=True))
+    assert plain[1:] == results[0][1:]
+
+
+def test_everything_is_put_back(tmp_path):
+    before = (os._exit, threading.Thread._bootstrap_inner)
+    record(tmp_path, small_training)
+    assert (os._exit, threading.Thread._bootstrap_inner) == before
+    with pytest.raises(ZeroDivisionError):
+        record(tmp_path, lambda: 1 / 0)
+    assert (os._exit, threading.Thread._bootstrap_inner) == before
+
+
+def test_other_threads_have_streams_of_their_own(tmp_path):
+    def body():
+        thread = threading.Thread(target=lambda: torch.ones(3).mul(7))
+        thread.start()
+        thread.join()
+        torch.ones(2)
+
+    opened = record(tmp_path, body)
+    assert [stream.kind for stream in opened.streams] == ["main", "thread"]
+    assert [site.op for site, _ in rows(opened, opened.streams[1])] == ["aten.ones", "aten.mul.Tensor"]
+    assert [site.op for site, _ in rows(opened)] == ["aten.ones"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_child_has_a_file_of_its_own(tmp_path):
+    def body():
+        torch.ones(2)
+        pid = os.fork()
+        if not pid:
+            torch.ones(3).mul(5)
+            os._exit(0)
+        os.waitpid(pid, 0)
+        torch.ones(4)
+
+    opened = record(tmp_path, body)
+    assert [stream.kind for stream in opened.streams] == ["main", "process"]
+    assert [site.op for site, _ in rows(opened)] == ["aten.ones", "aten.ones"]
+    assert [site.op for site, _ in rows(opened, opened.streams[1])] == ["aten.ones", "aten.mul.Tensor"]
+
+
+def test_compiled_code_stays_compiled(tmp_path):
+    calls = []
+
+    def backend(graph, _inputs):
+        calls.append(graph)
+        return graph.forward
+
+    def body():
+        compiled = torch.compile(lambda x: x.sin().cos(), backend=backend)
+        compiled(torch.ones(3))
+
+    record(tmp_path, body)
+    assert len(calls) == 1
+
+
+def test_a_long_run_does_not_keep_its_records(tmp_path):
+    def body():
+        x = torch.ones(3)
+        for _ in range(6_000):
+            x = x + 1
+
+    opened = record(tmp_path, body)
+    assert opened.main.records == 6_001
+    assert len(opened.main.blocks) > 2

@@ -1,0 +1,830 @@
+"""Memory that is read before it was written: `torch.empty` and its like, followed through a function or a class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
+from torchdet_lint.flow import Flow, bare, names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from torchdet_lint.catalogue import Rule
+    from torchdet_lint.module import Call, Module, Value
+
+_SIZED = ("torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor", "torch.HalfTensor", "torch.LongTensor")
+_METHODS = ("new_empty", "new_empty_strided")
+_TWINS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros", "Tensor": "zeros"}
+_WHOLE_VIEWS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
+
+
+class Span(NamedTuple):
+    """What a write reaches along one dimension: `[low, high)` in steps; the ends are ints or source text.
+
+    `exact` is false where that is not known.
+    """
+
+    low: int | str = 0
+    high: int | str = ""
+    step: int = 1
+    exact: bool = True
+
+
+_EVERYTHING = Span()
+_SOMETHING = Span(exact=False)
+
+
+class Part(NamedTuple):
+    """Part of a buffer: spans by dimension (negative: counted from the last), the others whole; None: anything."""
+
+    spans: tuple[tuple[int, Span], ...] | None = None
+    loose: bool = False
+
+
+class Ref(NamedTuple):
+    """A value that shares the memory of buffer number `buffer`, all of it or `part`."""
+
+    buffer: int
+    part: Part | None = None
+
+
+_Refs = frozenset[Ref]
+_NONE: _Refs = frozenset()
+
+
+class Memory(NamedTuple):
+    """What is known of one buffer on the paths that lead here.
+
+    `full`: written wholly, or out of sight. `maybe`: so on some path only, which `guards` say; `level` is the number of
+    conditions around the place where the paths met. `parts` are the partial writes of any path.
+    """
+
+    loops: int
+    born: frozenset[tuple[str, bool]]
+    full: bool = False
+    escaped: bool = False
+    maybe: bool = False
+    level: int = 0
+    guards: frozenset[tuple[str, bool]] = frozenset()
+    parts: frozenset[Part] = frozenset()
+    certain: frozenset[Part] = frozenset()
+
+
+class State:
+    """Names with the memory they refer to, the buffers, and the conditions that hold."""
+
+    __slots__ = ("env", "facts", "memories")
+
+    def __init__(self) -> None:
+        self.env: dict[str, _Refs] = {}
+        self.memories: dict[int, Memory] = {}
+        self.facts: frozenset[tuple[str, bool]] = frozenset()
+
+
+class Buffer(NamedTuple):
+    """One place where memory is allocated, and its size where that is in sight."""
+
+    node: cst.Call
+    word: str
+    size: tuple[int | str, ...] | None
+
+
+class Read(NamedTuple):
+    """Buffer and the expression that reads it first."""
+
+    buffer: Buffer
+    node: cst.CSTNode
+
+
+class Reads(Flow[State]):
+    """The reads of unwritten memory in one function, or in the statements of a module."""
+
+    def __init__(self, module: Module, rule: Rule, buffers: Mapping[cst.CSTNode, Buffer], captured: set[str]) -> None:
+        super().__init__()
+        self.module = module
+        self.words = {role: frozenset(words) for role, words in rule.words.items()}
+        self.created = buffers
+        self.buffers: list[Buffer] = []
+        self.numbers: dict[cst.CSTNode, int] = {}
+        self.captured = captured
+        self.found: dict[int, cst.CSTNode] = {}
+        self.spans: dict[str, Span] = {}
+
+    # ------------------------------------------------------------------ states
+
+    def copy(self, state: State) -> State:
+        """An independent copy."""
+        other = State()
+        other.env, other.memories, other.facts = dict(state.env), dict(state.memories), state.facts
+        return other
+
+    def join(self, left: State, right: State) -> State:
+        """A buffer that only one path knows is as that path says."""
+        joined = State()
+        for name in left.env.keys() | right.env.keys():
+            joined.env[name] = left.env.get(name, _NONE) | right.env.get(name, _NONE)
+        for number in left.memories.keys() | right.memories.keys():
+            one, two = left.memories.get(number), right.memories.get(number)
+            found = one if two is None else two if one is None else self._meeting(one, two)
+            assert found is not None
+            joined.memories[number] = found
+        joined.facts = left.facts & right.facts
+        return joined
+
+    def _meeting(self, one: Memory, two: Memory) -> Memory:
+        if one == two:
+            return one
+        guards = one.guards & two.guards if not (one.full or two.full) else (two if one.full else one).guards
+        return one._replace(
+            full=one.full and two.full,
+            escaped=one.escaped or two.escaped,
+            maybe=one.maybe or two.maybe or one.full != two.full,
+            level=min(self.depth, *(memory.level for memory in (one, two) if memory.maybe or memory.parts), self.depth),
+            guards=guards,
+            parts=one.parts | two.parts,
+            certain=one.certain & two.certain,
+        )
+
+    def branch(self, text: str, truth: bool, state: State) -> State:
+        """Buffers that are made only where the condition is otherwise do not exist here; what it guards is written."""
+        state.facts |= {(text, truth)}
+        for number, memory in list(state.memories.items()):
+            if (text, not truth) in memory.born:
+                del state.memories[number]
+            elif (text, truth) in memory.guards:
+                state.memories[number] = memory._replace(full=True)
+        return state
+
+    def merge(self, text: str, positive: State | None, negative: State | None) -> State | None:
+        """Where one side wrote a buffer, remember under which condition."""
+        joined = self.meet(positive, negative)
+        if positive is None or negative is None or joined is None:
+            return joined
+        for number in joined.memories:
+            one, two = positive.memories.get(number), negative.memories.get(number)
+            if one is not None and two is not None and one.full != two.full:
+                memory = joined.memories[number]
+                joined.memories[number] = memory._replace(guards=memory.guards | {(text, one.full)}, level=self.depth)
+        return joined
+
+    # ------------------------------------------------------------------ statements
+
+    def expression(self, node: cst.BaseExpression, state: State) -> None:
+        """Evaluate."""
+        self.value(node, state)
+
+    def test(self, node: cst.BaseExpression, state: State) -> None:
+        """The truth of a tensor is a read of it."""
+        self.read(self.value(node, state), node, state)
+
+    def leave(self, node: cst.BaseExpression, state: State) -> None:
+        """Returned: whoever receives it may write it."""
+        self.escape(self.value(node, state), state)
+
+    def define(self, node: cst.CSTNode, state: State) -> None:
+        """What a nested function names is its own to write, at a time that we do not know."""
+        for name in names_in(node):
+            self.escape(state.env.get(name, _NONE), state)
+
+    def delete(self, node: cst.BaseExpression, state: State) -> None:
+        """A deleted name refers to nothing."""
+        if isinstance(node, cst.Name):
+            state.env.pop(node.value, None)
+
+    def assign(self, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression, state: State) -> None:
+        """Names become names of the same memory; subscripts write it; all else is out of sight."""
+        displays = (cst.Tuple, cst.List)
+        if len(targets) == 1 and isinstance(targets[0], displays) and isinstance(value, displays):
+            left, right = targets[0].elements, value.elements
+            if len(left) == len(right) and not any(isinstance(one, cst.StarredElement) for one in (*left, *right)):
+                values = [self.value(element.value, state) for element in right]
+                for element, refs in zip(left, values, strict=True):
+                    self.bind(element.value, refs, state)
+                return
+        refs = self.value(value, state)
+        for target in targets:
+            self.bind(target, refs, state)
+
+    def bind(self, target: cst.BaseExpression, refs: _Refs, state: State) -> None:
+        """`target` receives a value that shares memory with `refs`."""
+        if isinstance(target, cst.Name):
+            state.env[target.value] = refs
+            self.spans.pop(target.value, None)
+            if target.value in self.captured:
+                self.escape(refs, state)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            for element in target.elements:
+                self.bind(element.value, _parts(refs), state)
+        elif isinstance(target, cst.Subscript):
+            self.read(refs, target, state) if self.value(target.value, state) else self.escape(refs, state)
+            self.indices(target, state)
+            self.write(self.viewed(self.value(target.value, state), target), state)
+        else:
+            self.escape(refs, state)
+            if isinstance(target, cst.Attribute):
+                owner = self.value(target.value, state)
+                if target.attr.value == "data":
+                    self.write(owner, state)
+
+    def augment(self, node: cst.AugAssign, state: State) -> None:
+        """`x += y` reads both."""
+        self.read(self.value(node.value, state), node.value, state)
+        target = node.target
+        if isinstance(target, cst.Subscript):
+            self.indices(target, state)
+            refs = self.viewed(self.value(target.value, state), target)
+        else:
+            refs = self.value(target, state)
+        self.read(refs, target, state)
+
+    def iterate(self, node: cst.For, state: State) -> None:
+        """Rows of a tensor are views of it; a counter over a range spans it."""
+        refs = _parts(self.refs_of(node.iter, state))
+        self.bind(node.target, refs, state)
+        target: cst.BaseExpression = node.target
+        span = self._range(node.iter)
+        if isinstance(target, cst.Tuple) and self._calls(node.iter, "builtins.enumerate"):
+            target = target.elements[0].value
+        if span is not None and isinstance(target, cst.Name):
+            self.spans[target.value] = span
+
+    def _range(self, node: cst.BaseExpression) -> Span | None:
+        if not isinstance(node, cst.Call):
+            return None
+        names = self.module.resolve(node.func)
+        args = [arg.value for arg in node.args]
+        if not args or any(arg.star for arg in node.args):
+            return None
+        if "builtins.enumerate" in names:
+            return Span(self._bound(args[1]) if len(args) > 1 else 0, "")
+        if "builtins.range" not in names:
+            return self._range(args[0]) if len(args) == 1 or names == ("tqdm.tqdm",) else None
+        if len(args) == 1:
+            return Span(0, self._bound(args[0]))
+        step = self._bound(args[2]) if len(args) == 3 else 1
+        if not isinstance(step, int) or step < 1:
+            return _SOMETHING
+        return Span(self._bound(args[0]), self._bound(args[1]), step)
+
+    def _calls(self, node: cst.BaseExpression, name: str) -> bool:
+        return isinstance(node, cst.Call) and name in self.module.resolve(node.func)
+
+    def _bound(self, node: cst.BaseExpression) -> int | str:
+        value = self.module.value(node)
+        return value.constant if isinstance(value.constant, int) else bare(node)
+
+    # ------------------------------------------------------------------ reads, writes, escapes
+
+    def read(self, refs: Iterable[Ref], node: cst.CSTNode, state: State) -> None:
+        """The elements of `refs` are an input here."""
+        for ref in sorted(refs, key=lambda one: one.buffer):
+            memory = state.memories.get(ref.buffer)
+            if memory is not None and ref.buffer not in self.found and self._unwritten(ref, memory):
+                self.found[ref.buffer] = node
+                state.memories[ref.buffer] = memory._replace(full=True)
+
+    def _unwritten(self, ref: Ref, memory: Memory) -> bool:
+        if memory.full or memory.escaped:
+            return False
+        if any(0 <= entered < self.depth for entered in self.entered[memory.loops :]):
+            return False
+        if (memory.maybe or memory.parts) and self.depth > memory.level:
+            return False
+        if memory.maybe and len(self.entered) > memory.loops:
+            return False
+        if not memory.parts:
+            return True
+        return ref.part is None and self._lacks(self.buffers[ref.buffer], memory)
+
+    def _lacks(self, buffer: Buffer, memory: Memory) -> bool:
+        """Whether the partial writes of all paths together evidently leave a part out."""
+        parts = memory.parts
+        if len(parts) == 1 and memory.parts != memory.certain and all(part.loose for part in parts):
+            return True
+        if any(part.spans is None for part in parts):
+            return False
+        columns = {dimension for part in parts for dimension, _ in part.spans or ()}
+        if len({dimension < 0 for dimension in columns}) != 1:
+            return False
+        for column in sorted(columns):
+            spans = [dict(part.spans or ()).get(column, _EVERYTHING) for part in parts]
+            size = buffer.size[column] if buffer.size and -len(buffer.size) <= column < len(buffer.size) else ""
+            if all(span.exact for span in spans) and _leaves_out(spans, size):
+                return True
+        return False
+
+    def write(self, refs: Iterable[Ref], state: State) -> None:
+        """Every element of `refs` is written."""
+        refs = list(refs)
+        for ref in refs:
+            memory = state.memories.get(ref.buffer)
+            if memory is None:
+                continue
+            if ref.part is None:
+                maybe = len(refs) > 1 and len({one.buffer for one in refs}) > 1
+                state.memories[ref.buffer] = memory._replace(full=True, escaped=memory.escaped or maybe)
+            else:
+                part = frozenset({ref.part})
+                level = self.depth if not memory.parts else max(memory.level, self.depth)
+                state.memories[ref.buffer] = memory._replace(
+                    parts=memory.parts | part, certain=memory.certain | part, level=level
+                )
+
+    def escape(self, refs: Iterable[Ref], state: State) -> None:
+        """Unknown code has `refs`: from here on we know nothing of them."""
+        for ref in refs:
+            memory = state.memories.get(ref.buffer)
+            if memory is not None:
+                state.memories[ref.buffer] = memory._replace(escaped=True)
+
+    # ------------------------------------------------------------------ expressions
+
+    def refs_of(self, node: cst.BaseExpression, state: State) -> _Refs:
+        """What `node` refers to, without evaluating it a second time."""
+        return state.env.get(node.value, _NONE) if isinstance(node, cst.Name) else _NONE
+
+    def value(self, node: cst.CSTNode, state: State) -> _Refs:
+        """Evaluate `node`: its reads, writes and escapes happen, and what it shares memory with is returned."""
+        if isinstance(node, cst.Name):
+            return state.env.get(node.value, _NONE)
+        if isinstance(node, cst.Call):
+            return self.call(node, state)
+        if isinstance(node, cst.Attribute):
+            return self.attribute(node, state)
+        if isinstance(node, cst.Subscript):
+            refs = self.value(node.value, state)
+            self.indices(node, state)
+            return self.viewed(refs, node)
+        if isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
+            self.operands(node, state)
+            return _NONE
+        if isinstance(node, (cst.BooleanOperation, cst.IfExp)):
+            return self.choice(node, state)
+        if isinstance(node, cst.NamedExpr):
+            refs = self.value(node.value, state)
+            self.bind(node.target, refs, state)
+            return refs
+        if isinstance(node, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)):
+            self.comprehension(node, state)
+            return _NONE
+        if isinstance(node, cst.Lambda):
+            self.define(node, state)
+            return _NONE
+        if isinstance(node, cst.FormattedStringExpression):
+            self.read(self.value(node.expression, state), node.expression, state)
+            return _NONE
+        for child in node.children:
+            self.escape(self.value(child, state), state)
+        return _NONE
+
+    def operands(self, node: cst.BinaryOperation | cst.UnaryOperation | cst.Comparison, state: State) -> None:
+        """Operators read their operands; `is` and `in` do not."""
+        if isinstance(node, cst.UnaryOperation):
+            self.read(self.value(node.expression, state), node.expression, state)
+            return
+        sides: list[cst.BaseExpression] = [node.left]
+        if isinstance(node, cst.BinaryOperation):
+            sides.append(node.right)
+        elif all(isinstance(one.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for one in node.comparisons):
+            for side in (node.left, *(one.comparator for one in node.comparisons)):
+                self.value(side, state)
+            return
+        else:
+            sides += [one.comparator for one in node.comparisons]
+        for side in sides:
+            self.read(self.value(side, state), side, state)
+
+    def choice(self, node: cst.BooleanOperation | cst.IfExp, state: State) -> _Refs:
+        """`a or b`, `a if c else b`: either."""
+        if isinstance(node, cst.BooleanOperation):
+            refs = self.value(node.left, state)
+            self.depth += 1
+            refs |= self.value(node.right, state)
+            self.depth -= 1
+            return refs
+        self.test(node.test, state)
+        self.depth += 1
+        refs = self.value(node.body, state) | self.value(node.orelse, state)
+        self.depth -= 1
+        return refs
+
+    def comprehension(self, node: cst.BaseComp, state: State) -> None:
+        """Runs at once, with its own names."""
+        env = dict(state.env)
+        part: cst.CompFor | None = node.for_in
+        while part is not None:
+            self.bind(part.target, _parts(self.value(part.iter, state)), state)
+            self.depth += len(part.ifs) > 0
+            for condition in part.ifs:
+                self.test(condition.test, state)
+            self.depth -= len(part.ifs) > 0
+            part = part.inner_for_in
+        elements = (node.key, node.value) if isinstance(node, cst.DictComp) else (node.elt,)  # type: ignore[attr-defined]
+        for element in elements:
+            self.escape(self.value(element, state), state)
+        state.env = env
+
+    def attribute(self, node: cst.Attribute, state: State) -> _Refs:
+        """`x.T` is a view of x, `x.shape` says nothing of its elements, and what else it is we do not know."""
+        refs = self.value(node.value, state)
+        name = node.attr.value
+        if name in _WHOLE_VIEWS:
+            return refs
+        if name not in self.words["metadata"]:
+            self.escape(refs, state)
+        return _NONE
+
+    def indices(self, node: cst.Subscript, state: State) -> None:
+        """A tensor used as an index is read."""
+        for element in node.slice:
+            index = element.slice
+            for bound in index.children:
+                if isinstance(bound, cst.BaseExpression):
+                    self.read(self.value(bound, state), bound, state)
+
+    def viewed(self, refs: _Refs, node: cst.Subscript) -> _Refs:
+        """The part of `refs` that the subscript `node` takes."""
+        if not refs:
+            return refs
+        part = self._part(node)
+        if part is None:
+            return refs
+        return frozenset(ref._replace(part=part if ref.part is None else Part()) for ref in refs)
+
+    def _part(self, node: cst.Subscript) -> Part | None:
+        """None: all of it."""
+        spans: list[tuple[int, Span]] = []
+        loose = False
+        elements = list(node.slice)
+        for position, element in enumerate(elements):
+            index = element.slice
+            if isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis):
+                spans += self._behind(elements[position + 1 :])
+                break
+            span = self._span(index)
+            if isinstance(index, cst.Index) and isinstance(index.value, cst.Name):
+                if index.value.value == "None":
+                    return Part()
+                loose = loose or index.value.value in self.spans
+            if span != _EVERYTHING:
+                spans.append((position, span))
+        return Part(tuple(spans), loose) if spans else None
+
+    def _behind(self, elements: Sequence[cst.SubscriptElement]) -> Iterator[tuple[int, Span]]:
+        for position, element in enumerate(elements):
+            span = self._span(element.slice)
+            if span != _EVERYTHING:
+                yield position - len(elements), span
+
+    def _span(self, index: cst.BaseSlice) -> Span:
+        if isinstance(index, cst.Slice):
+            step = self._bound(index.step) if index.step is not None else 1
+            if not isinstance(step, int) or step < 1:
+                return _SOMETHING
+            low = self._bound(index.lower) if index.lower is not None else 0
+            high = self._bound(index.upper) if index.upper is not None else ""
+            return Span(low, high, step)
+        assert isinstance(index, cst.Index)
+        value, shift = index.value, 0
+        if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+            added = self._bound(value.right)
+            if isinstance(added, int) and added > 0:
+                value, shift = value.left, added
+        if isinstance(value, cst.Name) and value.value in self.spans:
+            span = self.spans[value.value]
+            if shift and isinstance(span.low, int):
+                return Span(span.low + shift, "", span.step, span.exact)
+            return _SOMETHING if shift else span
+        bound = self._bound(index.value)
+        if isinstance(bound, bool) or not isinstance(bound, int):
+            return _SOMETHING
+        return Span(bound, bound + 1 if bound != -1 else "")
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, node: cst.Call, state: State) -> _Refs:
+        """What a call does to the memory that it is given."""
+        receiver: _Refs = _NONE
+        word = ""
+        if isinstance(node.func, cst.Attribute):
+            receiver, word = self.value(node.func.value, state), node.func.attr.value
+        elif isinstance(node.func, cst.Name):
+            self.escape(state.env.get(node.func.value, _NONE), state)
+        else:
+            self.escape(self.value(node.func, state), state)
+        if node in self.created:
+            self.pass_on(node, receiver, state, reads=False)
+            return self.allocate(node, state)
+        if receiver:
+            return self.method(node, receiver, word, state)
+        names = self.module.resolve(node.func)
+        return self.function(node, names, word, state)
+
+    def allocate(self, node: cst.Call, state: State) -> _Refs:
+        """New memory."""
+        number = self.numbers.setdefault(node, len(self.numbers))
+        if number == len(self.buffers):
+            self.buffers.append(self.created[node])
+        state.memories[number] = Memory(len(self.entered), state.facts)
+        return frozenset({Ref(number)})
+
+    def pass_on(self, node: cst.Call, skipped: _Refs, state: State, *, reads: bool) -> _Refs:
+        """Evaluate the arguments of `node`; those that are memory are read or escape; `out=` is written."""
+        everything: _Refs = _NONE
+        for arg in node.args:
+            if arg.keyword is not None and arg.keyword.value == "out":
+                self.write(self.outputs(arg.value, state), state)
+                continue
+            refs = self.value(arg.value, state)
+            everything |= refs
+            if reads:
+                self.read(refs, arg.value, state)
+            else:
+                self.escape(refs - skipped, state)
+        return everything
+
+    def outputs(self, node: cst.BaseExpression, state: State) -> _Refs:
+        """What `out=node` writes."""
+        if isinstance(node, (cst.Tuple, cst.List)):
+            refs = _NONE
+            for element in node.elements:
+                refs |= self.value(element.value, state)
+                self.write(self.value(element.value, state), state)
+            return _NONE
+        return self.value(node, state)
+
+    def method(self, node: cst.Call, refs: _Refs, word: str, state: State) -> _Refs:
+        """`x.word(…)` where `x` is tracked memory."""
+        words = self.words
+        if word in words["fills"]:
+            self.pass_on(node, _NONE, state, reads=True)
+            self.write(refs, state)
+            return refs
+        if word in words["writes-parts"] or (word in words["accumulates"] and self._excludes_self(node)):
+            self.pass_on(node, _NONE, state, reads=True)
+            self.write(_unknown(refs), state)
+            return refs
+        if word in words["metadata"]:
+            self.pass_on(node, _NONE, state, reads=False)
+            return _NONE
+        if word in words["views"]:
+            self.pass_on(node, _NONE, state, reads=False)
+            return refs
+        if word in words["part-views"]:
+            self.pass_on(node, _NONE, state, reads=False)
+            return _parts(refs)
+        if word in words["reads"] or word in words["accumulates"] or word.rstrip("_") in words["reads"]:
+            if self._ignores_input(node):
+                self.pass_on(node, _NONE, state, reads=False)
+                self.write(refs, state)
+                return refs
+            assert isinstance(node.func, cst.Attribute)
+            self.read(refs, node.func.value, state)
+            self.pass_on(node, _NONE, state, reads=True)
+            return _NONE if not word.endswith("_") else refs
+        self.escape(refs, state)
+        self.pass_on(node, _NONE, state, reads=False)
+        return _NONE
+
+    def _ignores_input(self, node: cst.Call) -> bool:
+        """`beta=0` of `addmm` and its like: the input is not read, whatever stands in it."""
+        for arg in node.args:
+            if arg.keyword is not None and arg.keyword.value == "beta":
+                value = self.module.value(arg.value)
+                return not value.known or value.constant == 0
+        return False
+
+    def _excludes_self(self, node: cst.Call) -> bool:
+        return any(
+            arg.keyword is not None and arg.keyword.value == "include_self" and bare(arg.value) == "False"
+            for arg in node.args
+        )
+
+    def function(self, node: cst.Call, names: Sequence[str], word: str, state: State) -> _Refs:
+        """A call whose receiver, if it has one, is not tracked memory."""
+        for name in names:
+            module, _, last = name.rpartition(".")
+            if module == "torch.nn.init":
+                return self._initialise(node, state)
+            if module in ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft"):
+                return self._torch(node, last, state)
+            if name in self.words["wrappers"]:
+                return self._arguments(node, state)
+            if name in self.words["looks"]:
+                self._arguments(node, state)
+                return _NONE
+            if name in self.words["prints"]:
+                self.pass_on(node, _NONE, state, reads=True)
+                return _NONE
+        if word.endswith("_") and (word[:-1] in self.words["reads"] or word in self.words["fills"]):
+            self.pass_on(node, _NONE, state, reads=True)
+            return _NONE
+        self.pass_on(node, _NONE, state, reads=False)
+        return _NONE
+
+    def _torch(self, node: cst.Call, last: str, state: State) -> _Refs:
+        words = self.words
+        if last in words["metadata"] or last.endswith("_like"):
+            self._arguments(node, state)
+            return _NONE
+        if last in words["views"]:
+            return self._arguments(node, state)
+        if last in words["part-views"]:
+            return _parts(self._arguments(node, state))
+        reads = last in words["reads"] and not self._excludes_self(node)
+        if reads and self._ignores_input(node):
+            reads = False
+        self.pass_on(node, _NONE, state, reads=reads)
+        return _NONE
+
+    def _arguments(self, node: cst.Call, state: State) -> _Refs:
+        refs = _NONE
+        for arg in node.args:
+            refs |= self.value(arg.value, state)
+        return refs
+
+    def _initialise(self, node: cst.Call, state: State) -> _Refs:
+        refs = self._arguments(node, state)
+        self.write(refs, state)
+        return refs
+
+
+def _parts(refs: _Refs) -> _Refs:
+    return frozenset(ref._replace(part=Part()) for ref in refs)
+
+
+_unknown = _parts
+
+
+def _leaves_out(spans: Sequence[Span], size: int | str) -> bool:
+    """Whether the spans, all exact, evidently miss an element of a dimension of `size`."""
+    if isinstance(size, int) and all(_known(span) for span in spans):
+        covered: set[int] = set()
+        for span in spans:
+            covered.update(range(size)[_slice(span)])
+        return len(covered) < size
+    steps = {span.step for span in spans}
+    if steps != {1}:
+        return len(steps) == 1 and _residues(spans, steps.pop())
+    if all(isinstance(span.low, int) and (span.low > 0 or span.low == -1) for span in spans):
+        return True
+    return bool(size) and all(_short(span.high, size) for span in spans)
+
+
+def _known(span: Span) -> bool:
+    return isinstance(span.low, int) and (isinstance(span.high, int) or span.high == "")
+
+
+def _slice(span: Span) -> slice:
+    return slice(span.low, span.high if isinstance(span.high, int) else None, span.step)
+
+
+def _residues(spans: Sequence[Span], step: int) -> bool:
+    if not all(isinstance(span.low, int) and span.low >= 0 for span in spans):
+        return False
+    return len({int(span.low) % step for span in spans}) < step
+
+
+def _short(high: int | str, size: int | str) -> bool:
+    """Whether `high` evidently stops before `size`."""
+    if isinstance(high, int):
+        return high < 0
+    return isinstance(size, str) and high.startswith(f"{size}-") and high[len(size) + 1 :].isdigit()
+
+
+# ---------------------------------------------------------------------- where memory is allocated
+
+
+def uninitialized_read(module: Module, rule: Rule) -> Iterator[Found]:
+    """Memory that is allocated without a value and used as an input before every element was written."""
+    buffers = {call.node: buffer for call in _creations(module, rule) if (buffer := _buffer(module, call)) is not None}
+    homes: dict[cst.CSTNode | None, dict[cst.CSTNode, Buffer]] = {}
+    for node, buffer in buffers.items():
+        homes.setdefault(_home(module, node), {})[node] = buffer
+    found: list[Read] = []
+    for home, own in homes.items():
+        if isinstance(home, cst.Lambda):
+            continue
+        flow = Reads(module, rule, own, _captured(module, home))
+        flow.block(_statements(module, home), State())
+        found += [Read(flow.buffers[number], node) for number, node in flow.found.items()]
+    for read in found:
+        yield _found(module, read)
+
+
+def _creations(module: Module, rule: Rule) -> Iterator[Call]:
+    yield from module.calls_to(*(name for row in rule.calls for name in row.names))
+    yield from module.method_calls(*_METHODS)
+
+
+def _home(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
+    for ancestor in module.ancestors(node):
+        if isinstance(ancestor, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+            return ancestor
+    return None
+
+
+def _statements(module: Module, home: cst.CSTNode | None) -> list[cst.CSTNode]:
+    if home is not None:
+        return list(home.body.body)  # type: ignore[attr-defined]
+    return [
+        statement
+        for unit in module.units
+        if unit.piece.kind == "statements" and unit.piece.owner < 0 and unit.root is not None
+        for statement in unit.root.body
+    ]
+
+
+def _captured(module: Module, home: cst.CSTNode | None) -> set[str]:
+    """The names of `home` that other functions use too."""
+    if home is None:
+        return {
+            word
+            for unit, words in zip(module.units, module.words, strict=True)
+            if unit.piece.kind == "function" or unit.piece.owner >= 0
+            for word in words
+        }
+    found: set[str] = set()
+    stack: list[cst.CSTNode] = [home.body]  # type: ignore[attr-defined]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+            found.update(names_in(node))
+        elif isinstance(node, (cst.Global, cst.Nonlocal)):
+            found.update(item.name.value for item in node.names)
+        else:
+            stack.extend(node.children)
+    return found
+
+
+def _buffer(module: Module, call: Call) -> Buffer | None:
+    """None where nothing is allocated: no elements, no real device, data given."""
+    word = call.attribute or call.names[-1].rpartition(".")[2]
+    device = call.argument("device")
+    if device is not None and device.constant == "meta":
+        return None
+    if word.endswith("_like") or word in ("empty_strided", "empty_permuted", "new_empty_strided"):
+        return Buffer(call.node, word, None)
+    sizes = _sizes(module, call)
+    if any(name in _SIZED or name.startswith("torch.cuda.") for name in call.own) and not _evidently_sizes(call, sizes):
+        return None
+    if sizes is not None and any(value.constant == 0 and value.known for value in sizes):
+        return None
+    size = tuple(_extent(value) for value in sizes) if sizes is not None else None
+    return Buffer(call.node, word, size)
+
+
+def _sizes(module: Module, call: Call) -> list[Value] | None:
+    """The extents, one value each; None where they are not in sight."""
+    if any(arg.star for arg in call.node.args):
+        return None
+    positional = [arg.value for arg in call.node.args if arg.keyword is None]
+    named = call.keyword_node("size")
+    if named is not None:
+        positional = [named.value]
+    if len(positional) == 1:
+        elements = module.elements(positional[0], call.scope, call.order)
+        if elements is not None:
+            return [module.value(element) for element in elements]
+        value = module.value(positional[0])
+        if not value.known and not isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name)):
+            return None
+    return [module.value(node) for node in positional]
+
+
+def _evidently_sizes(call: Call, sizes: list[Value] | None) -> bool:
+    """Whether `torch.Tensor(…)` was given extents, not data."""
+    if not sizes or any(arg.keyword is not None for arg in call.node.args):
+        return False
+    if len(call.node.args) > 1:
+        return True
+    return isinstance(call.node.args[0].value, (cst.Integer, cst.Name)) and isinstance(sizes[0].constant, int)
+
+
+def _extent(value: Value) -> int | str:
+    return value.constant if isinstance(value.constant, int) else bare(value.node)
+
+
+def _found(module: Module, read: Read) -> Found:
+    call = read.buffer.node
+    function = module.code(call.func)
+    related = RelatedNode(call, f"`{function}` allocates the memory here and writes nothing into it")
+    details = {"call": function, "name": module.code(read.node)}
+    return Found(read.node, details, related=(related,), changes=_twin(module, read.buffer))
+
+
+def _twin(module: Module, buffer: Buffer) -> tuple[Change, ...]:
+    """The call that also writes zeros, where it takes the same arguments."""
+    twin = _TWINS.get(buffer.word)
+    function = buffer.node.func
+    if twin is None or any(arg.star == "**" for arg in buffer.node.args):
+        return ()
+    keywords = {arg.keyword.value for arg in buffer.node.args if arg.keyword is not None}
+    if "memory_format" in keywords and not twin.endswith("_like"):
+        return ()
+    if isinstance(function, cst.Attribute):
+        return (Replace(function.attr, twin),)
+    return (NeedImport("torch"), Replace(function, "{torch}." + twin))

@@ -1,0 +1,391 @@
+"""Orders that luck decides: of files, of sets, of completion; and `hash()`, which the interpreter salts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.finding import Change, Found, RelatedNode, Replace
+from torchdet_lint.flow import bare
+from torchdet_lint.uses import Follower, Use, last_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.catalogue import Rule
+    from torchdet_lint.module import Call, Module
+
+_ORDERED = (
+    "indexed", "numbered", "joined", "printed", "written", "drawn", "gathered", "returned", "yielded",
+)  # fmt: skip
+_TOLD = {
+    "indexed": "a position in it is used here",
+    "numbered": "numbers are given out in its order here",
+    "joined": "it becomes one text here",
+    "printed": "it is printed here",
+    "written": "it is written here in this order",
+    "drawn": "it is drawn from or shuffled here: the same seed picks other elements",
+    "gathered": "it becomes an array, a table or a data set here",
+    "returned": "it is returned in this order",
+    "yielded": "it is yielded in this order",
+}
+
+
+def _telling(use: Use) -> tuple[RelatedNode, ...]:
+    return (RelatedNode(use.node, _TOLD[use.kind]),)
+
+
+# ---------------------------------------------------------------------- files
+
+_PATH_METHODS = ("iterdir", "rglob", "glob")
+_ENTRIES = "os.scandir"
+_WALK = "os.walk"
+
+
+def unordered_files(module: Module, rule: Rule) -> Iterator[Found]:
+    """A listing of files whose order reaches a result."""
+    names = tuple(name for row in rule.calls for name in row.names)
+    calls = {id(call.node): call for call in module.calls_to(*names)}
+    for call in module.method_calls(*_PATH_METHODS):
+        if _is_path(module, call):
+            calls.setdefault(id(call.node), call)
+    for call in sorted(calls.values(), key=lambda call: call.order):
+        found = _walked(module, call) if _WALK in call.names else _listed(module, call)
+        if found is not None:
+            yield found
+
+
+def _is_path(module: Module, call: Call) -> bool:
+    """`iterdir` and `rglob` are pathlib's alone; `glob` also belongs to fsspec and its like, which sort."""
+    assert call.receiver is not None
+    if call.attribute in ("iterdir", "rglob"):
+        return True
+    names = {name.partition("()")[0] for name in module.resolve(call.receiver, call.scope, call.order)}
+    return bool(names & {"pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath"})
+
+
+def _listed(module: Module, call: Call) -> Found | None:
+    node = call.node
+    use = _first_ordered(Follower(module).uses(node))
+    if use is None:
+        return None
+    source = module.code(node)
+    key = ", key=lambda entry: entry.name" if _ENTRIES in call.names else ""
+    details = {"call": module.code(node.func)}
+    if isinstance(module.parent(node), cst.WithItem):
+        return Found(node, details, related=_telling(use))
+    return Found(node, details, related=_telling(use), changes=(Replace(node, f"sorted({source}{key})"),))
+
+
+def _first_ordered(uses: Sequence[Use]) -> Use | None:
+    for use in uses:
+        if use.kind in _ORDERED:
+            return use
+    return None
+
+
+def _walked(module: Module, call: Call) -> Found | None:
+    """`os.walk` is in order where the folders are sorted in place and the files before they are used."""
+    node = call.node
+    loop = module.parent(node)
+    follower = Follower(module)
+    if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) and len(loop.target.elements) == 3):
+        return _listed(module, call) if not _only_first(module, node) else None
+    _, folders, files = (element.value for element in loop.target.elements)
+    use = _first_ordered(follower.uses(node))
+    body = module.code(loop.body)
+    if use is None:
+        return None
+    in_order = not isinstance(files, cst.Name) or _sorts(body, files.value) or _only_sorted(body, files.value)
+    if in_order and isinstance(folders, cst.Name) and _sorts(body, folders.value):
+        return None
+    return Found(node, {"call": module.code(node.func)}, "walk", related=_telling(use))
+
+
+def _only_first(module: Module, node: cst.CSTNode) -> bool:
+    arg = module.parent(node)
+    call = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    return isinstance(call, cst.Call) and last_word(call.func) == "next"
+
+
+def _sorts(body: str, name: str) -> bool:
+    return re.search(rf"\b{name}\.sort\(|\b{name}\[:\]\s*=\s*[\w.]*sort|\b{name}\s*=\s*[\w.]*sort", body) is not None
+
+
+def _only_sorted(body: str, name: str) -> bool:
+    reads = re.findall(rf"(\w*)\(?\b{name}\b", body)
+    return all("sort" in before or before == "len" for before in reads)
+
+
+# ---------------------------------------------------------------------- sets
+
+_SET_MAKERS = ("builtins.set", "builtins.frozenset")
+_NUMBERS = re.compile(
+    r"(?:^|_)(?:idx|idxs|idcs|index|indexes|indices|inds?|dims?|axes|axis|ranks?|sizes?|lengths?|lens|levels?|epochs?|steps?|years?"
+    r"|nums?|numbers?|counts?|positions?|offsets?|rows|cols|columns?_ids|seeds?|ints|integers|ports?|gpus?|devices|batch_sizes?)$"
+)
+
+
+def set_order(module: Module, rule: Rule) -> Iterator[Found]:
+    """A set iterated into something whose order matters."""
+    module.load_where(_iterates_sets)
+    for call in list(module.calls_to(*_SET_MAKERS)):
+        found = _unordered_set(module, call.node)
+        if found is not None:
+            yield found
+
+
+_SET_ASSIGNED = re.compile(r"\b(\w+)\s*(?::[^=\n]+)?=[^=\n]*\b(?:frozen)?set\(")
+_ITERATED = re.compile(
+    r"(?:\bin\s+|\b(?:list|tuple|enumerate|join|iter|array|tensor|zip|map|sample|choice)\(\s*|\*)(?:self\.)?(\w+)"
+)
+_DIRECT = re.compile(
+    r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|sample|choice|zip|map)\(\s*\(?(?:frozen)?set\("
+    r"|\bfor\b[^:\n]*\bin\s+(?:frozen)?set\("
+)
+
+
+def _iterates_sets(text: str) -> bool:
+    """Whether a unit may iterate a set: cheap evidence, so that not every file with a set is parsed."""
+    if "set(" not in text:
+        return False
+    if _DIRECT.search(text):
+        return True
+    assigned = set(_SET_ASSIGNED.findall(text))
+    return bool(assigned) and not assigned.isdisjoint(_ITERATED.findall(text))
+
+
+def _unordered_set(module: Module, node: cst.Call) -> Found | None:
+    kind = _element_kind(module, node)
+    if kind == "number":
+        return None
+    for use in Follower(module).uses(node, is_set=True):
+        if use.kind in _ORDERED and use.kind != "printed":
+            return _set_found(module, node, kind, use)
+    return None
+
+
+def _element_kind(module: Module, node: cst.Call) -> str:
+    """What the set holds: `number`, `text`, `identity` (hashed by address) or `unknown`."""
+    if not node.args:
+        return "unknown"
+    source = node.args[0].value
+    return _kind(module, source, 4)
+
+
+def _kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
+    if isinstance(node, (cst.List, cst.Tuple, cst.Set)) and node.elements:
+        kinds = {_scalar(module, element.value) for element in node.elements}
+        return kinds.pop() if len(kinds) == 1 else "unknown"
+    if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
+        return _scalar(module, node.elt)
+    if isinstance(node, cst.Call):
+        word = last_word(node.func)
+        if word in ("range", "tolist", "arange", "unique"):
+            return "number"
+        if word in ("split", "keys", "listdir", "splitlines"):
+            return "text" if word != "keys" else "unknown"
+        if word in ("parameters", "modules", "children", "buffers"):
+            return "identity"
+        return "unknown"
+    if isinstance(node, (cst.Name, cst.Attribute)):
+        if _NUMBERS.search(last_word(node)):
+            return "number"
+        value = module.followed(node, module.scope_of(node), module.order_of(node))
+        if value is not None and value.node is not node and depth > 0:
+            return _kind(module, value.node, depth - 1)
+    return "unknown"
+
+
+def _scalar(module: Module, node: cst.BaseExpression) -> str:
+    if isinstance(node, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
+        return "text"
+    if isinstance(node, (cst.Integer, cst.Float, cst.BinaryOperation)):
+        return "number" if not isinstance(node, cst.BinaryOperation) else "unknown"
+    if isinstance(node, cst.Call):
+        word = last_word(node.func)
+        if word in ("int", "len", "float", "item", "round", "ord", "size", "numel", "dim"):
+            return "number"
+        if word in ("str", "lower", "upper", "strip", "join", "format", "replace", "basename", "decode", "title"):
+            return "text"
+    if isinstance(node, (cst.Name, cst.Attribute)) and _NUMBERS.search(last_word(node)):
+        return "number"
+    return "unknown"
+
+
+def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) -> Found:
+    changes: tuple[Change, ...] = ()
+    parent = module.parent(node)
+    call = module.parent(parent) if isinstance(parent, cst.Arg) else None
+    details = {"set": bare(node) if len(bare(node)) < 60 else "the set"}
+    if kind != "identity":
+        source = module.code(node)
+        if isinstance(call, cst.Call) and bare(call.func) == "list" and len(call.args) == 1:
+            changes = (Replace(call.func, "sorted"),)
+        else:
+            changes = (Replace(node, f"sorted({source})"),)
+    return Found(
+        node,
+        details,
+        "identity" if kind == "identity" else "",
+        related=_telling(use),
+        changes=changes,
+        applicability="safe" if kind == "text" else "unsafe",
+    )
+
+
+# ---------------------------------------------------------------------- completion
+
+
+def completion_order(module: Module, rule: Rule) -> Iterator[Found]:
+    """Results collected in the order in which workers happened to finish."""
+    names = tuple(name for row in rule.calls for name in row.names)
+    calls = {id(call.node): call for call in module.calls_to(*names)}
+    for call in module.method_calls("imap_unordered"):
+        calls.setdefault(id(call.node), call)
+    for call in sorted(calls.values(), key=lambda call: call.order):
+        use = _first_ordered(Follower(module).uses(call.node))
+        if use is not None:
+            yield Found(call.node, {"call": module.code(call.node.func)}, related=_telling(use))
+
+
+# ---------------------------------------------------------------------- hash()
+
+
+_SEEDERS = re.compile(r"seed|^(?:default_rng|RandomState|Random|SeedSequence|PRNGKey|Generator|PCG64|MT19937|Philox)$")
+_FILES = re.compile(r"path|file|fname|folder|(?:^|_)dir(?:$|_)")
+_FILE_TEXT = re.compile(r"/|\.\w{1,5}$")
+_FILE_CALLS = frozenset({"os.path.join", "builtins.open", "pathlib.Path", "torch.save", "torch.load"})
+_UNCHANGED = frozenset(f"builtins.{word}" for word in ("abs", "int", "str", "float", "hex", "format"))
+_BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
+_USES = {
+    "seed": "a seed is made of it",
+    "bucket": "a bucket or a split is chosen by it",
+    "file": "a file is named after it",
+    "order": "an order is made of it",
+}
+
+
+def hash_seed(module: Module, rule: Rule) -> Iterator[Found]:
+    """`hash()` of what may hold text, feeding a seed, a bucket, a name or an order."""
+    for call in list(module.calls_to("builtins.hash")):
+        if len(call.node.args) != 1 or _is_number(module, call.node.args[0].value, 4):
+            continue
+        function = module.enclosing_function(call.node)
+        if function is not None and function.name.value == "__hash__":
+            continue
+        use = _hash_use(module, call.node, 6)
+        if use:
+            yield Found(call.node, {"use": _USES[use]})
+    for call in list(module.calls):
+        key = call.keyword_node("key")
+        if key is not None and isinstance(key.value, cst.Name) and "builtins.hash" in module.resolve(key.value):
+            yield Found(key.value, {"use": _USES["order"]})
+
+
+def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
+    """Whether the value is evidently a number or made of numbers: their hashes are not salted."""
+    if isinstance(node, (cst.Tuple, cst.List)):
+        return all(_is_number(module, element.value, depth) for element in node.elements)
+    if isinstance(node, cst.Call) and last_word(node.func) in ("tuple", "frozenset", "list") and len(node.args) == 1:
+        return _is_number(module, node.args[0].value, depth)
+    if isinstance(node, cst.BinaryOperation):
+        return _is_number(module, node.left, depth) and _is_number(module, node.right, depth)
+    if isinstance(node, cst.Subscript):
+        return _is_number(module, node.value, depth)
+    if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "device_index"):
+        return True
+    if isinstance(node, cst.Name) and (annotation := _annotation(module, node)):
+        return annotation in ("int", "float", "bool")
+    if _scalar(module, node) == "number" or _kind(module, node, 0) == "number":
+        return True
+    value = module.followed(node, module.scope_of(node), module.order_of(node)) if depth > 0 else None
+    return value is not None and value.node is not node and _is_number(module, value.node, depth - 1)
+
+
+def _annotation(module: Module, node: cst.Name) -> str:
+    """The annotation of the parameter that `node` is, or nothing."""
+    home = module.scope_of(node).home(node.value)
+    for binding in home.bindings[node.value] if home is not None else ():
+        if isinstance(binding.node, cst.Param) and binding.node.annotation is not None:
+            return bare(binding.node.annotation.annotation)
+    return ""
+
+
+def _hash_use(module: Module, node: cst.BaseExpression, depth: int) -> str:
+    """What the value of `node` decides: a key of `_USES`, or nothing."""
+    parent = module.parent(node)
+    if parent is None or depth <= 0:
+        return ""
+    if isinstance(parent, cst.BinaryOperation):
+        if isinstance(parent.operator, _BUCKETS) and node is parent.left:
+            return _seeded(module, parent, depth) or "bucket"
+        if isinstance(parent.operator, cst.Divide) and isinstance(node, cst.FormattedString):
+            return "file"
+        return _hash_use(module, parent, depth - 1)
+    if isinstance(parent, cst.Arg):
+        return _hash_argument(module, node, parent, depth)
+    if isinstance(parent, (cst.UnaryOperation, cst.IfExp, cst.BooleanOperation)):
+        return _hash_use(module, parent, depth - 1)
+    if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+        operators = parent.comparisons if isinstance(parent, cst.Comparison) else (parent,)
+        return "bucket" if isinstance(operators[0].operator, (cst.LessThan, cst.GreaterThan)) else ""
+    if isinstance(parent, cst.FormattedStringExpression):
+        return _hash_text(module, parent, depth)
+    if isinstance(parent, (cst.AssignTarget, cst.Assign, cst.AnnAssign)):
+        return _hash_assigned(module, parent, depth)
+    if isinstance(parent, cst.Lambda):
+        arg = module.parent(parent)
+        return "order" if isinstance(arg, cst.Arg) and arg.keyword is not None and arg.keyword.value == "key" else ""
+    if isinstance(parent, cst.Return):
+        function = module.enclosing_function(parent)
+        return "seed" if function is not None and "seed" in function.name.value else ""
+    return ""
+
+
+def _seeded(module: Module, node: cst.BaseExpression, depth: int) -> str:
+    found = _hash_use(module, node, depth - 1)
+    return found if found == "seed" else ""
+
+
+def _hash_argument(module: Module, node: cst.BaseExpression, arg: cst.Arg, depth: int) -> str:
+    call = module.parent(arg)
+    if not isinstance(call, cst.Call):
+        return ""
+    if arg.keyword is not None and ("seed" in arg.keyword.value or arg.keyword.value == "random_state"):
+        return "seed"
+    word = last_word(call.func)
+    if _SEEDERS.search(word):
+        return "seed"
+    names = module.resolve(call.func)
+    if not _UNCHANGED.isdisjoint(names):
+        return _hash_use(module, call, depth - 1)
+    if not _FILE_CALLS.isdisjoint(names) and isinstance(node, (cst.FormattedString, cst.BinaryOperation, cst.Call)):
+        return "file"
+    return ""
+
+
+def _hash_text(module: Module, part: cst.FormattedStringExpression, depth: int) -> str:
+    text = module.parent(part)
+    assert isinstance(text, cst.FormattedString)
+    if any(isinstance(one, cst.FormattedStringText) and _FILE_TEXT.search(one.value) for one in text.parts):
+        return "file"
+    return _hash_use(module, text, depth - 1)
+
+
+def _hash_assigned(module: Module, node: cst.CSTNode, depth: int) -> str:
+    targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
+    for target in targets:
+        word = last_word(target)
+        if "seed" in word:
+            return "seed"
+        if not isinstance(target, cst.Name):
+            continue
+        follower = Follower(module)
+        for load in follower.loads_after(target, node):
+            found = _hash_use(module, load, depth - 1)
+            if found:
+                return found
+    return ""

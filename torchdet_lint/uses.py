@@ -1,0 +1,587 @@
+"""Where a value goes inside one file, and what is made of its order there."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.flow import bare, names_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.module import Module
+    from torchdet_lint.names import Scope
+
+
+class Use(NamedTuple):
+    """One thing that is done with a followed value: the node that does it, and what that is.
+
+    `kind` is `sorted`, `measured` (length, membership, a set, a maximum), `indexed`, `numbered` (with a counter),
+    `joined` (into one string), `printed`, `written` (to an open file), `drawn` (shuffled or sampled), `gathered` (into
+    an array, a table or a data set), `returned`, `yielded`, `keyed`, `called` (given to code out of sight), `stored`,
+    or `other`.
+    """
+
+    node: cst.CSTNode
+    kind: str
+
+
+_SORTERS = re.compile(r"sort", re.IGNORECASE)
+_MEASURES = frozenset(
+    """builtins.len builtins.set builtins.frozenset builtins.sum builtins.any builtins.all builtins.max builtins.min
+    builtins.bool builtins.isinstance builtins.type builtins.id collections.Counter heapq.nlargest heapq.nsmallest
+    numpy.unique math.fsum collections.deque().remove numpy.sort numpy.max numpy.min numpy.any numpy.all""".split()
+)
+_PASSES = frozenset(
+    """builtins.list builtins.tuple builtins.iter builtins.map builtins.filter builtins.zip builtins.reversed
+    itertools.chain itertools.chain.from_iterable itertools.islice itertools.product itertools.tee copy.copy
+    copy.deepcopy tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.trange tqdm.rich.tqdm rich.progress.track
+    collections.deque
+    typing.cast""".split()
+)
+_GATHERS = frozenset(
+    """numpy.array numpy.asarray numpy.stack numpy.concatenate numpy.hstack numpy.vstack torch.tensor torch.as_tensor
+    torch.stack torch.cat torch.concat torch.vstack torch.hstack pandas.DataFrame pandas.Series pandas.concat
+    pandas.Index torch.LongTensor torch.FloatTensor torch.Tensor""".split()
+)
+_DRAWS = frozenset(
+    """random.shuffle random.choice random.choices random.sample numpy.random.shuffle numpy.random.permutation
+    numpy.random.choice sklearn.model_selection.train_test_split torch.utils.data.random_split""".split()
+)
+_NEUTRAL = frozenset(
+    """append extend insert remove clear add discard update count copy close difference_update
+    intersection_update""".split()
+)
+_SET_METHODS = frozenset("union intersection difference symmetric_difference copy".split())
+_GROWS = frozenset({"append", "extend", "insert", "appendleft", "extendleft"})
+_FILE_WRITES = frozenset({"write", "writelines", "writerow", "writerows"})
+_BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
+_STEPS = 60
+
+
+class Follower:
+    """Follows a value through names, attributes, copies, comprehensions, loops that collect, and functions of the file
+    to the uses that are made of its order."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._names: dict[int, dict[str, list[cst.Name]]] = {}
+        self._seen: set[int] = set()
+        self._set = False
+
+    def uses(self, node: cst.BaseExpression, *, is_set: bool = False) -> list[Use]:
+        """Every use of the value of `node` that is in sight, each once.
+
+        A set (`is_set`) has no order until something iterates it: it may be returned or passed on.
+        """
+        self._seen = set()
+        self._set = is_set
+        found: list[Use] = []
+        for use in self._of(node):
+            if use not in found:
+                found.append(use)
+        return found
+
+    def _of(self, node: cst.BaseExpression) -> Iterator[Use]:
+        if id(node) in self._seen or len(self._seen) > _STEPS:
+            return
+        self._seen.add(id(node))
+        parent = self.module.parent(node)
+        assert parent is not None
+        handler = self._HANDLERS.get(type(parent))
+        if handler is not None:
+            yield from handler(self, node, parent)
+        elif isinstance(parent, (cst.Expr, cst.Assert, cst.Del)):
+            yield Use(node, "measured")
+        else:
+            yield Use(node, "other")
+
+    def _iterated(self, uses: Iterator[Use]) -> Iterator[Use]:
+        """`uses` of what iterating the value has made: no longer a set."""
+        before, self._set = self._set, False
+        yield from uses
+        self._set = before
+
+    # Each handler is told the value and what holds it.
+
+    def _through(self, node: Any, parent: Any) -> Iterator[Use]:
+        yield from self._of(parent)
+
+    def _element(self, node: Any, parent: Any) -> Iterator[Use]:
+        """Inside a display: `[*x]` goes on, `(x, y)` only to a `return`."""
+        display = self.module.parent(parent)
+        if isinstance(parent, cst.StarredElement):
+            if isinstance(display, cst.Set):
+                yield Use(node, "measured")
+            else:
+                yield from self._iterated(self._of(display))  # type: ignore[arg-type]
+        elif isinstance(display, cst.Tuple) and isinstance(self.module.parent(display), (cst.Return, cst.Yield)):
+            yield from self._of(display)
+        else:
+            yield Use(node, "other")
+
+    def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
+        sets = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
+        if isinstance(parent.operator, (cst.Add, cst.Multiply)) or (self._set and isinstance(parent.operator, sets)):
+            yield from self._of(parent)
+        else:
+            yield Use(node, "measured")
+
+    def _comparison(self, node: Any, parent: Any) -> Iterator[Use]:
+        yield Use(node, "measured")
+
+    def _choice(self, node: cst.BaseExpression, parent: cst.IfExp) -> Iterator[Use]:
+        if node is parent.test:
+            yield Use(node, "measured")
+        else:
+            yield from self._of(parent)
+
+    def _argument(self, node: Any, arg: cst.Arg) -> Iterator[Use]:
+        call = self.module.parent(arg)
+        if not isinstance(call, cst.Call):
+            yield Use(node, "other")
+            return
+        names = self.module.resolve(call.func)
+        word = last_word(call.func)
+        kind = self._kind_of_call(names, word)
+        if kind == "passes":
+            yield from self._iterated(self._of(call))
+        elif arg.star:
+            yield Use(call, "called")
+        elif kind == "local":
+            yield from self._parameter(call, arg, names[0])
+        elif word in _GROWS and isinstance(call.func, cst.Attribute):
+            grown = self._grown(call.func.value, call) if word.startswith("ext") else iter((Use(node, "stored"),))
+            yield from self._iterated(grown)
+        else:
+            yield Use(call, kind)
+
+    def _kind_of_call(self, names: Sequence[str], word: str) -> str:
+        if _SORTERS.search(word) or any(_SORTERS.search(name.rpartition(".")[2]) for name in names):
+            return "sorted"
+        for name in names:
+            for kind, table in _KINDS:
+                if name in table:
+                    return kind
+            if name.startswith("@."):
+                return "local"
+        if word == "join" and not names:
+            return "joined"
+        if word.endswith(("Dataset", "tqdm", "TQDM")):
+            return "gathered" if word.endswith("Dataset") else "passes"
+        if word in _SET_METHODS or word in ("issubset", "issuperset", "isdisjoint"):
+            return "measured"
+        if word in _FILE_WRITES:
+            return "written"
+        return "called"
+
+    def _parameter(self, call: cst.Call, arg: cst.Arg, name: str) -> Iterator[Use]:
+        """The uses of the parameter of a function of the file that `arg` binds."""
+        function = self._function(name)
+        if function is None:
+            word = name.rpartition(".")[2]
+            yield Use(call, "gathered" if word.endswith("Dataset") else "called")
+            return
+        parameters = [*function.params.posonly_params, *function.params.params]
+        bound: cst.Param | None = None
+        if arg.keyword is not None:
+            every = (*parameters, *function.params.kwonly_params)
+            wanted = [one for one in every if one.name.value == arg.keyword.value]
+            bound = wanted[0] if wanted else None
+        elif not any(one.star for one in call.args):
+            index = list(call.args).index(arg)
+            bound = parameters[index] if index < len(parameters) else None
+        if bound is None:
+            yield Use(call, "called")
+            return
+        yield from self._loads(bound.name, function, self.module.inner_scope(function), None)
+
+    def _function(self, name: str) -> cst.FunctionDef | None:
+        if name.count(".") != 1:
+            return None
+        for binding in self.module.scope.bindings.get(name[2:], ()):
+            if binding.kind == "def":
+                return self._definition(name[2:])
+        return None
+
+    def _definition(self, word: str) -> cst.FunctionDef | None:
+        self.module.load_where(lambda text: f"def {word}(" in text)
+        for unit in self.module.units:
+            if unit.piece.name == word and unit.piece.owner < 0 and unit.root is not None:
+                for statement in unit.root.body:
+                    if isinstance(statement, cst.FunctionDef):
+                        return statement
+        return None
+
+    def _attribute(self, node: Any, parent: cst.Attribute) -> Iterator[Use]:
+        """A method of it."""
+        word, call = parent.attr.value, self.module.parent(parent)
+        if not isinstance(call, cst.Call) or call.func is not parent:
+            yield Use(node, "other")
+        elif word == "sort":
+            yield Use(call, "sorted")
+        elif self._set and word in _SET_METHODS:
+            yield from self._of(call)
+        elif self._set:
+            yield Use(call, "measured" if word in _NEUTRAL else "other")
+        elif word in _NEUTRAL:
+            yield Use(call, "measured")
+        elif word in ("index", "pop", "__getitem__", "iloc"):
+            yield Use(call, "indexed")
+        else:
+            yield Use(call, "other")
+
+    def _subscript(self, node: Any, parent: cst.Subscript) -> Iterator[Use]:
+        changed = (cst.AssignTarget, cst.AugAssign, cst.Del)
+        if node is not parent.value or isinstance(self.module.parent(parent), changed):
+            yield Use(node, "measured")
+            return
+        index = parent.slice[0].slice
+        if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
+            yield from self._of(parent)
+        else:
+            yield Use(parent, "indexed")
+
+    def _index(self, node: Any, parent: Any) -> Iterator[Use]:
+        yield Use(node, "keyed")
+
+    def _comprehension_part(self, node: Any, part: cst.CompFor) -> Iterator[Use]:
+        comprehension: cst.CSTNode = part
+        while isinstance(comprehension, cst.CompFor):
+            above = self.module.parent(comprehension)
+            assert above is not None
+            comprehension = above
+        if isinstance(comprehension, cst.SetComp):
+            yield Use(node, "measured")
+        elif isinstance(comprehension, cst.DictComp):
+            yield Use(node, "keyed")
+        else:
+            assert isinstance(comprehension, (cst.ListComp, cst.GeneratorExp))
+            yield from self._iterated(self._of(comprehension))
+
+    def _loop(self, node: Any, loop: cst.For) -> Iterator[Use]:
+        yield from self._iterated(self.collected(loop))
+
+    def _returned(self, node: Any, parent: cst.CSTNode) -> Iterator[Use]:
+        """Followed to the callers in the file; where there are none, the caller is out of sight."""
+        kind = "yielded" if isinstance(parent, (cst.Yield, cst.From)) else "returned"
+        function = self.module.enclosing_function(parent)
+        callers = self._callers(function) if function is not None else []
+        if not callers:
+            yield Use(node, "other" if self._set else kind)
+        for call in callers:
+            if isinstance(self.module.parent(node), cst.Element):
+                yield Use(node, "other")
+            else:
+                yield from self._of(call)
+
+    def _callers(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls of a top-level function, or of a method through `self`, in the file."""
+        name = function.name.value
+        self.module.load_where(lambda text: re.search(rf"\b{name}\s*\(", text) is not None)
+        found = []
+        for call in self.module.calls:
+            own = isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls")
+            if f"@.{name}" in call.own or (call.attribute == name and own):
+                found.append(call.node)
+        return found
+
+    def _assigned(self, node: cst.BaseExpression, parent: cst.CSTNode) -> Iterator[Use]:
+        if isinstance(parent, cst.Assign):
+            targets: list[cst.BaseExpression] = [target.target for target in parent.targets]
+        elif isinstance(parent, (cst.AnnAssign, cst.NamedExpr)):
+            targets = [parent.target]
+        else:
+            assert isinstance(parent, cst.AugAssign)
+            yield from self._grown(parent.target, parent)
+            return
+        if isinstance(parent, cst.NamedExpr):
+            yield from self._of(parent)
+        for target in targets:
+            if isinstance(target, (cst.Tuple, cst.List)):
+                yield Use(parent, "other" if self._set else "indexed")
+            else:
+                yield from self._stored(target, parent)
+
+    def _with(self, node: Any, parent: cst.WithItem) -> Iterator[Use]:
+        if parent.asname is not None:
+            yield from self._stored(parent.asname.name, parent)
+        else:
+            yield Use(node, "other")
+
+    def _stored(self, target: cst.BaseExpression, node: cst.CSTNode) -> Iterator[Use]:
+        if isinstance(target, cst.Name):
+            yield from self._named(target, node)
+        elif isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
+            yield from self._attribute_uses(target)
+        else:
+            yield Use(node, "stored")
+
+    def _grown(self, target: cst.BaseExpression, node: cst.CSTNode) -> Iterator[Use]:
+        """A list that takes in the value: its later uses."""
+        yield from self._stored(target, node)
+
+    # ------------------------------------------------------------------ names
+
+    def _named(self, name: cst.Name, node: cst.CSTNode) -> Iterator[Use]:
+        """The uses of `name`, bound at or changed by `node`, after it."""
+        scope = self.module.scope_of(node)
+        home = scope.home(name.value)
+        if home is None:
+            yield Use(node, "other")
+            return
+        root = home.function.node
+        yield from self._loads(name, root if isinstance(root, cst.FunctionDef) else None, home, node)
+
+    def loads_after(self, name: cst.Name, node: cst.CSTNode) -> list[cst.Name]:
+        """Where `name`, bound at `node`, is read afterwards, in the order of the source."""
+        home = self.module.scope_of(node).home(name.value)
+        if home is None:
+            return []
+        root = home.function.node
+        return self._live_loads(name, root if isinstance(root, cst.FunctionDef) else None, home, node)
+
+    def _live_loads(
+        self, name: cst.Name, function: cst.FunctionDef | None, home: Scope | None, node: cst.CSTNode | None
+    ) -> list[cst.Name]:
+        module = self.module
+        start = module.order_of(node) if node is not None else -1
+        rebound = [
+            binding.order
+            for binding in (home.bindings.get(name.value, ()) if home is not None else ())
+            if binding.order > start
+            and binding.node is not node
+            and binding.kind in ("assign", "unpack", "loop")
+            and not binding.conditional
+        ]
+        end = min(rebound, default=None)
+        found = []
+        for load in sorted(self._loads_in(function, name.value), key=module.order_of):
+            order = module.order_of(load)
+            if node is not None and (order <= start or node in module.ancestors(load)):
+                continue
+            if end is None or order <= end:
+                found.append(load)
+        return found
+
+    def _loads(
+        self, name: cst.Name, function: cst.FunctionDef | None, home: Scope | None, node: cst.CSTNode | None
+    ) -> Iterator[Use]:
+        for load in self._live_loads(name, function, home, node):
+            if isinstance(node, (cst.For, cst.While)) and self._grows(load):
+                continue
+            for use in self._of(load):
+                yield use
+                if use.kind == "sorted" and self._in_place(use.node, load):
+                    return
+
+    def _in_place(self, node: cst.CSTNode, load: cst.Name) -> bool:
+        return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.value is load
+
+    def _grows(self, load: cst.Name) -> bool:
+        parent = self.module.parent(load)
+        return isinstance(parent, cst.Attribute) and parent.attr.value in _GROWS
+
+    def _loads_in(self, function: cst.FunctionDef | None, word: str) -> list[cst.Name]:
+        """The places in `function` (None: the whole file) where the name is read, in the order of the source."""
+        if function is None:
+            self.module.load_where(lambda text: re.search(rf"\b{word}\b", text) is not None)
+            roots: list[cst.CSTNode] = [unit.root for unit in self.module.units if unit.root is not None]
+            return [load for root in roots for load in _names(root).get(word, ())]
+        key = id(function)
+        if key not in self._names:
+            self._names[key] = _names(function)
+        return self._names[key].get(word, [])
+
+    def _attribute_uses(self, target: cst.Attribute) -> Iterator[Use]:
+        """The uses of an attribute in the methods of its class; none after it is sorted in place anywhere."""
+        module, word = self.module, target.attr.value
+        class_ = module.enclosing_class(target)
+        if class_ is None:
+            yield Use(target, "stored")
+            return
+        texts = {module.skeleton.text(unit.piece) for unit in class_.units if word in module.words[unit.index]}
+        module.load_where(lambda text: text in texts)
+        roots: list[cst.CSTNode] = [unit.root for unit in class_.units if unit.root is not None]
+        if not roots and class_.node is not None:
+            roots = [class_.node]
+        found: list[Use] = []
+        for root in roots:
+            for attribute in _attributes(root, word):
+                if attribute is target or not isinstance(attribute.value, cst.Name):
+                    continue
+                if isinstance(module.parent(attribute), (cst.AssignTarget, cst.AnnAssign)):
+                    continue
+                found += self._of(attribute)
+        if any(isinstance(use.node, cst.Call) and last_word(use.node.func) == "sort" for use in found):
+            yield Use(target, "sorted")
+        else:
+            yield from found or [Use(target, "stored")]
+
+    # ------------------------------------------------------------------ loops
+
+    def collected(self, loop: cst.For) -> Iterator[Use]:
+        """What the body of a loop over the value makes of its order."""
+        bound = set(names_in(loop.target)) | _bound_in(loop.body)
+        for node in _nodes(loop.body):
+            if isinstance(node, cst.Yield):
+                yield from self._returned(node.value if node.value is not None else node, node)
+            elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                owner = node.func.value
+                outside = not isinstance(owner, cst.Name) or owner.value not in bound
+                word = node.func.attr.value
+                if word in _GROWS and outside:
+                    yield from self._grown_in_loop(owner, loop)
+                elif word in _FILE_WRITES and outside and isinstance(owner, cst.Name):
+                    yield Use(node, "written")
+            elif isinstance(node, cst.AugAssign) and isinstance(node.value, (cst.List, cst.ListComp)):
+                if isinstance(node.target, cst.Name):
+                    yield from self._grown_in_loop(node.target, loop)
+            elif isinstance(node, cst.Assign):
+                yield from self._numbered(node, loop)
+
+    def _grown_in_loop(self, owner: cst.BaseExpression, loop: cst.For) -> Iterator[Use]:
+        if isinstance(owner, cst.Name):
+            outer = _outermost(self.module, loop, owner.value)
+            yield from self._named(owner, outer)
+        elif isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name) and owner.value.value == "self":
+            yield from self._attribute_uses(owner)
+        else:
+            yield Use(loop, "stored")
+
+    def _numbered(self, node: cst.Assign, loop: cst.For) -> Iterator[Use]:
+        """`index[name] = len(index)`: the order becomes a number."""
+        target = node.targets[0].target
+        if not isinstance(target, cst.Subscript):
+            return
+        value = node.value
+        if isinstance(value, cst.Call) and isinstance(value.func, cst.Name) and value.func.value == "len":
+            if bare(value.args[0].value) == bare(target.value):
+                yield Use(node, "numbered")
+        elif isinstance(value, cst.Name) and _counted(loop, value.value):
+            yield Use(node, "numbered")
+
+    _HANDLERS: dict[type, Any] = {  # noqa: RUF012
+        cst.Arg: _argument,
+        cst.Await: _through,
+        cst.BooleanOperation: _through,
+        cst.IfExp: _choice,
+        cst.BinaryOperation: _binary,
+        cst.Comparison: _comparison,
+        cst.ComparisonTarget: _comparison,
+        cst.UnaryOperation: _comparison,
+        cst.If: _comparison,
+        cst.While: _comparison,
+        cst.CompIf: _comparison,
+        cst.Attribute: _attribute,
+        cst.Subscript: _subscript,
+        cst.Index: _index,
+        cst.CompFor: _comprehension_part,
+        cst.For: _loop,
+        cst.Return: _returned,
+        cst.Yield: _returned,
+        cst.From: _returned,
+        cst.Assign: _assigned,
+        cst.AnnAssign: _assigned,
+        cst.AugAssign: _assigned,
+        cst.NamedExpr: _assigned,
+        cst.WithItem: _with,
+        cst.Element: _element,
+        cst.StarredElement: _element,
+    }
+
+
+_KINDS: tuple[tuple[str, frozenset[str]], ...] = (
+    ("measured", _MEASURES),
+    ("passes", _PASSES),
+    ("gathered", _GATHERS),
+    ("drawn", _DRAWS),
+    ("numbered", frozenset({"builtins.enumerate"})),
+    ("indexed", frozenset({"builtins.next"})),
+    ("printed", frozenset({"builtins.print"})),
+    ("keyed", frozenset({"builtins.dict", "builtins.dict.fromkeys"})),
+)
+
+
+def last_word(node: cst.BaseExpression) -> str:
+    """`c` of `a.b.c`."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes of `node` in the order of the source, nested functions left out."""
+    stack: list[cst.CSTNode] = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        if not isinstance(current, (cst.FunctionDef, cst.Lambda, cst.ClassDef)) or current is node:
+            stack.extend(reversed(current.children))
+
+
+def _bound_in(body: cst.CSTNode) -> set[str]:
+    """The names that a loop's body gives a new value in every round."""
+    found: set[str] = set()
+    for node in _nodes(body):
+        if isinstance(node, cst.Assign):
+            found.update(target.target.value for target in node.targets if isinstance(target.target, cst.Name))
+        elif isinstance(node, cst.AsName) and isinstance(node.name, cst.Name):
+            found.add(node.name.value)
+    return found
+
+
+def _counted(loop: cst.For, name: str) -> bool:
+    return any(
+        isinstance(node, cst.AugAssign)
+        and isinstance(node.target, cst.Name)
+        and node.target.value == name
+        and isinstance(node.value, cst.Integer)
+        for node in _nodes(loop.body)
+    )
+
+
+def _outermost(module: Module, loop: cst.For, name: str) -> cst.CSTNode:
+    """The outermost loop around `loop` in which `name` only grows: its uses come after it."""
+    found: cst.CSTNode = loop
+    for ancestor in module.ancestors(loop):
+        if isinstance(ancestor, cst.FunctionDef):
+            break
+        if isinstance(ancestor, (cst.For, cst.While)):
+            if name in _bound_in(ancestor.body):
+                break
+            found = ancestor
+    return found
+
+
+def _names(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
+    """The names that are read under `root`, in the order of the source."""
+    found: dict[str, list[cst.Name]] = {}
+    stack: list[cst.CSTNode] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name):
+            found.setdefault(node.value, []).append(node)
+        elif isinstance(node, (cst.Attribute, cst.Arg)):
+            stack.append(node.value)
+        elif isinstance(node, _BINDERS):
+            for child in node.children:
+                if not (child is getattr(node, "target", None) and isinstance(child, (cst.Name, cst.Tuple))):
+                    stack.append(child)
+        else:
+            stack.extend(reversed(node.children))
+    return found
+
+
+def _attributes(root: cst.CSTNode, word: str) -> list[cst.Attribute]:
+    found = []
+    stack: list[cst.CSTNode] = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Attribute) and node.attr.value == word:
+            found.append(node)
+        stack.extend(reversed(node.children))
+    return found

@@ -1,0 +1,195 @@
+"""The first and only argument is JSON: what to run, and where to record it. Never imported: `launch.py` starts it.
+
+It becomes the user's program: the arguments, `sys.path[0]`, `__main__` and exit status are those that `python` gives.
+Nothing that the program might import or configure is imported before it: the recorder starts when torch is imported.
+"""
+
+import sys
+
+del sys.path[0]
+
+import atexit  # noqa: E402
+import importlib.util  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import random  # noqa: E402
+import types  # noqa: E402
+from pathlib import Path  # noqa: E402
+
+
+def main() -> None:
+    """Run the program; what it raises comes out, with this file's frames taken off the traceback."""
+    control = json.loads(sys.argv[1])
+    kind, target = control["kind"], control["target"]
+    sys.argv[:] = [target, *control["arguments"]]
+    if kind == "module":
+        sys.path.insert(0, str(Path.cwd()))
+        roots = [sys.path[0], *_package_folder(target)]
+    else:
+        folder = str(Path(target).resolve().parent) if Path(target).is_file() else target
+        sys.path.insert(0, folder)
+        roots = [folder, str(Path.cwd())]
+    if control["trace"]:
+        _record_from_torch_on(control, roots)
+    try:
+        {"module": _module, "notebook": _notebook, "script": _script}[kind](target)
+    except BaseException as error:
+        _show_without_this_file(error)
+        raise
+
+
+def _new_main(**more: object) -> types.ModuleType:
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__builtins__=__builtins__, **more)
+    sys.modules["__main__"] = module
+    return module
+
+
+def _script(target: str) -> None:
+    if Path(target).is_dir() or target.endswith((".zip", ".pyz")):
+        import runpy
+
+        runpy.run_path(target, run_name="__main__")
+        return
+    source = Path(target).read_bytes()
+    module = _new_main(__file__=target, __cached__=None)
+    exec(compile(source, target, "exec", dont_inherit=True), module.__dict__)
+
+
+def _module(name: str) -> None:
+    import runpy
+
+    _new_main()
+    runpy._run_module_as_main(name)  # type: ignore[attr-defined]
+
+
+def _notebook(target: str) -> None:
+    """The code cells, one after the other, in one module; a line of IPython's own is left out."""
+    import linecache
+
+    cells = json.loads(Path(target).read_text(encoding="utf-8"))["cells"]
+    module = _new_main()
+    module.__dict__["display"] = print
+    for number, cell in enumerate(cells, 1):
+        if cell.get("cell_type") != "code":
+            continue
+        source = _python_of("".join(cell["source"]))
+        name = f"{target}#cell-{number}"
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        exec(compile(source, name, "exec", dont_inherit=True), module.__dict__)
+
+
+def _python_of(source: str) -> str:
+    if source.lstrip().startswith("%%"):
+        return ""
+    lines = []
+    for line in source.splitlines():
+        text = line.lstrip()
+        magic = text.startswith(("%", "!")) or (text.endswith("?") and "#" not in text)
+        lines.append(line[: len(line) - len(text)] + "pass" if magic else line)
+    return "\n".join(lines) + "\n"
+
+
+def _package_folder(name: str) -> list[str]:
+    """The folder of the top-level package of a module that is run."""
+    try:
+        spec = importlib.util.find_spec(name.partition(".")[0])
+    except (ImportError, ValueError):
+        return []
+    return list(spec.submodule_search_locations or ()) if spec is not None else []
+
+
+class _After:
+    """Calls a function each time right after a module of a given name has been imported for the first time."""
+
+    def __init__(self, actions: dict) -> None:  # type: ignore[type-arg]
+        self.actions = actions
+
+    def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
+        """The module's own spec, its loader wrapped."""
+        action = self.actions.pop(name, None)
+        if action is None:
+            return None
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module):  # type: ignore[no-untyped-def]
+            execute(module)
+            action()
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def _record_from_torch_on(control: dict, roots: list[str]) -> None:  # type: ignore[type-arg]
+    starts: dict[str, int] = {"python": hash(random.getstate()[1]) & (1 << 64) - 1}
+    numpy_state: list[dict] = []  # type: ignore[type-arg]
+
+    def numpy_begins() -> None:
+        numpy_state.append(sys.modules["numpy.random"].get_state(legacy=False))
+
+    def torch_begins() -> None:
+        _find_own_package()
+        from torchdet_lint.verifier import recorder
+        from torchdet_lint.verifier.trace import TraceError
+
+        if numpy_state:
+            starts["numpy"] = recorder.state_digest(numpy_state[0])
+        try:
+            started = recorder.Recorder(
+                control["trace"], roots=roots, about=control["about"], starts=starts
+            ).__enter__()
+        except TraceError as error:
+            _say(control["trace"], str(error))
+            return
+        atexit.register(_end, started, os.getpid())
+
+    sys.meta_path.insert(0, _After({"torch": torch_begins, "numpy.random": numpy_begins}))
+
+
+def _end(started, pid: int) -> None:  # type: ignore[no-untyped-def]
+    if os.getpid() != pid:
+        return
+    started.close()
+    if started.failure:
+        _say(str(started.path), f"{started.path}: the trace could not be written: {started.failure}")
+
+
+def _say(trace: str, text: str) -> None:
+    try:
+        Path(trace + ".error").write_text(text, encoding="utf-8")
+    except OSError:
+        os.write(2, f"torchdet-lint: {text}\n".encode())
+
+
+def _find_own_package() -> None:
+    """Make `torchdet_lint` importable without a change of `sys.path` that the program could see."""
+    if "torchdet_lint" in sys.modules:
+        return
+    folder = Path(__file__).resolve().parents[1]
+    spec = importlib.util.spec_from_file_location(
+        "torchdet_lint", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["torchdet_lint"] = module
+        spec.loader.exec_module(module)
+
+
+def _show_without_this_file(error: BaseException) -> None:
+    shown = sys.excepthook
+
+    def hook(kind, value, traceback):  # type: ignore[no-untyped-def]
+        while traceback is not None and (
+            traceback.tb_frame.f_code.co_filename == __file__ or "runpy" in traceback.tb_frame.f_code.co_filename
+        ):
+            traceback = traceback.tb_next
+        shown(kind, value.with_traceback(traceback), traceback)
+
+    sys.excepthook = hook
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,448 @@
+"""Two traces side by side: where the runs part, which differences are causes, and whether they last.
+
+Records are aligned by site. A record whose outputs differ is a *cause* when what it read was equal in both runs (or
+came from outside torch, or from a generator), else a *consequence*. Where the sites differ the paths part; they are
+joined again at the next four sites in a row that both runs pass. Equal blocks are skipped as bytes, and memory does
+not grow with the length of the traces.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.trace import Record, Site, Stream, Trace, TraceError
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+Source = Literal["op", "random", "outside", "unwritten", "number", "order", "path", ""]
+
+_GRAM = 4
+_WINDOWS = (64, 1024, 16384, 131072)
+_MOST_SITES = 400
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the two records say about the reason.
+
+    `generators` tells for each of `python`, `numpy` and `torch` whether its global generator was `equal`, `differs`, or
+    `unused` so far, where data came from outside. `arrival` is where a worker's batch was received.
+    """
+
+    inputs_equal: bool
+    numbers_equal: bool
+    seeds_equal: bool | None = None
+    unseeded: bool = False
+    seeded_later: bool = False
+    own_generator: bool = False
+    unwritten: bool = False
+    generators: dict[str, str] = {}
+    arrival: str = ""
+
+
+class Divergence(msgspec.Struct, frozen=True):
+    """All that differs at one site: the first record that did, how many did, and why.
+
+    `index` counts the records of run A's stream from 0; `other` is where run B goes instead, for parted paths;
+    `outputs` numbers the outputs of the op that differ, from 0.
+    """
+
+    site: Site
+    index: int
+    kind: Literal["cause", "consequence", "path"]
+    source: Source
+    evidence: Evidence
+    differing: int = 1
+    compared: int = 1
+    outputs: tuple[int, ...] = ()
+    stream: str = "main"
+    other: Site | None = None
+
+
+class Parting(msgspec.Struct, frozen=True):
+    """Where the runs take different paths after the same site: what each does next, how many ops until they meet."""
+
+    index: int
+    after: Site | None
+    a: Site | None
+    b: Site | None
+    a_ops: int
+    b_ops: int
+    rejoined: bool
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """The outcome. `divergences` are in order of execution; `first` is the earliest cause or parting.
+
+    `persistence` is `transient` where later ops read what differed and came out equal again and nothing differed after
+    them, `persistent` otherwise, and empty for identical runs.
+    """
+
+    identical: bool
+    compared: int
+    a_records: int
+    b_records: int
+    differing: int
+    divergences: tuple[Divergence, ...]
+    partings: tuple[Parting, ...]
+    persistence: Literal["", "transient", "persistent"]
+    environment: dict[str, tuple[str, str]]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def causes(self) -> tuple[Divergence, ...]:
+        """The divergences that are not consequences of others, in order of execution."""
+        return tuple(item for item in self.divergences if item.kind != "consequence")
+
+    @property
+    def first(self) -> Divergence | None:
+        """The earliest divergence, or None."""
+        return self.divergences[0] if self.divergences else None
+
+
+def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> Comparison:
+    """Compare two trace files. Raises `TraceError`, in one line, for a file that is none or hashes that cannot be
+    compared.
+    """
+    a, b = Trace(path_a), Trace(path_b)
+    if a.header.get("hash") != b.header.get("hash"):
+        raise TraceError(
+            f"{a.path} and {b.path} hash with {a.header.get('hash')} and {b.header.get('hash')}: not comparable"
+        )
+    identities = _Identities()
+    main = _Aligner(a, b, identities)
+    main.run(a.main, b.main)
+    found = main.divergences()
+    notes = list(main.notes)
+    aside, more = _aside(a, b, identities)
+    notes += more
+    if found and found[0].site.op != trace.BATCH:
+        aside = [msgspec.structs.replace(item, kind="consequence", source="") for item in aside]
+    seen = {item.site for item in found}
+    found += [item for item in aside if item.site not in seen]
+    notes += [f"{t.path.name} ends in the middle of a record" for t in (a, b) if t.truncated]
+    return Comparison(
+        identical=not found,
+        compared=main.compared,
+        a_records=main.left.passed,
+        b_records=main.right.passed,
+        differing=main.differing,
+        divergences=tuple(found),
+        partings=tuple(main.partings),
+        persistence=("transient" if main.healed and not main.partings else "persistent") if found else "",
+        environment=_environments(a, b),
+        notes=tuple(notes),
+    )
+
+
+def _environments(a: Trace, b: Trace) -> dict[str, tuple[str, str]]:
+    """What differs between the two environments, by name."""
+    flat: list[dict[str, str]] = []
+    for one in (a, b):
+        values = dict(one.header.get("environment", {}))
+        variables = values.pop("variables", {})
+        flat.append({**{k: str(v) for k, v in values.items()}, **{f"${k}": str(v) for k, v in variables.items()}})
+    names = sorted(set(flat[0]) | set(flat[1]))
+    return {
+        name: (flat[0].get(name, ""), flat[1].get(name, "")) for name in names if flat[0].get(name) != flat[1].get(name)
+    }
+
+
+class _Identities(dict[Site, int]):
+    """One number for each site, the same in both traces."""
+
+    def of(self, sites: list[Site]) -> list[int]:
+        return [self.setdefault(site, len(self)) for site in sites]
+
+
+class _Cursor:
+    """The records of one stream with a look ahead; `passed` counts those behind it."""
+
+    def __init__(self, opened: Trace, stream: Stream, identities: _Identities, start: int = 0) -> None:
+        self.sites = opened.sites(stream)
+        self.numbers = identities.of(self.sites)
+        self.records = opened.records(stream, start)
+        self.ahead: deque[tuple[int, Record]] = deque()
+        self.passed = 0
+
+    def fill(self, count: int) -> int:
+        """Look at least `count` records ahead; returns how many there are."""
+        while len(self.ahead) < count:
+            record = next(self.records, None)
+            if record is None:
+                break
+            self.ahead.append((self.numbers[record.site], record))
+        return len(self.ahead)
+
+    def next(self) -> tuple[int, Record] | None:
+        if not self.ahead and not self.fill(256):
+            return None
+        return self.ahead[0]
+
+    def step(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.ahead.popleft()
+        self.passed += count
+
+    def rest(self) -> int:
+        """Pass all that is left; returns how many records that were."""
+        count = 0
+        while self.fill(4096):
+            count += len(self.ahead)
+            self.step(len(self.ahead))
+        return count
+
+
+class _AtSite:
+    """What was seen at one site so far."""
+
+    __slots__ = ("compared", "differing", "first", "last")
+
+    def __init__(self) -> None:
+        self.compared = self.differing = 0
+        self.first: Divergence | None = None
+        self.last = -1
+
+
+class _Aligner:
+    """Walks two streams together and collects what differs."""
+
+    def __init__(self, a: Trace, b: Trace, identities: _Identities) -> None:
+        self.a, self.b, self.identities = a, b, identities
+        self.compared = self.differing = 0
+        self.partings: list[Parting] = []
+        self.paths: list[Divergence] = []
+        self.notes: list[str] = []
+        self.at: dict[int, _AtSite] = {}
+        self.seen_seeds: set[tuple[int | None, int | None]] = set()
+        self.scalars_differ = self.loader_seeds_differ = False
+        self.healed = False
+        self.seeded = False
+        self.last_site: Site | None = None
+
+    def run(self, stream_a: Stream, stream_b: Stream) -> None:
+        skipped, records, last = self._equal_blocks(stream_a, stream_b)
+        self.left = _Cursor(self.a, stream_a, self.identities, skipped)
+        self.right = _Cursor(self.b, stream_b, self.identities, skipped)
+        self.left.passed = self.right.passed = self.compared = records
+        self.last_site = self.left.sites[last] if last >= 0 else None
+        while (one := self.left.next()) is not None and (two := self.right.next()) is not None:
+            if one[0] == two[0]:
+                self._pair(one[0], one[1], two[1])
+                self.left.step()
+                self.right.step()
+            elif not self._rejoin():
+                break
+        self._ends()
+
+    def _equal_blocks(self, stream_a: Stream, stream_b: Stream) -> tuple[int, int, int]:
+        """How many leading blocks are equal as bytes, the records in them, and the last one's site."""
+        one, two = self.a.sites(stream_a), self.b.sites(stream_b)
+        shared = min(len(one), len(two))
+        if one[:shared] != two[:shared]:
+            return 0, 0, -1
+        blocks = records = 0
+        last = -1
+        for left, right in zip(self.a.raw(stream_a), self.b.raw(stream_b), strict=False):
+            if left != right:
+                break
+            blocks += 1
+            for record in decode_heads(left):
+                records += 1
+                last = record & 0xFFFFFFFF
+                self.seeded = self.seeded or bool((record >> 48) & trace.RANDOM and not (record >> 48) & trace.UNSEEDED)
+        return blocks, records, last
+
+    def _pair(self, number: int, one: Record, two: Record) -> None:
+        self.compared += 1
+        site = self.left.sites[one.site]
+        self.last_site = site
+        if one.flags & trace.RANDOM and not one.flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
+            self.seeded = True
+        here = self.at.get(number)
+        if here is None:
+            if one.digests == two.digests:
+                if one.inputs != two.inputs and self.differing:
+                    self.healed = True
+                return
+            here = self.at[number] = _AtSite()
+        here.compared += 1
+        if one.digests == two.digests:
+            return
+        outputs = tuple(n for n, (x, y) in enumerate(itertools.zip_longest(one.digests, two.digests)) if x != y)
+        if not outputs:
+            return
+        self.healed = False
+        self.differing += 1
+        here.differing += 1
+        here.last = self.left.passed
+        kind, source = self._judge(site, one, two)
+        if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
+            evidence = self._evidence(one, two)
+            here.first = Divergence(site, self.left.passed, kind, source, evidence, outputs=outputs)
+        if site.op == "aten._local_scalar_dense":
+            self.scalars_differ = True
+
+    def _judge(self, site: Site, one: Record, two: Record) -> tuple[Literal["cause", "consequence"], Source]:
+        first = self.differing == 1 and not self.partings
+        inputs, numbers = one.inputs == two.inputs, one.scalars == two.scalars
+        if one.outside is not None and two.outside is not None and one.outside[0] != two.outside[0]:
+            follows = site.op == trace.BATCH and self.loader_seeds_differ
+            return "consequence" if follows else "cause", "outside"
+        if one.flags & trace.RANDOM and inputs and numbers:
+            self.loader_seeds_differ |= site.phase == "data"
+            if one.flags & trace.DRAWN_FROM_OWN and one.seed != two.seed and self.scalars_differ:
+                return "consequence", "random"
+            pair = (one.seed, two.seed)
+            known = pair in self.seen_seeds
+            self.seen_seeds.add(pair)
+            return ("consequence" if known or (self.partings and one.seed == two.seed) else "cause"), "random"
+        if inputs and numbers:
+            return "cause", "unwritten" if one.flags & trace.UNWRITTEN else "op"
+        if inputs and not self.scalars_differ and not self.partings:
+            return "cause", "number"
+        return ("cause", "order") if first else ("consequence", "")
+
+    def _evidence(self, one: Record, two: Record) -> Evidence:
+        generators = {}
+        if one.outside is not None and two.outside is not None:
+            for name, x, y in zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], strict=True):
+                generators[name] = "unused" if not x and not y else "equal" if x == y else "differs"
+        return Evidence(
+            inputs_equal=one.inputs == two.inputs,
+            numbers_equal=one.scalars == two.scalars,
+            seeds_equal=None if one.seed is None or two.seed is None else one.seed == two.seed,
+            unseeded=bool(one.flags & trace.UNSEEDED),
+            own_generator=bool(one.flags & trace.DRAWN_FROM_OWN),
+            unwritten=bool(one.flags & trace.UNWRITTEN),
+            generators=generators,
+            arrival=self.left.sites[one.arrival].place if one.arrival is not None else "",
+        )
+
+    def _rejoin(self) -> bool:
+        """Pass the records up to where both go the same way again; False where that is out of sight."""
+        one, two = self.left, self.right
+        for window in _WINDOWS:
+            reach = (one.fill(window), two.fill(window))
+            skip = _meeting([n for n, _ in one.ahead], [n for n, _ in two.ahead])
+            if skip is not None:
+                self._part(one.ahead[0][1].site, two.ahead[0][1].site, *skip, rejoined=True)
+                one.step(skip[0])
+                two.step(skip[1])
+                return True
+            if reach[0] < window and reach[1] < window:
+                break
+        at = (one.ahead[0][1].site, two.ahead[0][1].site)
+        index = one.passed
+        self._part(*at, one.rest(), two.rest(), rejoined=False, index=index)
+        return False
+
+    def _part(
+        self, site_a: int, site_b: int, a_ops: int, b_ops: int, *, rejoined: bool, index: int | None = None
+    ) -> None:
+        a = self.left.sites[site_a] if site_a >= 0 else None
+        b = self.right.sites[site_b] if site_b >= 0 else None
+        index = self.left.passed if index is None else index
+        if not self.partings and (a or b) is not None:
+            kind: Literal["path", "consequence"] = "consequence" if self.differing else "path"
+            evidence = Evidence(inputs_equal=not self.differing, numbers_equal=True)
+            here = a or b or Site("", "", "", 0, "")
+            self.paths.append(Divergence(here, index, kind, "path", evidence, other=b if a else None))
+        self.healed = False
+        if len(self.partings) < _MOST_SITES:
+            self.partings.append(Parting(index, self.last_site, a, b, a_ops, b_ops, rejoined))
+
+    def _ends(self) -> None:
+        index = self.left.passed
+        one, two = self.left.next(), self.right.next()
+        if one is None and two is None:
+            return
+        rest = (self.left.rest(), self.right.rest())
+        self._part(one[1].site if one else -1, two[1].site if two else -1, *rest, rejoined=False, index=index)
+
+    def divergences(self) -> list[Divergence]:
+        found = [
+            msgspec.structs.replace(
+                here.first, differing=here.differing, compared=here.compared, evidence=self._with_later_seed(here.first)
+            )
+            for here in self.at.values()
+            if here.first is not None
+        ]
+        return sorted(found + self.paths, key=lambda item: (item.index, item.source != "path"))[:_MOST_SITES]
+
+    def _with_later_seed(self, item: Divergence) -> Evidence:
+        return msgspec.structs.replace(item.evidence, seeded_later=item.evidence.unseeded and self.seeded)
+
+
+def _meeting(one: list[int], two: list[int]) -> tuple[int, int] | None:
+    """The nearest pair of positions from which `_GRAM` sites agree (or all that are left, at the end of both)."""
+    starts: dict[tuple[int, ...], int] = {}
+    for position in range(len(two) - _GRAM + 1):
+        starts.setdefault(tuple(two[position : position + _GRAM]), position)
+    best: tuple[int, int] | None = None
+    for position in range(len(one) - _GRAM + 1):
+        if best is not None and position > sum(best):
+            break
+        other = starts.get(tuple(one[position : position + _GRAM]))
+        if other is not None and (best is None or position + other < sum(best)):
+            best = position, other
+    return best
+
+
+def decode_heads(payload: bytes) -> Iterator[int]:
+    """The first word of every record of a block."""
+    block = trace.unpack(payload)
+    position, end = 0, len(block)
+    while position < end:
+        head = block[position]
+        flags = head >> 48
+        yield head
+        position += 3 + (head >> 32 & 0xFFFF)
+        if flags & 7:
+            position += bool(flags & trace.RANDOM) + 4 * bool(flags & trace.OUTSIDE) + bool(flags & trace.ARRIVED)
+
+
+def _aside(a: Trace, b: Trace, identities: _Identities) -> tuple[list[Divergence], list[str]]:
+    """Other threads and forked children. Which of them does what is the scheduler's choice, and how far a loader's
+    workers read ahead is too: only the same work with other values counts as a difference."""
+    found: list[Divergence] = []
+    notes = []
+    for kind, words in (("thread", "other threads"), ("process", "forked processes")):
+        sums = [_sums(opened, kind, identities) for opened in (a, b)]
+        if not sums[0] and not sums[1]:
+            continue
+        counts = [{number: count for number, (count, _, _) in one.items()} for one in sums]
+        differ = [n for n in sorted(set(sums[0]) & set(sums[1])) if sums[0][n][:2] != sums[1][n][:2]]
+        if counts[0] != counts[1]:
+            if differ:
+                notes.append(f"the work done in {words} was not the same amount and was not compared")
+            continue
+        for number in differ:
+            site = sums[0][number][2]
+            evidence = Evidence(inputs_equal=False, numbers_equal=False)
+            found.append(
+                Divergence(site, 0, "consequence", "", evidence, counts[0][number], counts[0][number], stream=kind)
+            )
+    if found:
+        found[0] = msgspec.structs.replace(found[0], kind="cause", source="outside")
+    return found, notes
+
+
+def _sums(opened: Trace, kind: str, identities: _Identities) -> dict[int, tuple[int, int, Site]]:
+    totals: dict[int, tuple[int, int, Site]] = {}
+    for stream in opened.streams:
+        if stream.kind != kind:
+            continue
+        sites = opened.sites(stream)
+        numbers = identities.of(sites)
+        for record in opened.records(stream):
+            count, total, site = totals.get(numbers[record.site], (0, 0, sites[record.site]))
+            total = (total + hash(record.digests)) & ((1 << 64) - 1)
+            totals[numbers[record.site]] = (count + 1, total, site)
+    return totals

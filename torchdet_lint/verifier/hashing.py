@@ -1,0 +1,178 @@
+"""Order-sensitive digests of tensors: equal digests mean equal bits at equal places, NaN payloads and signed zeros
+included.
+
+On the CPU the bytes are hashed in place by xxh3, or by crc32 beside a sum of words where `xxhash` is not installed.
+On any other device the digest is the multilinear sum of 32-bit words times 64-bit weights modulo 2**64: integer
+addition is associative, so that the digest is the same whatever order the device adds in. The name of the digest
+stands in every trace, and digests of different names are never compared.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import operator
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Buffer = ctypes.Array[ctypes.c_char]
+    Bytes = Callable[[Any, int], int]
+
+MASK = (1 << 64) - 1
+UNHASHABLE = 0xDEAD_DEAD_DEAD_DEAD
+CHUNK = 1 << 20
+
+
+def _stdlib(buffer: Any, seed: int = 0) -> int:
+    view = memoryview(buffer).cast("B")
+    words = view[: len(view) & ~7].cast("Q")
+    total = sum(words) if len(words) < 512 else _word_sum(view)
+    return ((zlib.crc32(view, seed & 0xFFFFFFFF) << 32) ^ total ^ seed) & MASK
+
+
+def _word_sum(view: memoryview) -> int:
+    return int(torch.frombuffer(view, dtype=torch.int64, count=len(view) // 8).sum().item()) & MASK
+
+
+try:
+    import xxhash
+
+    NAME = "xxh3-64"
+    digest_bytes: Bytes = xxhash.xxh3_64_intdigest
+except ImportError:
+    NAME = "crc32-sum64"
+    digest_bytes = _stdlib
+
+
+class _Arrays(dict[int, "type[Buffer]"]):
+    """ctypes array types by their length in bytes; emptied when a program uses very many sizes."""
+
+    def __missing__(self, nbytes: int) -> type[Buffer]:
+        if len(self) > 4096:
+            self.clear()
+        array = self[nbytes] = ctypes.c_char * nbytes
+        return array
+
+
+_PLAIN = frozenset(
+    {
+        torch.float32,
+        torch.float64,
+        torch.float16,
+        torch.bfloat16,
+        torch.int64,
+        torch.int32,
+        torch.int16,
+        torch.int8,
+        torch.uint8,
+        torch.bool,
+    }
+)
+
+
+def hasher(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], int]:
+    """A function from a tensor to its 64-bit digest, which covers the shape and every element in order.
+
+    It reads the memory of plain CPU tensors directly and copies nothing; it neither draws random numbers nor touches
+    autograd. A tensor that has no data (meta, fake) has the digest `UNHASHABLE`.
+    """
+    arrays = _Arrays()
+    plain = _PLAIN
+
+    def of(tensor: torch.Tensor) -> int:
+        try:
+            if tensor.is_cpu and tensor.dtype in plain and tensor.is_contiguous():
+                nbytes = tensor.nbytes
+                seed = hash(tensor.shape) & MASK
+                return digest(arrays[nbytes].from_address(tensor.data_ptr()), seed) if nbytes else seed
+        except RuntimeError:
+            pass
+        return general(tensor, digest)
+
+    return of
+
+
+def general(tensor: torch.Tensor, digest: Bytes = digest_bytes) -> int:
+    """The digest of any tensor: strided however, sparse, nested, quantized, a wrapper, on any device."""
+    try:
+        parts = _parts(tensor)
+        if parts is not None:
+            digests = tuple(general(part, digest) for part in parts)
+            return hash((tuple(tensor.shape) if not tensor.is_nested else len(digests), digests)) & MASK
+        if tensor.is_meta or _is_fake(tensor):
+            return UNHASHABLE
+        return _strided(tensor.detach(), digest)
+    except (RuntimeError, NotImplementedError, AttributeError, TypeError):
+        return UNHASHABLE
+
+
+def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+    """The plain tensors that together hold the value of one that is not plain; None for a plain one."""
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
+        names, _ = tensor.__tensor_flatten__()
+        return tuple(getattr(tensor, name) for name in names)
+    if tensor.is_nested:
+        return tuple(tensor.detach().unbind())
+    if tensor.layout is torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    if tensor.is_mkldnn:
+        return (tensor.to_dense(),)
+    if tensor.is_quantized:
+        if tensor.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+            return tensor.int_repr(), torch.tensor([tensor.q_scale(), tensor.q_zero_point()], dtype=torch.float64)
+        return tensor.int_repr(), tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points()
+    return None
+
+
+def _is_fake(tensor: torch.Tensor) -> bool:
+    return type(tensor).__name__ in ("FakeTensor", "FunctionalTensor") or torch._is_functional_tensor(tensor)
+
+
+def _strided(tensor: torch.Tensor, digest: Bytes) -> int:
+    seed = hash(tensor.shape) & MASK
+    if tensor.numel() == 0:
+        return seed
+    if not tensor.is_contiguous() or tensor.stride()[-1:] not in ((), (1,)):
+        tensor = tensor.resolve_conj().resolve_neg().contiguous()
+    flat = tensor.as_strided((tensor.numel(),), (1,))
+    if tensor.device.type == "cpu":
+        return digest((ctypes.c_char * tensor.nbytes).from_address(flat.data_ptr()), seed)
+    return (multilinear(flat) ^ seed) & MASK
+
+
+@functools.lru_cache(maxsize=8)
+def _weights(device: torch.device) -> torch.Tensor:
+    """`CHUNK` odd 64-bit weights that are the same on every machine: splitmix64 of the position."""
+    z = torch.arange(1, CHUNK + 1, dtype=torch.int64, device=device) * -7046029254386353131
+    z = (z ^ ((z >> 30) & ((1 << 34) - 1))) * -4658895280553007687
+    z = (z ^ ((z >> 27) & ((1 << 37) - 1))) * -7723592293110705685
+    return (z ^ ((z >> 31) & ((1 << 33) - 1))) | 1
+
+
+def multilinear(flat: torch.Tensor) -> int:
+    """The digest of a flat, contiguous tensor on any device, in temporary memory of 16 bytes a word and chunk."""
+    return int(multilinear_on_device(flat).item()) & MASK
+
+
+def multilinear_on_device(flat: torch.Tensor) -> torch.Tensor:
+    """As `multilinear`, left on the device as one int64 element, so that nothing waits for the device."""
+    if flat.dtype is torch.bool or flat.element_size() in (1, 2):
+        size = flat.element_size()
+        words = flat.view(torch.uint8 if size == 1 else torch.int16)
+    else:
+        words = flat.view(torch.int32)
+    weights = _weights(flat.device)
+    pieces = []
+    for number, start in enumerate(range(0, words.numel(), CHUNK)):
+        piece = words[start : start + CHUNK].to(torch.int64) + 1
+        pieces.append((piece * weights[: piece.numel()]).sum() * (2 * number + 1))
+    return functools.reduce(operator.add, pieces)

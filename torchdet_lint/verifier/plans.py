@@ -1,0 +1,126 @@
+"""How each op is recorded, read once from its schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VIEW, SET, RESIZE, EMPTY, LIFT, VALUE = range(6)
+"""What an op does: hands out another view of its input; binds a storage (a batch or a checkpoint arrives); may
+grow into memory that nothing has written; hands out such memory; takes a value in from Python or NumPy; computes."""
+
+_EMPTY = frozenset(
+    {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "empty_quantized"}
+)
+_VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "alias", "detach", "detach_", "lift", "requires_grad_"})
+_NAMESPACES_WITHOUT_VALUE = frozenset({"prim", "profiler", "debugprims"})
+_OVERWRITES = frozenset(
+    "copy_ fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ log_normal_ cauchy_ _foreach_zero_ "
+    "_foreach_copy_ set_ eye_".split()
+)
+_UNDECLARED_WRITES = {
+    "native_batch_norm": ("running_mean", "running_var"),
+    "cudnn_batch_norm": ("running_mean", "running_var"),
+    "miopen_batch_norm": ("running_mean", "running_var"),
+}
+_WORKSPACES = {"_ctc_loss": (1,), "rrelu_with_noise": (1,), "mkldnn_rnn_layer": (3,)}
+"""Outputs that hold scratch memory: they differ between runs, and nothing that reads them does."""
+
+
+class Plan:
+    """What the recorder does with one op.
+
+    `written` are the arguments that the op writes in place, as (position, name); `fresh` is 1 where it returns
+    exactly one new tensor, 0 where it returns nothing new, 2 otherwise; `overwrites` says that it reads nothing of
+    what it writes.
+    """
+
+    __slots__ = (
+        "call",
+        "fresh",
+        "function",
+        "index",
+        "kind",
+        "name",
+        "overwrites",
+        "random",
+        "scratch",
+        "tensors",
+        "written",
+    )
+
+    def __init__(self, function: Any, index: int) -> None:
+        self.function = function
+        self.index = index
+        self.call: Callable[..., Any] = getattr(function, "_op", function)
+        schema = getattr(function, "_schema", None)
+        self.written: tuple[tuple[int, str], ...] = ()
+        self.name, self.kind, self.fresh = str(function), VALUE, 2
+        self.overwrites = self.random = False
+        self.scratch: tuple[int, ...] = ()
+        self.tensors: tuple[bool, ...] = ()
+        if schema is None:
+            return
+        self.name = schema.name.replace("::", ".") + (f".{schema.overload_name}" if schema.overload_name else "")
+        namespace, _, base = schema.name.partition("::")
+        self.written = _written(schema, base)
+        self.fresh = _fresh(schema)
+        self.scratch = _WORKSPACES.get(base, ())
+        self.tensors = tuple(str(argument.type) == "Tensor" for argument in schema.arguments)
+        self.random = torch.Tag.nondeterministic_seeded in function.tags
+        self.overwrites = base in _OVERWRITES or (
+            bool(self.written) and all(_is_out(schema, name) for _, name in self.written)
+        )
+        self.kind = _kind(namespace, base, schema, bool(self.written))
+
+    def mended(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """`args` with a tensor where torch hands the mode a Python number for one, as TorchScript's printer does."""
+        strange = [is_tensor and isinstance(a, (int, float)) for is_tensor, a in zip(self.tensors, args, strict=False)]
+        if not any(strange):
+            return None
+        return tuple(torch.tensor(a) if odd else a for odd, a in zip(strange, args, strict=False))
+
+    @property
+    def base(self) -> str:
+        """The op's name without namespace and overload."""
+        return self.name.split(".")[1] if "." in self.name else self.name
+
+
+def _kind(namespace: str, base: str, schema: Any, writes: bool) -> int:
+    if base == "set_":
+        return SET
+    if base in ("resize_", "resize_as_"):
+        return RESIZE
+    if base in _EMPTY:
+        return EMPTY
+    if base == "lift_fresh":
+        return LIFT
+    if base in _VIEWS or namespace in _NAMESPACES_WITHOUT_VALUE:
+        return VIEW
+    returns = schema.returns
+    aliases = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
+    return VIEW if aliases and not writes else VALUE
+
+
+def _written(schema: Any, base: str) -> tuple[tuple[int, str], ...]:
+    undeclared = _UNDECLARED_WRITES.get(base, ())
+    return tuple(
+        (position, argument.name)
+        for position, argument in enumerate(schema.arguments)
+        if (argument.alias_info is not None and argument.alias_info.is_write) or argument.name in undeclared
+    )
+
+
+def _is_out(schema: Any, name: str) -> bool:
+    return any(argument.name == name and argument.is_out for argument in schema.arguments)
+
+
+def _fresh(schema: Any) -> int:
+    fresh = [r for r in schema.returns if r.alias_info is None]
+    if not fresh:
+        return 0
+    return 1 if len(schema.returns) == 1 and str(schema.returns[0].type) == "Tensor" else 2
