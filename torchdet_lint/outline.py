@@ -31,6 +31,8 @@ class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 def outline(text: str) -> Outline:
     """The outline of a file, read off its text. `works` is true where anything at top level may be a call."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     imports: set[str] = set()
     for match in _IMPORTS.finditer(text):
         if match["plain"]:
