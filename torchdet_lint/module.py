@@ -6,10 +6,10 @@ Units are parsed when somebody asks; positions are computed for a unit only when
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import sys
 import threading
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import libcst as cst
@@ -45,6 +45,7 @@ _RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 _LEAVES = frozenset(
     {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis}
 )
+_PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
 _PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
 
 
@@ -323,7 +324,7 @@ class Module:
 
     # ------------------------------------------------------------------ what to parse
 
-    @cached_property
+    @functools.cached_property
     def _words(self) -> list[frozenset[str]]:
         return [frozenset(IDENTIFIER.findall(self.skeleton.text(unit.piece))) for unit in self.units]
 
@@ -358,9 +359,22 @@ class Module:
             self._load_with(attributes)
 
     def _load_with(self, wanted: set[str]) -> None:
-        """Parse the units with a word of `wanted`, and the constructors of the classes whose header has one."""
+        """Parse the units with a word of `wanted`, and the constructors of the classes whose header has one.
+
+        A word in small letters that the file's top level does not bind (`take`, `pad`: half of them stand in prose)
+        counts only as an attribute, as a text, or where something is imported.
+        """
+        bound = self.scope.bindings.keys() | BUILTINS
+        weak = {word for word in wanted if word.islower() and word not in bound and not self.scope.stars}
         for unit, words in zip(self.units, self._words, strict=True):
-            if words.isdisjoint(wanted):
+            hits = words & wanted
+            if not hits:
+                continue
+            if (
+                hits <= weak
+                and "import" not in words
+                and not _as_attribute(hits).search(self.skeleton.text(unit.piece))
+            ):
                 continue
             self._load(unit)
             if unit.piece.kind == "header":
@@ -825,6 +839,8 @@ class Module:
         """The constant that `node` evidently is, in a 1-tuple, or None."""
         if depth <= 0:
             return None
+        if isinstance(node, cst.SimpleString) and (plain := _PLAIN_STRING.fullmatch(node.value)):
+            return (plain[2],)
         if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)):
             try:
                 literal = node.evaluated_value
@@ -1143,6 +1159,11 @@ def _deeply(function: Callable[[], _Result]) -> _Result:
             sys.setrecursionlimit(limit)
             threading.stack_size(size)
         return found[0]
+
+
+@functools.lru_cache(maxsize=1024)
+def _as_attribute(words: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(rf"""[."'][ \t]*(?:{"|".join(sorted(words))})\b""")
 
 
 def _unary(operator: cst.BaseUnaryOp, value: tuple[object] | None) -> tuple[object] | None:

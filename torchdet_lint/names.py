@@ -118,43 +118,55 @@ class Library:
         yield from self.facts.canonical
         yield from self.facts.tensor_functions
 
-    def _triggers(self) -> dict[str, frozenset[str]]:
-        """Word -> the words of which one must stand in the file too for it to mean anything (none: always)."""
-        roots: dict[str, set[str]] = {}
+    def _triggers(self) -> dict[str, tuple[_Need, ...]]:
+        """Word -> what else must stand in the file for it to mean anything: of any one need a word of each set."""
+        aliases: dict[str, set[str]] = {}
         for alias, target in self.facts.canonical.items():
-            roots.setdefault(_root(target), set()).add(_root(alias))
+            aliases.setdefault(_root(target), set()).add(_root(alias))
         for derived, base in self.facts.bases.items():
-            roots.setdefault(_root(base), set()).add(_root(derived))
-        found: dict[str, set[str]] = {}
+            aliases.setdefault(_root(base), set()).add(_root(derived))
         free = set(self.facts.triggers)
-        names: list[str] = list(self.facts.bases)
+        rows: list[tuple[str, _Need]] = [(name, ()) for name in self.facts.bases]
+        ops = [*self.facts.ops]
         for rule in self.catalogue.rules.values():
-            if rule.scope == "project":
-                continue
-            free.update(rule.triggers)
-            names.extend(name for call in rule.calls for name in call.names)
-            names.extend(name for setting in rule.settings for name in setting.names)
-            names.extend(_op_names(rule.ops))
-        names.extend(_op_names(self.facts.ops))
-        for name in names:
-            words = IDENTIFIER.findall(name)
-            if not words or words[-1] in free:
-                continue
+            if rule.scope != "project":
+                free.update(rule.triggers)
+                rows.extend((name, ()) for call in rule.calls for name in call.names)
+                rows.extend((name, ()) for setting in rule.settings for name in setting.names)
+                ops.extend(rule.ops)
+        rows.extend((name, _values_of(op)) for op in ops for name in _op_names((op,)))
+        found: dict[str, dict[_Need, None]] = {}
+        for name, need in rows:
+            word = name.rstrip("()").rpartition(".")[2]
             root = _root(name)
             if root == "builtins":
-                free.add(words[-1])
-            else:
-                found.setdefault(words[-1], set()).update({root, *roots.get(root, ())})
-        table = {word: frozenset(needed) for word, needed in found.items() if word not in free}
-        return table | {word: frozenset() for word in free}
+                free.add(word)
+            elif word not in free:
+                full = (frozenset({root, *aliases.get(root, ())}), *need)
+                found.setdefault(word, {})[full] = None
+        return {word: tuple(needs) for word, needs in found.items() if word not in free} | dict.fromkeys(free, ((),))
 
     def triggers_in(self, words: Iterable[str]) -> frozenset[str]:
         """Those of `words` (all words of a file) for which a rule wants the statement that holds them parsed."""
         present = set(words)
-        candidates = present & self.triggers.keys()
         return frozenset(
-            word for word in candidates if not self.triggers[word] or not present.isdisjoint(self.triggers[word])
+            word
+            for word in present & self.triggers.keys()
+            if any(all(not present.isdisjoint(some) for some in need) for need in self.triggers[word])
         )
+
+
+_Need = tuple[frozenset[str], ...]
+
+
+def _values_of(op: Op) -> _Need:
+    """For each argument that must be one of a few texts, and is none of them by default, the words of these texts."""
+    need: list[frozenset[str]] = []
+    for condition in op.when:
+        values = [value for value in condition.values if isinstance(value, str)]
+        if condition.test == "in" and len(values) == len(condition.values) and condition.default not in values:
+            need.append(frozenset(word for value in values for word in IDENTIFIER.findall(value)))
+    return tuple(need)
 
 
 def _op_names(ops: Iterable[Op]) -> Iterator[str]:
