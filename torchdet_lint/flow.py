@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import libcst as cst
 
+from torchdet_lint.tree import children
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
@@ -283,4 +285,4 @@ def names_in(node: cst.CSTNode) -> Iterator[str]:
         current = stack.pop()
         if isinstance(current, cst.Name):
             yield current.value
-        stack.extend(current.children)
+        stack.extend(children(current))

@@ -5,7 +5,6 @@ Units are parsed when somebody asks; positions are computed for a unit only when
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import re
 import sys
@@ -18,6 +17,7 @@ from torchdet_lint import names, skeleton
 from torchdet_lint.finding import Location
 from torchdet_lint.names import BUILTINS, IDENTIFIER, Binding, Library, Scope, live
 from torchdet_lint.skeleton import Piece, SyntaxFault
+from torchdet_lint.tree import FIELDS, LEAVES, PLAIN, children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,19 +34,9 @@ _DEEP_RECURSION = 200_000
 _DEPTH = 14
 _NAMES = 8
 _CHAINED = 3
-_NOT_CHILDREN = frozenset(
-    """ast async asynchronous asname colon comma dot encoding default_indent equal default_newline footer
-    has_trailing_newline header indent indicator keyword leading_lines lines_after_decorators lpar lbrace lbracket
-    lines_after_colon operator posonly_ind raw rpar rbrace rbracket relative semicolon star_ind
-    trailing_whitespace""".split()
-)
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
-_LEAVES = frozenset(
-    {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis}
-)
 _PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
-_PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
 
 
 class Target(NamedTuple):
@@ -346,7 +336,7 @@ class Module:
         if self._awake:
             return
         self._awake = True
-        wanted = set(self.library.triggers_in(IDENTIFIER.findall(self.text)))
+        wanted = set(self.library.triggers_in(self.text))
         if not wanted:
             return
         if not any(not words.isdisjoint(wanted) for words in self._words):
@@ -1110,7 +1100,7 @@ class Module:
                     if word in self.code(node):
                         yield node
                 else:
-                    stack.extend(reversed(node.children))
+                    stack.extend(reversed(children(node)))
 
     def registrations(self, class_: Class, name: str) -> Iterator[Call]:
         """The calls `self.register_buffer("name", …)` and `register_parameter` in the methods of `class_`."""
@@ -1179,25 +1169,6 @@ def _unary(operator: cst.BaseUnaryOp, value: tuple[object] | None) -> tuple[obje
 # ---------------------------------------------------------------------- the walk
 
 
-def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
-    return tuple(
-        field.name
-        for field in dataclasses.fields(kind)
-        if not field.name.startswith("whitespace") and field.name not in _NOT_CHILDREN
-    )
-
-
-class _Fields(dict[type, tuple[str, ...]]):
-    """Node class -> the fields that hold nodes worth a visit, filled on demand."""
-
-    def __missing__(self, kind: type[cst.CSTNode]) -> tuple[str, ...]:
-        found = self[kind] = _fields(kind)
-        return found
-
-
-_FIELDS = _Fields()
-
-
 class _Done(NamedTuple):
     """A marker on the walk's stack: what is to be bound once the children before it were seen."""
 
@@ -1240,7 +1211,7 @@ class _Walk:
         self._walk(stack)
 
     def _walk(self, stack: _Stack) -> None:
-        parents, fields = self.parents, _FIELDS
+        parents, fields = self.parents, FIELDS
         handlers = _HANDLERS
         while stack:
             node: Any
@@ -1259,16 +1230,16 @@ class _Walk:
             for name in reversed(fields[kind]):
                 child = getattr(node, name)
                 found = type(child)
-                if found in _PLAIN:
+                if found in PLAIN:
                     continue
                 if found is tuple or found is list:
                     for item in reversed(child):
                         parents[id(item)] = node
-                        if type(item) not in _LEAVES:
+                        if type(item) not in LEAVES:
                             stack.append((item, scope, conditional, looped))
                     continue
                 parents[id(child)] = node
-                if found not in _LEAVES:
+                if found not in LEAVES:
                     stack.append((child, scope, conditional, looped))
 
     # Each handler records facts and returns (scope, conditional, looped) for the children, or None when it has
@@ -1328,12 +1299,12 @@ def _later(walk: _Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool
     """Visit the children of `node` in order, then run `binder`: a value is evaluated before its name is bound."""
     conditional, looped = state
     stack.append((_Done(binder), scope, conditional, looped))
-    for name in reversed(_FIELDS[type(node)]):
+    for name in reversed(FIELDS[type(node)]):
         child = getattr(node, name)
-        children = child if type(child) in (tuple, list) else () if type(child) in _PLAIN else (child,)
+        children = child if type(child) in (tuple, list) else () if type(child) in PLAIN else (child,)
         for item in reversed(children):
             walk.parents[id(item)] = node
-            if type(item) not in _LEAVES:
+            if type(item) not in LEAVES:
                 stack.append((item, scope, conditional, looped))
 
 

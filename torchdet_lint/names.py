@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BUILTINS = frozenset(dir(builtins))
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_QUOTED = re.compile(r"""["']([\w+-]+)["']""")
 
 BindingKind = Literal["import", "assign", "unpack", "augment", "parameter", "loop", "with", "def", "class", "other"]
 ScopeKind = Literal["module", "class", "function", "comprehension"]
@@ -146,12 +147,15 @@ class Library:
                 found.setdefault(word, {})[full] = None
         return {word: tuple(needs) for word, needs in found.items() if word not in free} | dict.fromkeys(free, ((),))
 
-    def triggers_in(self, words: Iterable[str]) -> frozenset[str]:
-        """Those of `words` (all words of a file) for which a rule wants the statement that holds them parsed."""
-        present = set(words)
+    def triggers_in(self, text: str) -> frozenset[str]:
+        """The words of a file's `text` for which a rule wants the statement that holds them parsed."""
+        present = set(IDENTIFIER.findall(text))
+        candidates = present & self.triggers.keys()
+        if any(len(need) > 1 for word in candidates for need in self.triggers[word]):
+            present.update(f"'{word}'" for word in _QUOTED.findall(text))
         return frozenset(
             word
-            for word in present & self.triggers.keys()
+            for word in candidates
             if any(all(not present.isdisjoint(some) for some in need) for need in self.triggers[word])
         )
 
@@ -160,12 +164,12 @@ _Need = tuple[frozenset[str], ...]
 
 
 def _values_of(op: Op) -> _Need:
-    """For each argument that must be one of a few texts, and is none of them by default, the words of these texts."""
+    """For each argument that must be one of a few texts, and is none of them by default, these texts in quotes."""
     need: list[frozenset[str]] = []
     for condition in op.when:
         values = [value for value in condition.values if isinstance(value, str)]
         if condition.test == "in" and len(values) == len(condition.values) and condition.default not in values:
-            need.append(frozenset(word for value in values for word in IDENTIFIER.findall(value)))
+            need.append(frozenset(f"'{value}'" for value in values))
     return tuple(need)
 
 

@@ -14,6 +14,7 @@ import libcst as cst
 
 from torchdet_lint import names
 from torchdet_lint.names import live
+from torchdet_lint.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -1087,4 +1088,4 @@ def _returns(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
             if node.value is not None:
                 yield node.value
         elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
-            stack.extend(reversed(node.children))
+            stack.extend(reversed(children(node)))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import libcst as cst
 
 from torchdet_lint.flow import bare, names_in
+from torchdet_lint.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -520,7 +521,7 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         current = stack.pop()
         yield current
         if not isinstance(current, (cst.FunctionDef, cst.Lambda, cst.ClassDef)) or current is node:
-            stack.extend(reversed(current.children))
+            stack.extend(reversed(children(current)))
 
 
 def _bound_in(body: cst.CSTNode) -> set[str]:
@@ -568,11 +569,11 @@ def _names(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
         elif isinstance(node, (cst.Attribute, cst.Arg)):
             stack.append(node.value)
         elif isinstance(node, _BINDERS):
-            for child in node.children:
+            for child in children(node):
                 if not (child is getattr(node, "target", None) and isinstance(child, (cst.Name, cst.Tuple))):
                     stack.append(child)
         else:
-            stack.extend(reversed(node.children))
+            stack.extend(reversed(children(node)))
     return found
 
 
@@ -583,5 +584,5 @@ def _attributes(root: cst.CSTNode, word: str) -> list[cst.Attribute]:
         node = stack.pop()
         if isinstance(node, cst.Attribute) and node.attr.value == word:
             found.append(node)
-        stack.extend(reversed(node.children))
+        stack.extend(reversed(children(node)))
     return found

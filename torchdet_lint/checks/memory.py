@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
 from torchdet_lint.flow import Flow, bare, names_in
+from torchdet_lint.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -376,7 +377,7 @@ class Reads(Flow[State]):
         if isinstance(node, cst.FormattedStringExpression):
             self.read(self.value(node.expression, state), node.expression, state)
             return _NONE
-        for child in node.children:
+        for child in children(node):
             self.escape(self.value(child, state), state)
         return _NONE
 
@@ -441,7 +442,7 @@ class Reads(Flow[State]):
         """A tensor used as an index is read."""
         for element in node.slice:
             index = element.slice
-            for bound in index.children:
+            for bound in children(index):
                 if isinstance(bound, cst.BaseExpression):
                     self.read(self.value(bound, state), bound, state)
 
@@ -756,7 +757,7 @@ def _captured(module: Module, home: cst.CSTNode | None) -> set[str]:
         elif isinstance(node, (cst.Global, cst.Nonlocal)):
             found.update(item.name.value for item in node.names)
         else:
-            stack.extend(node.children)
+            stack.extend(children(node))
     return found
 
 
