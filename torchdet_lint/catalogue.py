@@ -76,13 +76,18 @@ class Spelling(_Table, frozen=True, kw_only=True):
 
 
 class Call(_Table, frozen=True, kw_only=True):
-    """A row of a call table: a callable that the rule reports under conditions that all hold."""
+    """A row of a call table: a callable that the rule reports under conditions that all hold.
+
+    `excluding` are classes derived from `names` that see to it themselves; `give` are the arguments of the fix.
+    """
 
     names: tuple[str, ...]
+    excluding: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     when: tuple[Condition, ...] = ()
     variant: str = ""
     severity: Severity | None = None
+    give: dict[str, str] = {}
     details: dict[str, str] = {}
     evidence: tuple[str, ...] = ()
 
@@ -287,7 +292,10 @@ class Tensors(_Table, frozen=True, kw_only=True):
 
 
 class Facts(_Table, frozen=True, kw_only=True):
-    """What several rules share: canonical names, signatures, generators, ops."""
+    """What several rules share: canonical names, signatures, generators, ops.
+
+    `entropy` says of a callable whose result is another one in every run what it reads: "the clock".
+    """
 
     canonical: dict[str, str] = {}
     signatures: dict[str, tuple[str, ...]] = {}
@@ -300,6 +308,7 @@ class Facts(_Table, frozen=True, kw_only=True):
     wrappers: tuple[str, ...] = ()
     fluent: tuple[str, ...] = ()
     modes_off: tuple[str, ...] = ()
+    entropy: dict[str, str] = {}
     tensor_functions: tuple[str, ...] = ()
     not_tensor_functions: tuple[str, ...] = ()
     triggers: tuple[str, ...] = ()

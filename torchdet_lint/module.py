@@ -1049,6 +1049,14 @@ class Module:
             return None
         return made
 
+    def assignments_written(self, target: str) -> Iterator[Assignment]:
+        """Assignments whose target is an attribute written as `target`, whatever it stands for: `args.seed`."""
+        self._wake()
+        last = target.rpartition(".")[2]
+        for statement, node, value, scope, order in list(self._assignments):
+            if isinstance(node, cst.Attribute) and node.attr.value == last and names.dotted(node) == target:
+                yield Assignment(statement, node, Value(self, value, scope, order), scope, order, ())
+
     def assignments_to(self, *wanted: str) -> Iterator[Assignment]:
         """Assignments whose target is any of the qualified attribute names, `setattr` with a literal name included."""
         self._wake()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import memory, ops, order, program
+from torchdet_lint.checks import data, memory, ops, order, program, seeds, settings
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue import Rule
@@ -17,9 +17,22 @@ Check = Callable[["Module", "Rule"], Iterator["Found"]]
 ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]
 
 CHECKS: Mapping[str, Check] = {
+    "TDL104": seeds.unseeded_generator,
+    "TDL105": seeds.entropy_seed,
+    "TDL107": seeds.missing_random_state,
+    "TDL201": settings.against_determinism,
+    "TDL202": settings.against_determinism,
+    "TDL204": settings.against_determinism,
+    "TDL206": settings.against_determinism,
+    "TDL207": settings.autotuned_kernels,
+    "TDL208": settings.against_determinism,
+    "TDL301": data.dataloader_worker_seed,
+    "TDL302": data.dataloader_generator,
+    "TDL303": data.sampler_generator,
     "TDL304": order.unordered_files,
     "TDL305": order.set_order,
     "TDL306": order.completion_order,
+    "TDL308": data.unordered_batches,
     "TDL401": ops.listed_call,
     "TDL402": ops.listed_call,
     "TDL403": ops.listed_call,

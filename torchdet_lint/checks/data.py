@@ -1,0 +1,76 @@
+"""Loaders and samplers: which generator orders the data and seeds the workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.checks import table
+from torchdet_lint.checks.trace import origins
+from torchdet_lint.finding import DropArgument, Found, NeedHelper, SetArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue import Rule
+    from torchdet_lint.module import Call, Module
+
+_WORKERS_SEED_NUMPY = (1, 9)
+_RANDOM_SAMPLERS = frozenset(f"torch.utils.data.{kind}RandomSampler" for kind in ("", "Subset", "Weighted"))
+
+
+def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Found]:
+    """Workers, or a number of them that only the run knows, and no function that seeds them."""
+    for call, _ in table.calls(module, rule):
+        workers = call.argument("num_workers")
+        assert workers is not None
+        variant = "before-1.9" if module.target.torch < _WORKERS_SEED_NUMPY else ""
+        changes = (NeedHelper("seed_worker"), SetArgument(call.node, "worker_init_fn", "{seed_worker}"))
+        yield Found(call.node, {"workers": workers.source}, variant, changes=changes)
+
+
+def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
+    """A loader that shuffles, or may, or that takes a random sampler, and no generator."""
+    for call, _ in table.calls(module, rule):
+        shuffle = call.argument("shuffle")
+        if shuffle is not None and not (shuffle.known and not shuffle.constant):
+            variant = "" if shuffle.known else "unknown"
+        elif _takes_random_sampler(module, call):
+            variant = "sampler"
+        else:
+            continue
+        changes = (NeedHelper("generator"), SetArgument(call.node, "generator", "{generator}"))
+        yield Found(call.node, {"shuffle": shuffle.source if shuffle else ""}, variant, changes=changes)
+
+
+def _takes_random_sampler(module: Module, call: Call) -> bool:
+    for argument in ("sampler", "batch_sampler"):
+        value = call.argument(argument)
+        if value is None:
+            continue
+        for origin in origins(module, value):
+            made = module.call_at(origin.node)
+            if made is None:
+                continue
+            if "torch.utils.data.BatchSampler" in made.names and _takes_random_sampler(module, made):
+                return True
+            if _RANDOM_SAMPLERS.isdisjoint(made.names) or made.opaque:
+                continue
+            generator = made.argument("generator")
+            if generator is None or generator.is_none:
+                return True
+    return False
+
+
+def sampler_generator(module: Module, rule: Rule) -> Iterator[Found]:
+    """A random sampler or split that is given no generator."""
+    for call, row in table.calls(module, rule):
+        changes = (NeedHelper("generator"), SetArgument(call.node, "generator", "{generator}"))
+        yield Found(call.node, {"call": call.names[-1].rpartition(".")[2]}, row.variant, changes=changes)
+
+
+def unordered_batches(module: Module, rule: Rule) -> Iterator[Found]:
+    """Workers whose batches come in the order in which they are ready."""
+    for call, _ in table.calls(module, rule):
+        argument = call.keyword_node("in_order")
+        changes = (DropArgument(call.node, argument),) if argument is not None else ()
+        yield Found(call.node, changes=changes)

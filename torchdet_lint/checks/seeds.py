@@ -1,0 +1,285 @@
+"""Generators and their seeds: objects made without one, seeds that differ in every run, calls that are given none."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.checks import table
+from torchdet_lint.checks.trace import assigned, inside, origins
+from torchdet_lint.finding import Found, NeedImport, RelatedNode, Replace, SetArgument
+from torchdet_lint.module import Value
+from torchdet_lint.names import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue import Call as Row
+    from torchdet_lint.catalogue import Draw, Rule
+    from torchdet_lint.finding import Change
+    from torchdet_lint.module import Call, Module
+
+_SEEDING_METHODS = ("manual_seed", "seed", "set_state", "setstate")
+_SEED_KEYWORDS = frozenset({"manual_seed", "random_seed", "random_state", "rng_seed", "seed"})
+_MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__|["']__main__["']\s*==\s*__name__""")
+_CONVERSIONS = frozenset({"builtins", "hashlib", "math", "numpy", "struct", "zlib"})
+_ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
+
+
+def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
+    """A generator object that is made without a seed, and is not given one afterwards."""
+    for call, row in table.calls(module, rule):
+        if any(name.endswith(".__init__") for name in call.own) or _seeded_afterwards(module, call):
+            continue
+        function = module.code(call.node.func)
+        argument = row.when[0].argument
+        change: Change = SetArgument(call.node, argument, "{seed}")
+        if not call.node.args:
+            change = Replace(call.node, f"{function}({{seed}})")
+        yield Found(call.node, {"call": function}, row.variant, changes=(change,))
+
+
+def _seeded_afterwards(module: Module, call: Call) -> bool:
+    """Whether the object that `call` makes gets a seed or a state where it is kept."""
+    statement = module.parent(call.node)
+    if isinstance(statement, cst.Assign):
+        targets = [target.target for target in statement.targets]
+    elif isinstance(statement, cst.AnnAssign):
+        targets = [statement.target]
+    else:
+        return False
+    kept = {dotted(target) for target in targets} - {""}
+    for method in module.method_calls(*_SEEDING_METHODS):
+        if method.receiver is not None and dotted(method.receiver) in kept and method.node.args:
+            return True
+    return any(True for name in sorted(kept) for _ in module.assignments_written(f"{name}.bit_generator.state"))
+
+
+def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
+    """A seed that differs in every run: a call that asks for one, or the clock and its like on the way to a seed."""
+    reported = set[cst.CSTNode]()
+    for call, row in table.calls(module, rule):
+        if any(name.endswith(".__init__") for name in call.own):
+            continue
+        reported.add(call.node)
+        details = {"call": module.code(call.node.func)}
+        yield Found(call.node, details, row.variant or "fresh", changes=_reseeded(module, call, row))
+    for sink in _sinks(module):
+        for source, what in _entropy(module, sink):
+            if source.node in reported:
+                continue
+            reported.add(source.node)
+            details = {"source": module.code(source.node), "what": what}
+            related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
+            changes = (Replace(_whole(module, source.node, sink.value.node), "{seed}"),)
+            yield Found(source.node, details, "" if what else "draw", related=related, changes=changes)
+
+
+def _reseeded(module: Module, call: Call, row: Row) -> tuple[Change, ...]:
+    """The same call with a seed; where that has another name, only if nobody uses what the call returns."""
+    function = row.give.get("function", "")
+    if not row.when and not function:
+        return ()
+    if function and not isinstance(module.parent(call.node), cst.Expr):
+        return ()
+    if "{torch}" in function:
+        return NeedImport("torch"), Replace(call.node, f"{function}({{seed}})")
+    if function:
+        return (Replace(call.node, f"{module.code(call.node.func).rpartition('.')[0]}.{function}({{seed}})"),)
+    args = call.node.args
+    if not args:
+        return (Replace(call.node, f"{module.code(call.node.func)}({{seed}})"),)
+    if len(args) == 1 and not args[0].star:
+        return (Replace(args[0].value, "{seed}"),)
+    return (SetArgument(call.node, row.when[0].argument, "{seed}"),)
+
+
+class _Sink(NamedTuple):
+    """A call that takes `value` for a seed, and the libraries whose global generators it seeds (none: another)."""
+
+    call: Call
+    value: Value
+    libraries: tuple[str, ...]
+
+
+def _sinks(module: Module) -> Iterator[_Sink]:
+    seen = set[int]()
+    for seed in module.library.facts.seeds:
+        if not seed.argument:
+            continue
+        for call in module.calls_to(*seed.names):
+            value = call.argument(seed.argument, seed.parameters)
+            if value is not None and id(value.node) not in seen:
+                seen.add(id(value.node))
+                yield _Sink(call, value, seed.seeds)
+    for call in module.method_calls("manual_seed", "seed"):
+        for arg in call.node.args[:1]:
+            if not arg.star and arg.keyword is None and id(arg.value) not in seen:
+                seen.add(id(arg.value))
+                yield _Sink(call, Value(module, arg.value, call.scope, call.order), ())
+    for call in list(module.calls):
+        for arg in call.node.args:
+            if arg.keyword is not None and arg.keyword.value in _SEED_KEYWORDS and id(arg.value) not in seen:
+                seen.add(id(arg.value))
+                yield _Sink(call, Value(module, arg.value, call.scope, call.order), ())
+
+
+def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
+    """The calls that make the value of `sink` another one in every run, and what they read (empty: a generator)."""
+    queue, seen = [sink.value], set[int]()
+    draws = _draws(module)
+    while queue:
+        value = queue.pop(0)
+        stack: list[cst.CSTNode] = [value.node]
+        while stack:
+            node = stack.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            call = module.call_at(node)
+            if call is not None:
+                name = call.own[0] if len(call.own) == 1 else ""
+                what = module.library.facts.entropy.get(name)
+                if what is not None:
+                    yield call, what
+                elif name in draws:
+                    if module.meets(call, draws[name].when, draws[name].parameters) and _unseeded(module, call, sink):
+                        yield call, ""
+                else:
+                    stack.extend(_passed_on(call, name))
+            elif isinstance(node, (cst.Name, cst.Attribute)) and (isinstance(node, cst.Name) or dotted(node)):
+                queue.extend(assigned(module, Value(module, node, value.scope, value.order)))
+            elif not (isinstance(node, cst.Subscript) and dotted(node.value)):
+                stack.extend(part for part in inside(node) if part is not node)
+
+
+def _passed_on(call: Call, name: str) -> Iterator[cst.CSTNode]:
+    """The parts of a call that its result is made of: `int(x)`, `x.item()`."""
+    if call.receiver is not None and not dotted(call.receiver):
+        yield call.receiver
+    if not name or name.partition(".")[0] in _CONVERSIONS:
+        yield from (arg.value for arg in call.node.args)
+
+
+def _draws(module: Module) -> dict[str, Draw]:
+    return {name: draw for draw in module.library.facts.draws if draw.at == "call" for name in draw.names}
+
+
+def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:
+    """Whether nothing in sight seeds what `draw` draws from before it runs.
+
+    A file that is only imported may well be called after its caller seeded; there only a seed that goes back to the
+    generator that it came from tells that a fresh one was meant.
+    """
+    library = _ROOTS[draw.own[0].partition(".")[0]]
+    here = draw.scope.function
+    function = module.enclosing_function(draw.node)
+    if function is not None and "worker" in function.name.value:
+        return False
+    if not (here is module.scope or library in sink.libraries or _MAIN_GUARD.search(module.text)):
+        return False
+    known = {name: seed for seed in module.library.facts.seeds for name in seed.names}
+    for call in module.calls:
+        rows = [known[name] for name in call.names if name in known]
+        if rows:
+            seeds = any(library in row.seeds for row in rows)
+        else:
+            callee = module.code(call.node.func).rpartition(".")[2].lower()
+            seeds = "seed" in callee or "determin" in callee
+        where = call.scope.function
+        elsewhere = where is not here and where is not sink.call.scope.function
+        if seeds and call is not sink.call and (elsewhere or (where is here and call.order < draw.order)):
+            return False
+    return True
+
+
+def _whole(module: Module, node: cst.CSTNode, value: cst.CSTNode) -> cst.CSTNode:
+    """The largest expression around `node`, up to `value`, that is made of it and of literals alone."""
+    best = node
+    for ancestor in module.ancestors(node):
+        if best is value or not isinstance(
+            ancestor, (cst.BaseExpression, cst.Arg, cst.BaseSlice, cst.SubscriptElement)
+        ):
+            break
+        if isinstance(ancestor, (cst.IfExp, cst.BooleanOperation, cst.NamedExpr, cst.Dict, cst.List, cst.Tuple)):
+            break
+        if isinstance(ancestor, cst.Call) and ancestor is not value and module.call_at(ancestor) is not None:
+            names = module.resolve(ancestor.func)
+            if ancestor.args and not any(name.partition(".")[0] in _CONVERSIONS for name in names):
+                break
+        if isinstance(ancestor, cst.BinaryOperation):
+            sides = (ancestor.left, ancestor.right)
+            if not any(module.value(side).known for side in sides if side is not best):
+                break
+        if isinstance(ancestor, cst.BaseExpression):
+            best = ancestor
+    return best
+
+
+def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
+    """A call of scikit-learn, pandas, SciPy or imbalanced-learn that draws and is told no generator."""
+    seeded = any(
+        True
+        for seed in module.library.facts.seeds
+        if "numpy" in seed.seeds and not seed.entropy
+        for call in module.calls_to(*seed.names)
+        if not seed.argument or call.argument(seed.argument, seed.parameters) is not None
+    )
+    pairs = list(table.calls(module, rule))
+    for row in rule.calls:
+        if row.variant == "sample":
+            pairs += [(call, row) for call in module.method_calls("sample") if _is_frame(module, call)]
+        elif row.variant in ("rvs", "frozen rvs"):
+            pairs += [(call, row) for call in module.calls if call.attribute == "rvs" and _is_distribution(call, row)]
+    done = set[cst.CSTNode]()
+    for call, row in pairs:
+        if call.node in done or not module.meets(call, row.when, row.parameters):
+            continue
+        done.add(call.node)
+        argument = row.when[0].argument
+        change = SetArgument(call.node, argument, "{seed}")
+        severity = row.severity or ("warning" if seeded else None)
+        variant = "own" if row.severity == "error" else "seeded" if seeded else ""
+        details = {"call": module.code(call.node.func), "argument": argument}
+        yield Found(call.node, details, variant, severity, changes=(change,))
+
+
+def _is_distribution(call: Call, row: Row) -> bool:
+    """Whether `.rvs` is that of SciPy: of a distribution (`norm.rvs`), or of a frozen one (`norm(0, 1).rvs`)."""
+    frozen = row.variant == "frozen rvs"
+    return any(name.startswith("scipy.stats.") and name.endswith("().rvs") is frozen for name in call.own)
+
+
+def _is_frame(module: Module, call: Call) -> bool:
+    """Whether the receiver of `.sample` evidently comes from pandas."""
+    if call.receiver is None:
+        return False
+    if call.keyword_node("frac") is not None:
+        return True
+    queue = [Value(module, call.receiver, call.scope, call.order)]
+    for _ in range(12):
+        if not queue:
+            return False
+        value = queue.pop()
+        for origin in origins(module, value):
+            node: cst.BaseExpression = origin.node
+            if any(name.startswith("pandas.") for name in Value(module, node, origin.scope, origin.order).names):
+                return True
+            if isinstance(node, cst.Name) and _annotated(module, node, origin):
+                return True
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                queue.append(Value(module, node.func.value, origin.scope, origin.order))
+            elif isinstance(node, (cst.Subscript, cst.Attribute)):
+                queue.append(Value(module, node.value, origin.scope, origin.order))
+    return False
+
+
+def _annotated(module: Module, name: cst.Name, value: Value) -> bool:
+    home = value.scope.home(name.value)
+    for binding in home.bindings[name.value] if home is not None else ():
+        node = binding.node
+        if isinstance(node, cst.Param) and node.annotation is not None:
+            return any(full.startswith("pandas.") for full in module.value(node.annotation.annotation).names)
+    return False

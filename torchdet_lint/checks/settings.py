@@ -1,0 +1,101 @@
+"""Switches of torch and of the frameworks around it that are set against determinism."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks import table
+from torchdet_lint.checks.trace import origins
+from torchdet_lint.finding import Found, Replace, SetArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torchdet_lint.catalogue import Rule
+    from torchdet_lint.module import Call, Module, Value
+
+_INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
+
+
+def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
+    """An assignment or an argument that a row lists, where no option of the program's own decides it."""
+    for assignment, setting in table.assignments(module, rule):
+        given = assignment.value
+        if setting.names[0] in given.names or not table.may_be_asked_for(module, assignment.node, _unknown([given])):
+            continue
+        details = {"setting": setting.names[0].rpartition(".")[2], "value": given.source}
+        change = Replace(given.node, setting.replacement)
+        yield Found(assignment.node, details, "" if given.known else "unknown", changes=(change,))
+    for call, row in table.calls(module, rule):
+        passed = [call.argument(condition.argument, row.parameters) for condition in row.when]
+        values = [value for value in passed if value is not None]
+        if not table.may_be_asked_for(module, call.node, _unknown(values)):
+            continue
+        changes = tuple(SetArgument(call.node, name, text) for name, text in row.give.items())
+        details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
+        yield Found(call.node, details, row.variant, row.severity, changes=changes)
+
+
+def _unknown(values: Iterable[Value]) -> tuple[Value, ...]:
+    return tuple(value for value in values if not value.known)
+
+
+def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Found]:
+    """Kernels that are chosen by timing them, where Inductor's deterministic option does not forbid it."""
+    compiling = list(module.method_calls("compile"))
+    for call, row in table.calls(module, rule):
+        if row.variant != "triton":
+            compiling.append(call)
+        elif (configs := call.argument("configs", row.parameters)) is not None and _several(module, configs):
+            yield Found(call.node, {}, row.variant)
+    if not _inductor_is_deterministic(module):
+        for call in compiling:
+            yield from _compiled(module, rule, call)
+        yield from _options(module, rule)
+
+
+def _options(module: Module, rule: Rule) -> Iterator[Found]:
+    """Inductor's own options, set by assignment."""
+    for assignment, setting in table.assignments(module, rule):
+        if table.may_be_asked_for(module, assignment.node, ()):
+            name = setting.names[0].rpartition(".")[2]
+            change = Replace(assignment.value.node, setting.replacement)
+            yield Found(assignment.node, {"option": name}, "option", changes=(change,), switchable=True)
+
+
+def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Found]:
+    """`torch.compile` with a mode or options that autotune."""
+    mode = call.argument("mode")
+    if mode is not None and isinstance(mode.constant, str) and mode.constant.startswith("max-autotune"):
+        change = SetArgument(call.node, "mode", '"default"')
+        yield Found(call.node, {"mode": mode.constant}, changes=(change,), switchable=True)
+    options = call.argument("options")
+    entries = module.dictionary(options.node, options.scope, options.order) if options is not None else None
+    for setting in rule.settings:
+        name = setting.names[0].removeprefix("torch._inductor.config.")
+        entry = (entries or {}).get(name)
+        if entry is not None and entry.constant is True and "deterministic" not in (entries or {}):
+            yield Found(call.node, {"option": name}, "option", switchable=True)
+            return
+
+
+def _inductor_is_deterministic(module: Module) -> bool:
+    if any(a.value.constant is True for a in module.assignments_to("torch._inductor.config.deterministic")):
+        return True
+    if module.target.torch < _INDUCTOR_FOLLOWS_THE_MODE:
+        return False
+    modes = (call.argument("mode") for call in module.calls_to("torch.use_deterministic_algorithms"))
+    return any(mode is not None and mode.constant is True for mode in modes)
+
+
+def _several(module: Module, configs: Value) -> bool:
+    """Whether a list of configurations may hold more than one; only a literal shows that it does not."""
+    for origin in origins(module, configs):
+        node = origin.node
+        if not isinstance(node, (cst.List, cst.Tuple)) or len(node.elements) > 1:
+            return True
+        if any(isinstance(element, cst.StarredElement) for element in node.elements):
+            return True
+    return False

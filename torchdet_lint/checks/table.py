@@ -1,0 +1,83 @@
+"""Reading a rule's tables: the calls and assignments of a file that a row speaks of."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.names import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue import Call as Row
+    from torchdet_lint.catalogue import Rule, Setting
+    from torchdet_lint.module import Assignment, Call, Module, Value
+
+_OPTION = re.compile(r"determin|reproduc|seed", re.IGNORECASE)
+_OPPOSITE = re.compile(r"non_?determin|no_determin|un_?seeded|irreproduc", re.IGNORECASE)
+
+
+def calls(module: Module, rule: Rule) -> Iterator[tuple[Call, Row]]:
+    """The calls that a row of the rule means, each once, with the first row that does."""
+    seen = set[int]()
+    for row in rule.calls:
+        for call in module.calls_to(*row.names):
+            if id(call) in seen or not set(row.excluding).isdisjoint(call.names):
+                continue
+            if module.meets(call, row.when, row.parameters):
+                seen.add(id(call))
+                yield call, row
+
+
+def assignments(module: Module, rule: Rule) -> Iterator[tuple[Assignment, Setting]]:
+    """The assignments that a row of the rule means."""
+    for setting in rule.settings:
+        for assignment in module.assignments_to(*setting.names):
+            value = assignment.value
+            if any(matches(value.constant, wanted) for wanted in setting.values) if value.known else setting.possible:
+                yield assignment, setting
+
+
+def may_be_asked_for(module: Module, node: cst.CSTNode, values: tuple[Value, ...]) -> bool:
+    """Whether what stands at `node` happens where determinism may be asked for.
+
+    It does not where an enclosing `if` names an option such as `deterministic` or `seed` and this is the branch without
+    it, nor where one of `values`, that only the run knows, is worked out from such an option.
+    """
+    if any(_OPTION.search(value.source) for value in values):
+        return False
+    child = node
+    for ancestor in module.ancestors(node):
+        if isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)):
+            return True
+        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
+            wanted = _asks(ancestor.test)
+            if wanted is not None:
+                return wanted is (child is ancestor.body) and not values
+        child = ancestor
+    return True
+
+
+def _asks(test: cst.BaseExpression) -> bool | None:
+    """Whether `test` holds where determinism is asked for (False: where it is not); None where it does not say."""
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        inner = _asks(test.expression)
+        return None if inner is None else not inner
+    if isinstance(test, cst.BooleanOperation):
+        sides = [side for side in (_asks(test.left), _asks(test.right)) if side is not None]
+        return all(sides) if sides else None
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        inner = _asks(test.left)
+        part = test.comparisons[0]
+        if inner is None:
+            return None
+        absent = cst.Module([]).code_for_node(part.comparator) in ("None", "False", "-1", "0", '""', "''")
+        equal = isinstance(part.operator, (cst.Is, cst.Equal, cst.LessThan, cst.LessThanEqual))
+        return inner is not (absent and equal)
+    text = cst.Module([]).code_for_node(test)
+    if _OPTION.search(text) is None:
+        return None
+    return _OPPOSITE.search(text) is None
