@@ -15,6 +15,7 @@ from torchdet_lint import engine, repair
 from torchdet_lint.catalogue import release
 from torchdet_lint.config import NEWEST_TORCH, Settings
 
+EVERY = ("ALL",)
 CASES = [case for case in rulebook.cases() if case.code != engine.SYNTAX]
 SHOWN = [case for case in CASES if case.example.fixed]
 VARIANTS = {
@@ -23,7 +24,6 @@ VARIANTS = {
     "tabs": lambda text: re.sub(rb"(?m)^(?:    )+", lambda match: b"\t" * (len(match[0]) // 4), text),
     "bom": lambda text: b"\xef\xbb\xbf" + text,
     "no end": lambda text: text.rstrip(b"\n"),
-    "form feed": lambda text: re.sub(rb"(?m)^(?=def |class |if )", b"\f", text),
 }
 
 
@@ -41,7 +41,7 @@ def linter(select: tuple[str, ...], torch_version: str, devices: tuple[str, ...]
     )
 
 
-def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = ("ALL",)) -> tuple[bytes, repair.Repaired]:
+def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = EVERY) -> tuple[bytes, repair.Repaired]:
     """The example's own file after `--fix --unsafe-fixes`."""
     example = case.example
     texts = {example.filename: text, **{path: content.encode() for path, content in example.files.items()}}
@@ -52,6 +52,11 @@ def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = ("ALL",))
     return repaired.texts.get(example.filename, text), repaired
 
 
+def alone(case: rulebook.Case) -> tuple[str, ...]:
+    """What to select for the example's own rule; a suppression is unused only where the rule it names was run."""
+    return EVERY if case.code == engine.UNUSED else (case.code,)
+
+
 def plain(code: str) -> bytes:
     """An example without the marks that say what is expected of it."""
     return re.sub(r"[ \t]*" + rulebook.MARK.pattern, "", code).encode()
@@ -59,13 +64,13 @@ def plain(code: str) -> bytes:
 
 @pytest.mark.parametrize("case", SHOWN, ids=lambda case: case.identity)
 def test_fixed_is_what_the_rule_file_shows(case):
-    assert mended(case, plain(case.example.code), (case.code,))[0] == plain(case.example.fixed)
+    assert mended(case, plain(case.example.code), alone(case))[0] == plain(case.example.fixed)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.identity)
 def test_fixes_come_to_an_end_and_bring_nothing_new(case):
     text = plain(case.example.code)
-    ready = linter(("ALL",), case.example.torch_version, case.example.devices)
+    ready = linter(EVERY, case.example.torch_version, case.example.devices)
     before = Counter(finding.code for finding in ready.record(case.example.filename, text).findings)
     fixed, repaired = mended(case, text)
     left = [finding for finding in repaired.result.findings if finding.filename == case.example.filename]
@@ -81,10 +86,20 @@ def test_fixes_come_to_an_end_and_bring_nothing_new(case):
 def test_the_manner_of_the_file_is_kept(case, variant):
     """The same file in another manner of writing gets the same fix, in that manner."""
     change = VARIANTS[variant]
-    assert mended(case, change(plain(case.example.code)), (case.code,))[0] == change(plain(case.example.fixed))
+    assert mended(case, change(plain(case.example.code)), alone(case))[0] == change(plain(case.example.fixed))
+
+
+@pytest.mark.parametrize("case", SHOWN, ids=lambda case: case.identity)
+def test_form_feeds_stay_where_they_are(case):
+    text = re.sub(rb"(?m)^(?=def |class |if )", b"\f", plain(case.example.code))
+    fixed, _ = mended(case, text, alone(case))
+    assert fixed.replace(b"\f", b"") == plain(case.example.fixed)
+    assert [line for line in text.splitlines() if line.startswith(b"\f")] == [
+        line for line in fixed.splitlines() if line.startswith(b"\f")
+    ]
 
 
 def test_every_rule_with_a_fix_shows_it():
     shown = {case.code for case in SHOWN}
-    promised = {rule.code for rule in linter(("ALL",), "", ()).catalogue.rules.values() if rule.fix is not None}
+    promised = {rule.code for rule in linter(EVERY, "", ()).catalogue.rules.values() if rule.fix is not None}
     assert promised - shown == set()

@@ -91,7 +91,7 @@ def _reseeded(module: Module, call: Call, row: Row) -> tuple[Change, ...]:
     args = call.node.args
     if not args:
         return (Replace(call.node, f"{module.code(call.node.func)}({{seed}})"),)
-    if len(args) == 1 and not args[0].star:
+    if len(args) == 1 and not args[0].star and args[0].keyword is None:
         return (Replace(args[0].value, "{seed}"),)
     return (SetArgument(call.node, row.when[0].argument, "{seed}"),)
 
@@ -211,11 +211,17 @@ def _whole(module: Module, node: cst.CSTNode, value: cst.CSTNode) -> cst.CSTNode
                 break
         if isinstance(ancestor, cst.BinaryOperation):
             sides = (ancestor.left, ancestor.right)
-            if not any(module.value(side).known for side in sides if side is not best):
+            if not any(_literal(module, side) for side in sides if side is not best):
                 break
         if isinstance(ancestor, cst.BaseExpression):
             best = ancestor
     return best
+
+
+def _literal(module: Module, node: cst.BaseExpression) -> bool:
+    if isinstance(node, cst.BinaryOperation):
+        return _literal(module, node.left) and _literal(module, node.right)
+    return module.value(node).known
 
 
 def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
