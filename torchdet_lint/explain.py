@@ -62,7 +62,10 @@ def as_text(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None 
         yield ""
         yield f"Fix: {rule.fix}{f' ({rule.fix_title})' if rule.fix_title else ''}"
     if rule.runtime_fix:
-        yield f"At run time: --fix-run {rule.runtime_fix}{f': {rule.runtime_note}' if rule.runtime_note else ''}"
+        command = f"torchdet-lint run --fix={rule.code}"
+        yield f"At run time: {command} ({rule.runtime_fix}){f': {rule.runtime_note}' if rule.runtime_note else ''}"
+    elif rule.runtime_note:
+        yield f"At run time: no fix: {rule.runtime_note}"
     table = [*rule.ops, *ops]
     if table:
         yield ""
@@ -123,7 +126,11 @@ def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
         rule.instead.strip(),
     ]
     if rule.runtime_fix:
-        lines += ["", "## At run time", "", f"The verifier's fix is `{rule.runtime_fix}`. {rule.runtime_note}".strip()]
+        note = f": {rule.runtime_note}" if rule.runtime_note else ""
+        command = f"`torchdet-lint run --fix={rule.code} script.py`"
+        lines += ["", "## At run time", "", f"{command} applies the fix `{rule.runtime_fix}` without an edit{note}."]
+    elif rule.runtime_note:
+        lines += ["", "## At run time", "", f"There is no fix at run time: {rule.runtime_note}."]
     table = sorted((*rule.ops, *ops), key=lambda op: (op.op, op.direction))
     if table:
         lines += [
