@@ -9,21 +9,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchdet_lint.verifier.determinism import deterministic
     from torchdet_lint.verifier.interventions import Interventions, environment
 
 _HOMES = {
-    "Interventions": "interventions",
-    "environment": "interventions",
+    "Interventions": ("interventions", "Interventions"),
+    "deterministic": ("determinism", "deterministic"),
+    "environment": ("interventions", "environment"),
 }
 
-__all__ = ["Interventions", "environment"]
+__all__ = ["Interventions", "deterministic", "environment"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from the module that defines it."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    module, attribute = _HOMES[name]
+    return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)
 
 
 def __dir__() -> list[str]:

@@ -20,6 +20,7 @@ class Lineage:
 
     def __init__(self) -> None:
         self.path: tuple[int, ...] = ()
+        self.hooks: list[Callable[[tuple[int, ...]], object]] = []
         self._forks = 0
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(before=self._before, after_in_child=self._in_child)
@@ -29,6 +30,8 @@ class Lineage:
 
     def _in_child(self) -> None:
         self.path, self._forks = (*self.path, self._forks), 0
+        for hook in self.hooks:
+            hook(self.path)
 
 
 @functools.lru_cache(maxsize=1)
@@ -39,11 +42,8 @@ def lineage() -> Lineage:
 
 def after_fork(context: Context, action: Callable[[tuple[int, ...]], object]) -> None:
     """Run `action(lineage)` in every child that this process or a child of its forks, until the change is undone."""
-    if not hasattr(os, "register_at_fork"):
-        return
-    alive = [action]
-    context.patches.on_undo(alive.clear)
-    os.register_at_fork(after_in_child=lambda: [act(lineage().path) for act in alive])
+    lineage().hooks.append(action)
+    context.patches.on_undo(lambda: lineage().hooks.remove(action))
 
 
 def is_multiprocessing_child() -> bool:

@@ -55,6 +55,12 @@ def environment(
     result[VARIABLE] = json.dumps(dataclasses.asdict(interventions), separators=(",", ":"))
     if events is not None:
         result[EVENTS_VARIABLE] = str(events)
+    return with_bootstrap({}, result)
+
+
+def with_bootstrap(variables: Mapping[str, str], base_env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """`base_env` (by default this process's) with `variables`, for a child that starts in the bootstrap."""
+    result = {**(os.environ if base_env is None else base_env), **variables}
     result["PYTHONPATH"] = os.pathsep.join(
         [str(BOOTSTRAP), *(entry for entry in result.get("PYTHONPATH", "").split(os.pathsep) if entry)]
     )

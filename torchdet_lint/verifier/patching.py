@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from importlib.machinery import ModuleSpec
     from types import FrameType, ModuleType
 
@@ -136,10 +136,11 @@ class Event:
 
 
 class Reporter:
-    """Where guards report: a file of JSON lines, or standard error. Each place is reported once."""
+    """Where guards report: a file of JSON lines, standard error, or (`quiet`) only `events`. Each place once."""
 
-    def __init__(self, path: str = "") -> None:
+    def __init__(self, path: str = "", *, quiet: bool = False) -> None:
         self.path = path
+        self.quiet = quiet
         self.events: list[Event] = []
         self._seen: set[tuple[str, str, str, int]] = set()
 
@@ -151,6 +152,8 @@ class Reporter:
         self._seen.add((code, text, file, line))
         event = Event(code, text, file, line, os.getpid())
         self.events.append(event)
+        if self.quiet:
+            return
         if not self.path:
             print(f"torchdet-lint: {file}:{line}: {code} {text}", file=sys.stderr)
             return
@@ -200,3 +203,12 @@ def user_line() -> tuple[str, int]:
     """File and line of the innermost frame of the user's own code; `("?", 0)` where there is none."""
     frame = user_frame(sys._getframe(1))
     return (frame.f_code.co_filename, frame.f_lineno or 0) if frame is not None else ("?", 0)
+
+
+def shown(file: str, roots: Iterable[Path]) -> str:
+    """A file as the recorder shows it: relative to the innermost of the roots that hold it."""
+    path = Path(file).resolve()
+    for root in sorted(roots, key=lambda root: -len(root.parts)):
+        if path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    return Path(file).as_posix()

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _NUMPY_LIMIT = 2**32
 _WRAPPERS = ("random", "secrets", "uuid")
+_SEED_MAKER = re.compile(
+    r"_*((make|get|new|generate|gen|random|fresh|create|choose|pick|draw|set|init|fix)_(\w+_)?)?seed(s|ing)?"
+    r"(_(everything|all|worker|rng))?",
+    re.IGNORECASE,
+)
 _SPEAKS_OF_A_SEED = re.compile(r"seed|rng|random_?state|generator|entropy", re.IGNORECASE)
 
 
@@ -259,7 +264,7 @@ def _in_seeds_only(original: Callable[..., Any], repeat: Callable[..., Any]) -> 
 
 @functools.lru_cache(maxsize=4096)
 def _makes_a_seed(file: str, line: int, function: str) -> bool:
-    return bool(_SPEAKS_OF_A_SEED.search(function) or _SPEAKS_OF_A_SEED.search(_statement(file, line)))
+    return bool(_SEED_MAKER.fullmatch(function) or _SPEAKS_OF_A_SEED.search(_statement(file, line)))
 
 
 def _statement(file: str, line: int) -> str:

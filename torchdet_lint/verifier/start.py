@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.context import Context
+
+
+WITNESS = "TORCHDET_WITNESS"
 
 
 class Started:
@@ -21,7 +25,14 @@ def start() -> None:
     if Started.contexts is not None:
         return
     from torchdet_lint.verifier.interventions import EVENTS_VARIABLE, from_environment
+    from torchdet_lint.verifier.patching import Patches
 
+    if WITNESS in os.environ:
+        from torchdet_lint.verifier import witness
+
+        # Of this process only: a child would overwrite what it wrote.
+        witness.install(Patches(), Path(os.environ.pop(WITNESS)))
+        Started.contexts = ()
     interventions = from_environment(os.environ)
     if not interventions:
         return

@@ -33,8 +33,11 @@ def environment(side: str, base_env: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def install(side: str, fixed: Collection[str], reporter: Reporter | None = None) -> Context:
-    """Apply one side to this process. What one of the `fixed` rules holds fast is left alone."""
+def install(side: str, fixed: Collection[str], reporter: Reporter | None = None, *, running: bool = False) -> Context:
+    """Apply one side to this process. What one of the `fixed` rules holds fast is left alone.
+
+    `running`: the process did not start in the side's environment, so that fresh memory is filled at dispatch.
+    """
     context = Context((), 0, reporter)
     reverse = side == "B"
     if "TDL304" not in fixed:
@@ -42,13 +45,15 @@ def install(side: str, fixed: Collection[str], reporter: Reporter | None = None)
     if "TDL306" not in fixed:
         ordering.completion(context, reverse=reverse)
     if "TDL501" not in fixed:
-        after_import(context.patches, "torch", lambda torch: _fill(context, torch, int(memory.HEAP_BYTE[side])))
+        after_import(
+            context.patches, "torch", lambda torch: _fill(context, torch, int(memory.HEAP_BYTE[side]), running)
+        )
     return context
 
 
-def _fill(context: Context, torch: Any, byte: int) -> None:
+def _fill(context: Context, torch: Any, byte: int, running: bool) -> None:
     """Where the heap byte does not reach (other systems, CUDA's own allocator) fresh tensors are filled at dispatch."""
-    if memory.has_heap_byte() and not torch.cuda.is_available():
+    if memory.has_heap_byte() and not running and not torch.cuda.is_available():
         return
     mode = memory.fill_mode(byte)
     mode.__enter__()
