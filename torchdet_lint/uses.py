@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class Use(NamedTuple):
     """One thing that is done with a followed value: the node that does it, and what that is.
 
-    `kind` is `sorted`, `measured` (length, membership, a set, a maximum), `indexed`, `numbered` (with a counter),
-    `joined` (into one string), `printed`, `written` (to an open file), `drawn` (shuffled or sampled), `gathered` (into
-    an array, a table or a data set), `returned`, `yielded`, `keyed`, `called` (given to code out of sight), `stored`,
-    or `other`.
+    `kind` is `sorted`, `measured` (length, membership, a set, a maximum), `indexed`, `picked` (first or last),
+    `numbered` (with a counter), `joined` (into one text), `told` (in a message), `printed`, `written` (to a file),
+    `saved`, `drawn` (shuffled or sampled), `gathered` (into an array, a table or a data set), `returned`, `yielded`,
+    `keyed`, `called` (given to code out of sight), `stored`, or `other`.
     """
 
     node: cst.CSTNode
@@ -38,10 +38,16 @@ _MEASURES = frozenset(
 )
 _PASSES = frozenset(
     """builtins.list builtins.tuple builtins.iter builtins.map builtins.filter builtins.zip builtins.reversed
-    itertools.chain itertools.chain.from_iterable itertools.islice itertools.product itertools.tee copy.copy
-    copy.deepcopy tqdm.tqdm tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.trange tqdm.rich.tqdm rich.progress.track
-    collections.deque
-    typing.cast""".split()
+    itertools.chain itertools.chain.from_iterable itertools.islice itertools.product itertools.tee tqdm.tqdm
+    tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.trange tqdm.rich.tqdm rich.progress.track collections.deque""".split()
+)
+_COPIES = frozenset("copy.copy copy.deepcopy typing.cast".split())
+_SAVES = frozenset(
+    "save savez save_pretrained dump dumps collate to_csv to_json to_parquet concat write_text writelines".split()
+)
+_MESSAGES = frozenset(
+    """debug info warn warning warning_once warning_advice error exception critical log log_once rank_zero_warn
+    rank_zero_info info_once warning_cache fail deprecate""".split()
 )
 _GATHERS = frozenset(
     """numpy.array numpy.asarray numpy.stack numpy.concatenate numpy.hstack numpy.vstack torch.tensor torch.as_tensor
@@ -92,6 +98,9 @@ class Follower:
         self._seen.add(id(node))
         parent = self.module.parent(node)
         assert parent is not None
+        if self._is_told(node):
+            yield Use(node, "told")
+            return
         handler = self._HANDLERS.get(type(parent))
         if handler is not None:
             yield from handler(self, node, parent)
@@ -99,6 +108,17 @@ class Follower:
             yield Use(node, "measured")
         else:
             yield Use(node, "other")
+
+    def _is_told(self, node: cst.CSTNode) -> bool:
+        """Whether `node` is part of a message: of an exception, a warning, a line of the log."""
+        for ancestor in self.module.ancestors(node):
+            if isinstance(ancestor, (cst.Raise, cst.Assert)):
+                return True
+            if isinstance(ancestor, cst.Call) and last_word(ancestor.func) in _MESSAGES:
+                return True
+            if isinstance(ancestor, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return False
+        return False
 
     def _iterated(self, uses: Iterator[Use]) -> Iterator[Use]:
         """`uses` of what iterating the value has made: no longer a set."""
@@ -148,8 +168,16 @@ class Follower:
         names = self.module.resolve(call.func)
         word = last_word(call.func)
         kind = self._kind_of_call(names, word)
+        if self._set and kind in ("saved", "gathered", "written"):
+            kind = "called"
         if kind == "passes":
             yield from self._iterated(self._of(call))
+        elif kind == "copies":
+            yield from self._of(call)
+        elif kind == "joined":
+            uses = list(self._iterated(self._of(call)))
+            kept = any(use.kind in ("returned", "yielded", "written", "saved") for use in uses)
+            yield Use(call, "joined" if kept else "told")
         elif arg.star:
             yield Use(call, "called")
         elif kind == "local":
@@ -171,6 +199,8 @@ class Follower:
                 return "local"
         if word == "join" and not names:
             return "joined"
+        if word in _SAVES:
+            return "saved"
         if word.endswith(("Dataset", "tqdm", "TQDM")):
             return "gathered" if word.endswith("Dataset") else "passes"
         if word in _SET_METHODS or word in ("issubset", "issuperset", "isdisjoint"):
@@ -230,7 +260,7 @@ class Follower:
             yield Use(call, "measured" if word in _NEUTRAL else "other")
         elif word in _NEUTRAL:
             yield Use(call, "measured")
-        elif word in ("index", "pop", "__getitem__", "iloc"):
+        elif word in ("index", "pop"):
             yield Use(call, "indexed")
         else:
             yield Use(call, "other")
@@ -244,7 +274,8 @@ class Follower:
         if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
             yield from self._of(parent)
         else:
-            yield Use(parent, "indexed")
+            first = isinstance(index, cst.Index) and bare(index.value) in ("0", "-1")
+            yield Use(parent, "picked" if first else "indexed")
 
     def _index(self, node: Any, parent: Any) -> Iterator[Use]:
         yield Use(node, "keyed")
@@ -350,34 +381,45 @@ class Follower:
     ) -> list[cst.Name]:
         module = self.module
         start = module.order_of(node) if node is not None else -1
-        rebound = [
-            binding.order
+        killers = [
+            (binding.order, module.parent(module.statement(binding.node)))
             for binding in (home.bindings.get(name.value, ()) if home is not None else ())
             if binding.order > start
+            and binding.node is not None
             and binding.node is not node
             and binding.kind in ("assign", "unpack", "loop")
-            and not binding.conditional
         ]
-        end = min(rebound, default=None)
         found = []
         for load in sorted(self._loads_in(function, name.value), key=module.order_of):
             order = module.order_of(load)
-            if node is not None and (order <= start or node in module.ancestors(load)):
+            around = list(module.ancestors(load))
+            if node is not None and (order <= start or node in around):
                 continue
-            if end is None or order <= end:
+            if not any(killed < order and block in around for killed, block in killers):
                 found.append(load)
         return found
 
     def _loads(
         self, name: cst.Name, function: cst.FunctionDef | None, home: Scope | None, node: cst.CSTNode | None
     ) -> Iterator[Use]:
-        for load in self._live_loads(name, function, home, node):
+        loads = self._live_loads(name, function, home, node)
+        alone = any(self._is_counted_one(load) for load in loads)
+        for load in loads:
             if isinstance(node, (cst.For, cst.While)) and self._grows(load):
                 continue
             for use in self._of(load):
-                yield use
+                if not (alone and use.kind in ("picked", "returned")):
+                    yield use
                 if use.kind == "sorted" and self._in_place(use.node, load):
                     return
+
+    def _is_counted_one(self, load: cst.Name) -> bool:
+        """Whether `load` stands in `len(x) == 1`, `len(x) > 1` or their like: there is one, or somebody is told."""
+        call = self.module.parent(self.module.parent(load) or load)
+        if not isinstance(call, cst.Call) or last_word(call.func) != "len":
+            return False
+        comparison = self.module.parent(call)
+        return isinstance(comparison, cst.Comparison) and bare(comparison.comparisons[0].comparator) == "1"
 
     def _in_place(self, node: cst.CSTNode, load: cst.Name) -> bool:
         return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.value is load
@@ -468,6 +510,8 @@ class Follower:
     _HANDLERS: dict[type, Any] = {  # noqa: RUF012
         cst.Arg: _argument,
         cst.Await: _through,
+        cst.FormattedStringExpression: _through,
+        cst.FormattedString: _through,
         cst.BooleanOperation: _through,
         cst.IfExp: _choice,
         cst.BinaryOperation: _binary,
@@ -498,10 +542,11 @@ class Follower:
 _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("measured", _MEASURES),
     ("passes", _PASSES),
+    ("copies", _COPIES),
     ("gathered", _GATHERS),
     ("drawn", _DRAWS),
     ("numbered", frozenset({"builtins.enumerate"})),
-    ("indexed", frozenset({"builtins.next"})),
+    ("called", frozenset({"builtins.next"})),
     ("printed", frozenset({"builtins.print"})),
     ("keyed", frozenset({"builtins.dict", "builtins.dict.fromkeys"})),
 )

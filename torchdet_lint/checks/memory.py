@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
-from torchdet_lint.flow import Flow, bare, names_in
+from torchdet_lint.flow import Flow, bare, condition, names_in
 from torchdet_lint.tree import children
 
 if TYPE_CHECKING:
@@ -157,6 +158,8 @@ class Reads(Flow[State]):
                 del state.memories[number]
             elif (text, truth) in memory.guards:
                 state.memories[number] = memory._replace(full=True)
+            elif (text, not truth) in memory.guards and not memory.parts:
+                state.memories[number] = memory._replace(maybe=False)
         return state
 
     def merge(self, text: str, positive: State | None, negative: State | None) -> State | None:
@@ -283,7 +286,9 @@ class Reads(Flow[State]):
         """The elements of `refs` are an input here."""
         for ref in sorted(refs, key=lambda one: one.buffer):
             memory = state.memories.get(ref.buffer)
-            if memory is not None and ref.buffer not in self.found and self._unwritten(ref, memory):
+            if memory is None or ref.buffer in self.found or _asked(node, state.facts):
+                continue
+            if self._unwritten(ref, memory):
                 self.found[ref.buffer] = node
                 state.memories[ref.buffer] = memory._replace(full=True)
 
@@ -407,9 +412,15 @@ class Reads(Flow[State]):
             self.depth -= 1
             return refs
         self.test(node.test, state)
+        text, truth = condition(node.test)
         self.depth += 1
-        refs = self.value(node.body, state) | self.value(node.orelse, state)
+        taken, other = self.copy(state), self.copy(state)
+        refs = self.value(node.body, self.branch(text, truth, taken))
+        refs |= self.value(node.orelse, self.branch(text, not truth, other))
         self.depth -= 1
+        joined = self.merge(text, taken, other) if truth else self.merge(text, other, taken)
+        assert joined is not None
+        state.env, state.memories = joined.env, joined.memories
         return refs
 
     def comprehension(self, node: cst.BaseComp, state: State) -> None:
@@ -418,10 +429,8 @@ class Reads(Flow[State]):
         part: cst.CompFor | None = node.for_in
         while part is not None:
             self.bind(part.target, _parts(self.value(part.iter, state)), state)
-            self.depth += len(part.ifs) > 0
-            for condition in part.ifs:
-                self.test(condition.test, state)
-            self.depth -= len(part.ifs) > 0
+            for one in part.ifs:
+                self.test(one.test, state)
             part = part.inner_for_in
         elements = (node.key, node.value) if isinstance(node, cst.DictComp) else (node.elt,)  # type: ignore[attr-defined]
         for element in elements:
@@ -529,8 +538,21 @@ class Reads(Flow[State]):
         number = self.numbers.setdefault(node, len(self.numbers))
         if number == len(self.buffers):
             self.buffers.append(self.created[node])
-        state.memories[number] = Memory(len(self.entered), state.facts)
+        for name, refs in list(state.env.items()):
+            state.env[name] = frozenset(ref for ref in refs if ref.buffer != number)
+        buffer = self.created[node]
+        memory = Memory(len(self.entered), state.facts)
+        state.memories[number] = memory._replace(full=0 in (buffer.size or ()) or _holds_nothing(state.facts))
         return frozenset({Ref(number)})
+
+    def enlarge(self, node: cst.Call, refs: _Refs, state: State) -> None:
+        """`x.resize_(n)` of a buffer without elements allocates; of another one it may."""
+        for ref in refs:
+            if 0 in (self.buffers[ref.buffer].size or ()):
+                self.buffers[ref.buffer] = Buffer(node, "resize_", None)
+                state.memories[ref.buffer] = Memory(len(self.entered), state.facts)
+            else:
+                self.write(_unknown(frozenset({ref})), state)
 
     def pass_on(self, node: cst.Call, skipped: _Refs, state: State, *, reads: bool) -> _Refs:
         """Evaluate the arguments of `node`; those that are memory are read or escape; `out=` is written."""
@@ -560,6 +582,10 @@ class Reads(Flow[State]):
     def method(self, node: cst.Call, refs: _Refs, word: str, state: State) -> _Refs:
         """`x.word(…)` where `x` is tracked memory."""
         words = self.words
+        if word == "resize_":
+            self.pass_on(node, _NONE, state, reads=False)
+            self.enlarge(node, refs, state)
+            return refs
         if word in words["fills"]:
             self.pass_on(node, _NONE, state, reads=True)
             self.write(refs, state)
@@ -651,6 +677,20 @@ class Reads(Flow[State]):
         refs = self._arguments(node, state)
         self.write(refs, state)
         return refs
+
+
+def _holds_nothing(facts: Iterable[tuple[str, bool]]) -> bool:
+    """Whether the conditions say that there is nothing to hold: `if x.shape[0] == 0`, `if not x.numel()`."""
+    return any(
+        (text.endswith(" Equal 0") and truth) or (text.endswith(".numel()") and not truth) for text, truth in facts
+    )
+
+
+def _asked(node: cst.CSTNode, facts: Iterable[tuple[str, bool]]) -> bool:
+    """Whether a condition around the read of `x` asks for an attribute of `x`: its type or shape may rule this out."""
+    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return isinstance(node, cst.Name) and any(re.search(rf"\b{node.value}\.", text) for text, _ in facts)
 
 
 def _parts(refs: _Refs) -> _Refs:
@@ -771,8 +811,6 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
         return Buffer(call.node, word, None)
     sizes = _sizes(module, call)
     if any(name in _SIZED or name.startswith("torch.cuda.") for name in call.own) and not _evidently_sizes(call, sizes):
-        return None
-    if sizes is not None and any(value.constant == 0 and value.known for value in sizes):
         return None
     size = tuple(_extent(value) for value in sizes) if sizes is not None else None
     return Buffer(call.node, word, size)

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from torchdet_lint.module import Call, Module
 
 _ORDERED = (
-    "indexed", "numbered", "joined", "printed", "written", "drawn", "gathered", "returned", "yielded",
+    "indexed", "picked", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
+    "yielded",
 )  # fmt: skip
 _TOLD = {
     "indexed": "a position in it is used here",
+    "picked": "one of them is taken here",
+    "saved": "it is saved or collated here",
     "numbered": "numbers are given out in its order here",
     "joined": "it becomes one text here",
     "printed": "it is printed here",
@@ -123,18 +126,31 @@ def _only_sorted(body: str, name: str) -> bool:
 
 _SET_MAKERS = ("builtins.set", "builtins.frozenset")
 _NUMBERS = re.compile(
-    r"(?:^|_)(?:idx|idxs|idcs|index|indexes|indices|inds?|dims?|axes|axis|ranks?|sizes?|lengths?|lens|levels?|epochs?|steps?|years?"
-    r"|nums?|numbers?|counts?|positions?|offsets?|rows|cols|columns?_ids|seeds?|ints|integers|ports?|gpus?|devices|batch_sizes?)$"
+    r"(?:^|_)(?:idx|idxs|idcs|index|indexes|indices|inds?|ids?|dims?|axes|axis|ranks?|sizes?|lengths?|lens|levels?|epochs?"
+    r"|steps?|years?|nums?|numbers?|counts?|positions?|offsets?|rows|cols|seeds?|ints|integers|ports?|gpus?|devices"
+    r"|bins?|strides?|layers?|shapes?|nodes?|edges?|folds?|times?|timesteps?|thresholds?|scores?|values?)$"
 )
+_LABELS = re.compile(r"(?:^|_)(?:labels?|targets?|classes|y|ys|y_true|y_train|gt)$|label_set$")
+_STRONG = ("numbered",)
+_ORDERED_SET = (
+    "indexed", "numbered", "joined", "written", "saved", "drawn", "gathered", "returned", "yielded",
+)  # fmt: skip
 
 
 def set_order(module: Module, rule: Rule) -> Iterator[Found]:
     """A set iterated into something whose order matters."""
     module.load_where(_iterates_sets)
+    reported: set[cst.CSTNode] = set()
     for call in list(module.calls_to(*_SET_MAKERS)):
-        found = _unordered_set(module, call.node)
-        if found is not None:
-            yield found
+        kind = _element_kind(module, call.node)
+        if kind == "number":
+            continue
+        for use in Follower(module).uses(call.node, is_set=True):
+            if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
+                if use.node not in reported:
+                    reported.add(use.node)
+                    yield _set_found(module, call.node, kind, use)
+                break
 
 
 _SET_ASSIGNED = re.compile(r"\b(\w+)\s*(?::[^=\n]+)?=[^=\n]*\b(?:frozen)?set\(")
@@ -157,61 +173,110 @@ def _iterates_sets(text: str) -> bool:
     return bool(assigned) and not assigned.isdisjoint(_ITERATED.findall(text))
 
 
-def _unordered_set(module: Module, node: cst.Call) -> Found | None:
-    kind = _element_kind(module, node)
-    if kind == "number":
-        return None
-    for use in Follower(module).uses(node, is_set=True):
-        if use.kind in _ORDERED and use.kind != "printed":
-            return _set_found(module, node, kind, use)
-    return None
-
-
 def _element_kind(module: Module, node: cst.Call) -> str:
-    """What the set holds: `number`, `text`, `identity` (hashed by address) or `unknown`."""
-    if not node.args:
-        return "unknown"
-    source = node.args[0].value
-    return _kind(module, source, 4)
+    """What the set holds: `number`, `text`, `identity` (hashed by address), `label` or `unknown`."""
+    if node.args:
+        return _kind(module, node.args[0].value, 4)
+    statement = module.parent(node)
+    targets = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
+    if isinstance(statement, cst.AnnAssign):
+        if _INTEGERS.search(bare(statement.annotation.annotation)):
+            return "number"
+        targets = [statement.target]
+    kinds = set()
+    for target in targets:
+        if _NUMBERS.search(last_word(target)):
+            return "number"
+        name = bare(target)
+        for call in module.method_calls("add"):
+            if call.receiver is not None and bare(call.receiver) == name and len(call.node.args) == 1:
+                kinds.add(_scalar(module, call.node.args[0].value))
+    return kinds.pop() if len(kinds) == 1 else "unknown"
+
+
+_INTEGERS = re.compile(r"[sS]et\[(?:int|float|bool)\]$")
 
 
 def _kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
+    """What the elements of `node` are."""
     if isinstance(node, (cst.List, cst.Tuple, cst.Set)) and node.elements:
         kinds = {_scalar(module, element.value) for element in node.elements}
         return kinds.pop() if len(kinds) == 1 else "unknown"
     if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
         return _scalar(module, node.elt)
+    if isinstance(node, cst.BinaryOperation):
+        return _kind(module, node.left, depth)
+    if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice
+        return "number" if isinstance(index, cst.Slice) and len(node.slice) > 1 else "unknown"
     if isinstance(node, cst.Call):
-        word = last_word(node.func)
-        if word in ("range", "tolist", "arange", "unique"):
-            return "number"
-        if word in ("split", "keys", "listdir", "splitlines"):
-            return "text" if word != "keys" else "unknown"
-        if word in ("parameters", "modules", "children", "buffers"):
-            return "identity"
-        return "unknown"
+        return _kind_of_call(module, node, depth)
     if isinstance(node, (cst.Name, cst.Attribute)):
         if _NUMBERS.search(last_word(node)):
             return "number"
         value = module.followed(node, module.scope_of(node), module.order_of(node))
+        found = "unknown"
         if value is not None and value.node is not node and depth > 0:
-            return _kind(module, value.node, depth - 1)
+            found = _kind(module, value.node, depth - 1)
+        return "label" if found == "unknown" and _LABELS.search(last_word(node)) else found
+    return "unknown"
+
+
+def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
+    word = last_word(node.func)
+    if word in ("range", "tolist", "arange", "unique", "numpy", "flatten", "ravel"):
+        return "number"
+    if word in ("split", "listdir", "splitlines"):
+        return "text"
+    if word in ("parameters", "modules", "children", "buffers"):
+        return "identity"
+    if word in ("set", "list", "tuple", "sorted", "frozenset", "chain") and node.args and depth > 0:
+        return _kind(module, node.args[0].value, depth - 1)
+    if _NUMBERS.search(word):
+        return "number"
     return "unknown"
 
 
 def _scalar(module: Module, node: cst.BaseExpression) -> str:
+    """What `node` is as an element."""
     if isinstance(node, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
         return "text"
-    if isinstance(node, (cst.Integer, cst.Float, cst.BinaryOperation)):
-        return "number" if not isinstance(node, cst.BinaryOperation) else "unknown"
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return "number"
     if isinstance(node, cst.Call):
         word = last_word(node.func)
-        if word in ("int", "len", "float", "item", "round", "ord", "size", "numel", "dim"):
+        if word in ("int", "len", "float", "item", "round", "ord", "size", "numel", "dim", "min", "max", "abs"):
             return "number"
         if word in ("str", "lower", "upper", "strip", "join", "format", "replace", "basename", "decode", "title"):
             return "text"
+        if word in ("tuple", "frozenset") and node.args:
+            return _kind(module, node.args[0].value, 2)
+    if isinstance(node, cst.Tuple):
+        kinds = {_scalar(module, element.value) for element in node.elements}
+        return "number" if kinds == {"number"} else "unknown"
+    if isinstance(node, cst.BinaryOperation):
+        kinds = {_scalar(module, node.left), _scalar(module, node.right)}
+        return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
+    if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
+        return "number"
     if isinstance(node, (cst.Name, cst.Attribute)) and _NUMBERS.search(last_word(node)):
         return "number"
+    if isinstance(node, cst.Name):
+        return _looped(module, node)
+    return "unknown"
+
+
+def _looped(module: Module, node: cst.Name) -> str:
+    """The kind of a loop's variable."""
+    home = module.scope_of(node).home(node.value)
+    for binding in home.bindings[node.value] if home is not None else ():
+        if binding.kind != "loop" or not isinstance(binding.value, cst.Call):
+            continue
+        word = last_word(binding.value.func)
+        if word == "range" and not binding.path:
+            return "number"
+        if word == "enumerate" and binding.path == (0,):
+            return "number"
     return "unknown"
 
 
