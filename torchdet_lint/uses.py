@@ -575,8 +575,8 @@ def _bound_in(body: cst.CSTNode) -> set[str]:
     for node in _nodes(body):
         if isinstance(node, cst.Assign):
             found.update(target.target.value for target in node.targets if isinstance(target.target, cst.Name))
-        elif isinstance(node, cst.AsName) and isinstance(node.name, cst.Name):
-            found.add(node.name.value)
+        elif isinstance(node, cst.WithItem) and node.asname is not None and isinstance(node.asname.name, cst.Name):
+            found.add(node.asname.name.value)
     return found
 
 
