@@ -7,7 +7,6 @@ import bisect
 import functools
 import itertools
 import re
-import sys
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +24,7 @@ from torchdet_lint.finding import (
     SetArgument,
 )
 from torchdet_lint.names import BUILTINS, IDENTIFIER
+from torchdet_lint.patch import import_key
 from torchdet_lint.source import comments, split_lines
 
 if TYPE_CHECKING:
@@ -731,8 +731,8 @@ class _Plan:
 
     def _among(self, run: Sequence[_Top], statement: str) -> Edit:
         """Put an import into a block of imports: in its place where its group is sorted, else below its like."""
-        mine = _import_key(statement)
-        keyed = [(top, _import_key(self._import_text(top))) for top in run if top.kind == "import"]
+        mine = import_key(statement)
+        keyed = [(top, import_key(self._import_text(top))) for top in run if top.kind == "import"]
         alike = [(top, key) for top, key in keyed if key[0] == mine[0]]
         if alike:
             group = self._group(alike)
@@ -1019,15 +1019,6 @@ def _comma_after(text: str, at: int) -> int:
         else:
             return -1
     return -1
-
-
-def _import_key(statement: str) -> _Key:
-    """The order of imports in a sorted file: section, plain imports first, module."""
-    words = statement.split()
-    module = words[1].rstrip(",;")
-    root = module.partition(".")[0]
-    section = 3 if module.startswith(".") else 1 if root in sys.stdlib_module_names else 2
-    return section, words[0] == "from", module.lower()
 
 
 def _short(comment: str) -> str:

@@ -6,6 +6,7 @@ import ast
 import difflib
 import os
 import re
+import sys
 import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -159,7 +160,7 @@ def _merged(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
         if len(contents) > 1 and whole_lines and all(content.endswith(("\n", "\r")) for content in contents):
             yield start, end, _joined(contents)
         elif len(contents) > 1 and all(content.startswith(("\n", "\r")) for content in contents):
-            yield start, end, "".join(sorted(contents, key=_rank))
+            yield start, end, "".join(sorted(contents, key=_order))
         else:
             yield start, end, "".join(contents)
 
@@ -167,7 +168,7 @@ def _merged(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
 def _joined(contents: Sequence[str]) -> str:
     """Blocks of lines one after the other, with as many blank lines between two as the one that wants more."""
     blocks = []
-    for content in sorted(contents, key=_rank):
+    for content in sorted(contents, key=_order):
         lines = split_lines(content)
         blank = [not line.strip() for line in lines]
         first = blank.index(False) if False in blank else len(lines)
@@ -184,8 +185,23 @@ def _joined(contents: Sequence[str]) -> str:
 
 
 def _rank(content: str) -> int:
+    """What a block of lines is, in the order in which such blocks follow each other."""
     text = content.lstrip()
     return next((place for place, pattern in enumerate(_RANKS) if pattern.match(text)), len(_RANKS))
+
+
+def _order(content: str) -> tuple[int, tuple[int, bool, str]]:
+    rank = _rank(content)
+    return rank, import_key(content.strip()) if rank == 0 else (0, False, "")
+
+
+def import_key(statement: str) -> tuple[int, bool, str]:
+    """The order of imports in a sorted file: section, plain imports first, module."""
+    words = statement.split()
+    module = words[1].rstrip(",;")
+    root = module.partition(".")[0]
+    section = 3 if module.startswith(".") else 1 if root in sys.stdlib_module_names else 2
+    return section, words[0] == "from", module.lower()
 
 
 def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Sequence[Sequence[Span]]) -> str:

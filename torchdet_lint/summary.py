@@ -221,7 +221,7 @@ class _File:
         self.canonical = canonical
         self.stars: list[str] = []
         self.scopes: dict[str, _Scope] = {}
-        self._resolved: dict[tuple[int, int], Names] = {}
+        self._resolved: dict[tuple[ast.expr, _Scope], Names] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, _Scope]]]] = {}
         try:
             with warnings.catch_warnings():
@@ -332,7 +332,7 @@ class _File:
         """The names that `node` may stand for."""
         if depth <= 0:
             return ()
-        key = (id(node), id(scope))
+        key = (node, scope)
         known = self._resolved.get(key)
         if known is None:
             self._resolved[key] = ()

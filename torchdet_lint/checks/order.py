@@ -79,7 +79,25 @@ def _listed(module: Module, call: Call) -> Found | None:
     details = {"call": module.code(node.func)}
     if isinstance(module.parent(node), cst.WithItem):
         return Found(node, details, related=_telling(use))
-    return Found(node, details, related=_telling(use), changes=(Replace(node, f"sorted({source}{key})"),))
+    change = Replace(node, f"sorted({source}{key})")
+    # A list has no `next`, and is not lazy: only what is gone through on the spot is surely the same.
+    lazy = not {"os.listdir", "glob.glob"} & set(call.names)
+    safe = not lazy or _consumer(module, node) is not None
+    return Found(node, details, related=_telling(use), changes=(change,), applicability=None if safe else "unsafe")
+
+
+_CONSUMERS = frozenset("list tuple set frozenset enumerate zip map filter join extend array tensor len iter".split())
+
+
+def _consumer(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The loop, comprehension or call that goes through `node` right where it stands."""
+    parent = module.parent(node)
+    if isinstance(parent, (cst.For, cst.CompFor)):
+        return parent if parent.iter is node else None
+    call = module.parent(parent) if isinstance(parent, cst.Arg) else None
+    if isinstance(call, cst.Call) and last_word(call.func) in _CONSUMERS:
+        return call
+    return parent if isinstance(parent, (cst.StarredElement, cst.Arg)) and getattr(parent, "star", "*") == "*" else None
 
 
 def _first_ordered(uses: Sequence[Use]) -> Use | None:
@@ -285,7 +303,10 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
     parent = module.parent(node)
     call = module.parent(parent) if isinstance(parent, cst.Arg) else None
     details = {"set": bare(node) if len(bare(node)) < 60 else "the set"}
-    if kind != "identity":
+    where = _gone_through(module, node, use)
+    if kind != "identity" and where is not None and where is not node:
+        changes = (Replace(where, f"sorted({module.code(where)})"),)
+    elif kind != "identity" and where is node:
         source = module.code(node)
         if isinstance(call, cst.Call) and bare(call.func) == "list" and len(call.args) == 1:
             changes = (Replace(call.func, "sorted"),)
@@ -299,6 +320,39 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
         changes=changes,
         applicability="safe" if kind == "text" else "unsafe",
     )
+
+
+def _gone_through(module: Module, node: cst.BaseExpression, use: Use) -> cst.BaseExpression | None:
+    """The expression to sort: the set itself where it is gone through on the spot, else its name where that is. A set
+    that is kept must stay a set."""
+    if _consumer(module, node) is not None:
+        return node
+    for around in (use.node, *module.ancestors(use.node)):
+        for candidate in _iterated(around):
+            if isinstance(candidate, (cst.Name, cst.Attribute)) and _same(module, candidate, node):
+                return candidate
+        if isinstance(around, cst.FunctionDef):
+            return None
+    return None
+
+
+def _iterated(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
+    """What `node` goes through: a loop, a comprehension, a call of a consumer."""
+    if isinstance(node, cst.For):
+        yield node.iter
+    elif isinstance(node, cst.BaseComp):
+        part: cst.CompFor | None = node.for_in
+        while part is not None:
+            yield part.iter
+            part = part.inner_for_in
+    elif isinstance(node, cst.Call) and last_word(node.func) in _CONSUMERS:
+        yield from (arg.value for arg in node.args)
+
+
+def _same(module: Module, name: cst.BaseExpression, made: cst.BaseExpression) -> bool:
+    """Whether `name` is evidently the one set that was made there."""
+    value = module.followed(name, module.scope_of(name), module.order_of(name))
+    return value is not None and value.node is made
 
 
 # ---------------------------------------------------------------------- completion
