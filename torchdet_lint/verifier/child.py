@@ -26,13 +26,15 @@ def main() -> None:
         sys.path.insert(0, str(Path.cwd()))
         roots = [sys.path[0], *_package_folder(target)]
     else:
-        folder = str(Path(target).resolve().parent) if Path(target).is_file() else target
+        whole = Path(target).is_dir() or target.endswith((".zip", ".pyz"))
+        folder = str(Path(target).absolute() if whole else Path(target).resolve().parent)
+        kind = "folder" if whole else kind
         sys.path.insert(0, folder)
         roots = [folder, str(Path.cwd())]
     if control["trace"]:
         _record_from_torch_on(control, roots)
     try:
-        {"module": _module, "notebook": _notebook, "script": _script}[kind](target)
+        {"module": _module, "notebook": _notebook, "script": _script, "folder": _folder}[kind](target)
     except BaseException as error:
         _show_without_this_file(error)
         raise
@@ -46,14 +48,17 @@ def _new_main(**more: object) -> types.ModuleType:
 
 
 def _script(target: str) -> None:
-    if Path(target).is_dir() or target.endswith((".zip", ".pyz")):
-        import runpy
+    path = str(Path(target).absolute())
+    source = Path(path).read_bytes()
+    module = _new_main(__file__=path, __cached__=None)
+    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
 
-        runpy.run_path(target, run_name="__main__")
-        return
-    source = Path(target).read_bytes()
-    module = _new_main(__file__=target, __cached__=None)
-    exec(compile(source, target, "exec", dont_inherit=True), module.__dict__)
+
+def _folder(_: str) -> None:
+    import runpy
+
+    _new_main()
+    runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
 
 
 def _module(name: str) -> None:

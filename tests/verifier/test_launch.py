@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from torchdet_lint.verifier.launch import LaunchError, Program, run_child
+
+SHOW = """
+import json, os, sys
+print(json.dumps([sys.argv, sys.path[0], __name__, os.getcwd(), globals().get("__file__"), sys.stdin.read()]))
+"""
+
+
+def write(folder: Path, name: str, source: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source)
+    return path
+
+
+def output(program, folder, **more):
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        result = run_child(program, stdout=out, stderr=err, stdin=subprocess.DEVNULL, **more)
+    return result, (folder / "out").read_bytes(), (folder / "err").read_text()
+
+
+def plainly(words, folder):
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show.py", "a", "--b", "-c=1"],
+        ["deep/show.py"],
+        ["-m", "show", "--x"],
+        ["-m", "package.tool", "1"],
+        ["folder"],
+    ],
+)
+def test_a_child_is_what_python_would_run(tmp_path, words):
+    for name in ("show.py", "deep/show.py", "package/tool.py", "folder/__main__.py"):
+        write(tmp_path, name, SHOW)
+    write(tmp_path, "package/__init__.py", "")
+    with monkey_directory(tmp_path):
+        program = Program.parse(words)
+        result, out, _ = output(program, tmp_path)
+        assert result.ok
+        assert json.loads(out) == json.loads(plainly(words, tmp_path).stdout)
+
+
+def monkey_directory(path):
+    import contextlib
+
+    @contextlib.contextmanager
+    def inside():
+        before = Path.cwd()
+        os.chdir(path)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+    return inside()
+
+
+def test_classes_of_the_program_can_be_pickled_in_spawned_processes(tmp_path):
+    source = """
+import multiprocessing, sys
+
+class Item:
+    pass
+
+def work(item):
+    sys.exit(7 if type(item).__name__ == "Item" else 1)
+
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=work, args=(Item(),))
+    process.start()
+    process.join()
+    sys.exit(process.exitcode)
+"""
+    script = write(tmp_path, "spawns.py", source)
+    assert output(Program("script", str(script)), tmp_path)[0].returncode == 7
+
+
+@pytest.mark.parametrize(
+    ("source", "status", "code"),
+    [
+        ("pass", "finished", 0),
+        ("import sys; sys.exit(4)", "failed", 4),
+        ("import sys; sys.exit('no')", "failed", 1),
+        ("1/0", "failed", 1),
+        ("import os; os._exit(9)", "failed", 9),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "signal", -9),
+        ("import ctypes; ctypes.string_at(0)", "signal", -11),
+        ("def f(:", "failed", 1),
+    ],
+)
+def test_how_it_ended_is_told(tmp_path, source, status, code):
+    script = write(tmp_path, "ends.py", source)
+    result, _, _ = output(Program("script", str(script)), tmp_path)
+    assert (result.status, result.returncode) == (status, code)
+
+
+def test_the_traceback_is_the_programs_own(tmp_path):
+    script = write(tmp_path, "fails.py", "def f():\n    raise KeyError('gone')\n\nf()\n")
+    _, _, err = output(Program("script", str(script)), tmp_path)
+    assert err == plainly([str(script)], tmp_path).stderr.decode()
+
+
+def test_binary_output_passes_untouched(tmp_path):
+    script = write(tmp_path, "binary.py", "import sys; sys.stdout.buffer.write(bytes(range(256)) * 9)")
+    assert output(Program("script", str(script)), tmp_path)[1] == bytes(range(256)) * 9
+
+
+def test_a_program_that_hangs_is_ended(tmp_path):
+    script = write(tmp_path, "hangs.py", "import time\nwhile True: time.sleep(1)")
+    begin = time.monotonic()
+    result, _, _ = output(Program("script", str(script)), tmp_path, timeout=0.5)
+    assert result.status == "timeout"
+    assert time.monotonic() - begin < 5
+
+
+def test_a_program_that_ignores_the_request_is_killed(tmp_path):
+    source = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)"
+    result, _, _ = output(Program("script", str(write(tmp_path, "deaf.py", source))), tmp_path, timeout=0.5)
+    assert result.status == "timeout"
+    assert result.returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="orphans are adopted on Linux only")
+@pytest.mark.parametrize("session", ["", "os.setsid()"])
+def test_no_process_is_left_behind(tmp_path, session):
+    source = f"""
+import os, time
+for _ in range(2):
+    if not os.fork():
+        {session or "pass"}
+        if not os.fork():
+            time.sleep(300)
+        time.sleep(300)
+open("pids", "w").write("")
+"""
+    script = write(tmp_path, "leaves.py", source)
+    result, _, _ = output(Program("script", str(script), directory=str(tmp_path)), tmp_path)
+    assert result.ok
+    assert result.strays == 4
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False).stdout
+    assert str(script) not in running
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_ends_the_program_too(tmp_path):
+    write(tmp_path, "waits.py", "import time\nopen('ready', 'w')\nwhile True: time.sleep(1)")
+    driver = (
+        "from torchdet_lint.verifier.launch import Program, run_child\n"
+        "result = run_child(Program('script', 'waits.py'))\n"
+        "print(result.status)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", driver],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20)[0].strip() == b"interrupted"
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False).stdout
+    assert "waits.py" not in running
+
+
+def test_a_notebook_runs_cell_by_cell(tmp_path):
+    cells = [
+        {"cell_type": "markdown", "source": ["# title"]},
+        {
+            "cell_type": "code",
+            "source": ["%matplotlib inline\n", "!pip list\n", "a = 1\n", "for i in range(2):\n", "    a += i"],
+        },
+        {"cell_type": "code", "source": ["%%bash\n", "rm -rf something"]},
+        {"cell_type": "code", "source": ["import sys\n", "print(a, __name__, sys.argv[1:])"]},
+        {"cell_type": "code", "source": ["print(undefined)"]},
+    ]
+    notebook = write(tmp_path, "book.ipynb", json.dumps({"cells": cells, "nbformat": 4, "metadata": {}}))
+    result, out, err = output(Program.parse([str(notebook), "x"]), tmp_path)
+    assert out.split() == b"2 __main__ ['x']".split()
+    assert result.returncode == 1
+    assert 'book.ipynb#cell-5", line 1' in err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"), [([], "which program"), (["-m"], "-m needs"), (["nowhere.py"], "nowhere.py: no such file")]
+)
+def test_what_cannot_be_run_is_one_line(words, says):
+    with pytest.raises(LaunchError, match=says) as raised:
+        Program.parse(words)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_interpreter_that_is_missing_is_one_line(tmp_path):
+    script = write(tmp_path, "a.py", "")
+    with pytest.raises(LaunchError, match="cannot be started"):
+        run_child(Program("script", str(script), python=str(tmp_path / "nopython")))
+
+
+def test_a_tick_comes_while_it_runs(tmp_path):
+    script = write(tmp_path, "sleeps.py", "import time; time.sleep(0.5)")
+    ticks: list[int] = []
+    output(Program("script", str(script)), tmp_path, tick=lambda: ticks.append(threading.get_ident()))
+    assert len(ticks) >= 2
