@@ -82,6 +82,9 @@ class Comparison(msgspec.Struct, frozen=True):
 
     `persistence` is `transient` where later ops read what differed and came out equal again and nothing differed after
     them, `persistent` otherwise, and empty for identical runs.
+    `harmless` is `unwritten` where nothing differed but what went into memory that was not fully written yet, and every
+    later reading was equal; `order` where every place made the same values in both runs, in another order, and nothing
+    else followed: then only what the program keeps outside torch can tell whether that mattered.
     """
 
     identical: bool
@@ -93,6 +96,7 @@ class Comparison(msgspec.Struct, frozen=True):
     partings: tuple[Parting, ...]
     persistence: Literal["", "transient", "persistent"]
     environment: dict[str, tuple[str, str]]
+    harmless: Literal["", "order", "unwritten"] = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -137,6 +141,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> C
         partings=tuple(main.partings),
         persistence=("transient" if main.healed and not main.partings else "persistent") if found else "",
         environment=_environments(a, b),
+        harmless=main.harmless() if found and not aside else "",
         notes=tuple(notes),
     )
 
@@ -202,12 +207,14 @@ class _Cursor:
 class _AtSite:
     """What was seen at one site so far."""
 
-    __slots__ = ("compared", "differing", "first", "last")
+    __slots__ = ("balance", "compared", "differing", "first", "last", "scratch")
 
     def __init__(self) -> None:
         self.compared = self.differing = 0
         self.first: Divergence | None = None
         self.last = -1
+        self.balance = 0
+        self.scratch = True
 
 
 class _Aligner:
@@ -282,6 +289,8 @@ class _Aligner:
         self.differing += 1
         here.differing += 1
         here.last = self.left.passed
+        here.balance += hash(one.digests) - hash(two.digests)
+        here.scratch = here.scratch and bool(one.flags & two.flags & trace.SCRATCH)
         kind, source = self._judge(site, one, two)
         if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
             evidence = self._evidence(one, two)
@@ -375,6 +384,13 @@ class _Aligner:
             if here.first is not None
         ]
         return sorted(found + self.paths, key=lambda item: (item.index, item.source != "path"))[:_MOST_SITES]
+
+    def harmless(self) -> Literal["", "order", "unwritten"]:
+        if self.partings:
+            return ""
+        if self.healed and all(here.scratch for here in self.at.values()):
+            return "unwritten"
+        return "order" if all(not here.balance for here in self.at.values()) else ""
 
     def _with_later_seed(self, item: Divergence) -> Evidence:
         return msgspec.structs.replace(item.evidence, seeded_later=item.evidence.unseeded and self.seeded)

@@ -384,19 +384,25 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
             else:
                 digests.append(_exact(value))
 
-    def written(value: Any, digests: list[int]) -> None:
+    def written(value: Any, digests: list[int]) -> int:
         if isinstance(value, plain):
             known = digest(value)
             digests.append(known)
             base = quick_base(value)
-            if base:
-                old = owners.get(base, 0)
-                owners[base] = hash((old, known)) & _CLEAN
-                if old & 1 and value.numel() * value.element_size() < value.untyped_storage().nbytes():
-                    owners[base] |= 1
-        elif isinstance(value, (list, tuple)):
+            if not base:
+                return 0
+            old = owners.get(base, 0)
+            owners[base] = hash((old, known)) & _CLEAN
+            if not old & 1:
+                return 0
+            if value.numel() * value.element_size() < value.untyped_storage().nbytes():
+                owners[base] |= 1
+            return trace.SCRATCH
+        flags = 0
+        if isinstance(value, (list, tuple)):
             for item in value:
-                written(item, digests)
+                flags |= written(item, digests)
+        return flags
 
     def call(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
@@ -423,9 +429,9 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
                 base = _base(out)
                 owners.pop(base, None)
                 arrivals[base] = find_site(plan, current_node())
-        elif isinstance(out, plain):
+        elif isinstance(out, plain) and (base := _base(out)):
             site = find_site(plan, current_node())
-            owners[_base(out)] = _UNWRITTEN
+            owners[base] = _UNWRITTEN
             numbers: list[int] = []
             read((args, *kwargs.values()), [], numbers, [])
             extend((site, hash(tuple(numbers)) & _MASK, 0))
@@ -487,7 +493,7 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
             if kwargs:
                 flags |= read(kwargs.values(), tensors, numbers, came)
             if flags and plan.overwrites:
-                flags = 0
+                flags = read(args[1:], [], [], [])
         out = call(plan, args, kwargs)
         node = current_node()
         site = find_site(plan, node)
@@ -497,7 +503,7 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
         elif plan.fresh:
             several(out, digests, plan.scratch)
         for position, name in plan.written:
-            written(args[position] if position < len(args) else kwargs.get(name), digests)
+            flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
         extra: list[int] = []
         if plan.random:
             more, seed = seed_of(args, kwargs, out)

@@ -21,6 +21,7 @@ def text(report: Report, *, colour: bool = False) -> str:
     tail = [*_spread(report), *_fix(report, colour), *_environment(report), *_not_covered(report, colour)]
     if report.causes and report.command and not report.fixes:
         tail.append(f"try the fixes: {report.command.replace('verify', 'verify --fix', 1)}")
+    tail = [*(line for cause in report.without_effect[:3] for line in _without_effect(cause)), *tail]
     room = LINES - len(head) - len(tail)
     body: list[str] = []
     shown = 0
@@ -79,6 +80,11 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     elif cause.instead:
         lines += _wrapped(f"instead: {cause.instead}", 1)
     return lines
+
+
+def _without_effect(cause: Cause) -> list[str]:
+    place = f"{cause.file}:{cause.line}" if cause.file else cause.op
+    return _wrapped(f"differs without effect: {place} {cause.op}, {cause.differing} of {cause.compared} executions", 1)
 
 
 def _wrapped(message: str, most: int = 2) -> list[str]:

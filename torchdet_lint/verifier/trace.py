@@ -36,12 +36,13 @@ BATCH = "loader.batch"
 _BLOCK = struct.Struct("<cxxxIII")
 _PROLOGUE = struct.Struct("<8sI")
 
-RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN = (
-    1 << bit for bit in range(9)
+RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN, SCRATCH = (
+    1 << bit for bit in range(10)
 )
 """Flags of a record: drew random numbers (with the seed); read data from outside torch; that data came from a worker;
 read memory that nothing had written; the generator was never seeded by the program; the three global generators were
-used since the process began; the generator drawn from was passed, not global.
+used since the process began; the generator drawn from was passed, not global; wrote into memory of which a
+part was never written.
 """
 
 

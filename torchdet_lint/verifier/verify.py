@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import os
 import shutil
 import stat
@@ -107,8 +108,10 @@ class FixOutcome(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The outcome of a verification; `verdict` first, then what was not covered, the causes in order of execution, how
-    far they spread, and what differs between the two environments."""
+    """The outcome of a verification; `verdict` first, then what was not covered, the causes in order of execution,
+    how far they spread, and what differs between the two environments. `without_effect` are differences that left no
+    trace in the results.
+    """
 
     verdict: Verdict
     mode: str
@@ -118,6 +121,7 @@ class Report(msgspec.Struct, frozen=True):
     spread: Spread
     not_covered: tuple[str, ...]
     environment: dict[str, tuple[str, str]]
+    without_effect: tuple[Cause, ...] = ()
     fixes: tuple[str, ...] = ()
     fix: FixOutcome | None = None
     failure: str = ""
@@ -321,9 +325,18 @@ class _Session:
             return None
         self.outcome = comparing.compare(self.trace(0), self.trace(number))
         self.records[0], self.records[number] = self.outcome.a_records, self.outcome.b_records
-        if self.outcome.identical:
+        if self.outcome.identical or self._harmless():
             return None
         return self._report(lint=lint)
+
+    def _harmless(self) -> bool:
+        """Whether what differs left no trace: in memory that was written over, or, printed results being equal, in the
+        order in which equal values came."""
+        if self.outcome is None or any(result.returncode for result in self.results):
+            return False
+        if self.outcome.harmless == "order":
+            return self.output(0).stat().st_size > 0 and not self._printed_differently()
+        return self.outcome.harmless == "unwritten"
 
     def conclude(self, *, lint: bool) -> Report:
         if self.outcome is None:
@@ -367,14 +380,33 @@ class _Session:
         if self.program.kind != "module":
             target = root / self.program.target
             root = target.resolve().parent if target.exists() else root
-        report = _report(self.mode, self._words(), self._summaries(), self.outcome, self.base.fixes, root, lint=lint)
+        harmless = self._harmless()
+        report = _report(
+            self.mode,
+            self._words(),
+            self._summaries(),
+            self.outcome,
+            self.base.fixes,
+            root,
+            lint=lint,
+            harmless=harmless,
+        )
         notes = list(report.not_covered)
-        if self.outcome.identical and self._printed_differently():
-            notes.append("standard output differs though every recorded value is equal (times, addresses, progress?)")
+        if report.ok and (shown := self._first_printed_difference()):
+            notes.append(f"standard output differs though every recorded value is equal: {shown}")
         codes = sorted({result.returncode for result in self.results})
         if len(codes) > 1:
             notes.append(f"the exit statuses differ: {', '.join(map(str, codes))}")
         return msgspec.structs.replace(report, not_covered=tuple(notes))
+
+    def _first_printed_difference(self) -> str:
+        for number in range(1, len(self.results)):
+            with self.output(0).open("rb") as one, self.output(number).open("rb") as two:
+                for a, b in itertools.zip_longest(one, two, fillvalue=b""):
+                    if a != b:
+                        shown = [line[:60].decode("utf-8", "replace").strip() for line in (a, b)]
+                        return f"{shown[0]!r} | {shown[1]!r}"
+        return ""
 
     def _printed_differently(self) -> bool:
         first = self.output(0)
@@ -441,22 +473,25 @@ def _report(
     root: Path,
     *,
     lint: bool,
+    harmless: bool = False,
 ) -> Report:
     causes = outcome.causes
     findings: tuple[explain.Finding, ...] = ()
-    if lint and causes:
+    if lint and causes and not harmless:
         findings = explain.lint(
             root / name.partition("#cell-")[0]
             for item in causes
             for name in (item.site.file, item.site.forward_file, item.evidence.arrival.rpartition(":")[0])
             if name
         )
+    told = tuple(_cause(item, findings, root) for item in causes)
     return Report(
-        verdict="identical" if outcome.identical else "diverged",
+        verdict="identical" if outcome.identical or harmless else "diverged",
         mode=mode,
         program=program,
         runs=tuple(runs),
-        causes=tuple(_cause(item, findings, root) for item in causes),
+        causes=() if harmless else told,
+        without_effect=told if harmless else (),
         spread=Spread(
             outcome.compared,
             outcome.differing,
