@@ -9,7 +9,6 @@ not grow with the length of the traces.
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -167,40 +166,57 @@ class _Identities(dict[Site, int]):
 
 
 class _Cursor:
-    """The records of one stream with a look ahead; `passed` counts those behind it."""
+    """The records of one stream with a look ahead; `passed` counts those behind it, `block` the blocks opened."""
 
-    def __init__(self, opened: Trace, stream: Stream, identities: _Identities, start: int = 0) -> None:
+    def __init__(self, opened: Trace, stream: Stream, identities: _Identities) -> None:
         self.sites = opened.sites(stream)
         self.numbers = identities.of(self.sites)
-        self.records = opened.records(stream, start)
-        self.ahead: deque[tuple[int, Record]] = deque()
+        self.blocks = opened.raw(stream)
+        self.kept: bytes | None = None
+        self.ahead: list[Record] = []
+        self.at = 0
         self.passed = 0
 
     def fill(self, count: int) -> int:
         """Look at least `count` records ahead; returns how many there are."""
-        while len(self.ahead) < count:
-            record = next(self.records, None)
-            if record is None:
+        while len(self.ahead) - self.at < count:
+            payload = self.peek()
+            if payload is None:
                 break
-            self.ahead.append((self.numbers[record.site], record))
-        return len(self.ahead)
+            self.kept = None
+            self.ahead = self.ahead[self.at :]
+            self.at = 0
+            self.ahead.extend(trace.decode(payload))
+        return len(self.ahead) - self.at
 
-    def next(self) -> tuple[int, Record] | None:
-        if not self.ahead and not self.fill(256):
+    def peek(self) -> bytes | None:
+        """The next block, which stays the next."""
+        if self.kept is None:
+            self.kept = next(self.blocks, None)
+        return self.kept
+
+    def window(self, count: int) -> list[int]:
+        """The identities of the next `count` sites."""
+        return [self.numbers[record.site] for record in self.ahead[self.at : self.at + count]]
+
+    def next(self) -> Record | None:
+        if self.at == len(self.ahead) and not self.fill(1):
             return None
-        return self.ahead[0]
+        return self.ahead[self.at]
 
     def step(self, count: int = 1) -> None:
-        for _ in range(count):
-            self.ahead.popleft()
+        self.at += count
         self.passed += count
+
+    def drop_block(self) -> None:
+        self.kept = None
 
     def rest(self) -> int:
         """Pass all that is left; returns how many records that were."""
         count = 0
-        while self.fill(4096):
-            count += len(self.ahead)
-            self.step(len(self.ahead))
+        while left := self.fill(1):
+            count += left
+            self.step(left)
         return count
 
 
@@ -234,42 +250,49 @@ class _Aligner:
         self.last_site: Site | None = None
 
     def run(self, stream_a: Stream, stream_b: Stream) -> None:
-        skipped, records, last = self._equal_blocks(stream_a, stream_b)
-        self.left = _Cursor(self.a, stream_a, self.identities, skipped)
-        self.right = _Cursor(self.b, stream_b, self.identities, skipped)
-        self.left.passed = self.right.passed = self.compared = records
-        self.last_site = self.left.sites[last] if last >= 0 else None
-        while (one := self.left.next()) is not None and (two := self.right.next()) is not None:
-            if one[0] == two[0]:
-                self._pair(one[0], one[1], two[1])
-                self.left.step()
-                self.right.step()
+        left = self.left = _Cursor(self.a, stream_a, self.identities)
+        right = self.right = _Cursor(self.b, stream_b, self.identities)
+        shared = min(len(left.numbers), len(right.numbers))
+        same_sites = left.numbers[:shared] == right.numbers[:shared]
+        while True:
+            if same_sites and left.at == len(left.ahead) and right.at == len(right.ahead):
+                self._skip_equal_blocks()
+            one, two = left.next(), right.next()
+            if one is None or two is None:
+                break
+            number = left.numbers[one.site]
+            if number == right.numbers[two.site]:
+                self._pair(number, one, two)
+                left.at += 1
+                right.at += 1
+                left.passed += 1
+                right.passed += 1
             elif not self._rejoin():
                 break
         self._ends()
 
-    def _equal_blocks(self, stream_a: Stream, stream_b: Stream) -> tuple[int, int, int]:
-        """How many leading blocks are equal as bytes, the records in them, and the last one's site."""
-        one, two = self.a.sites(stream_a), self.b.sites(stream_b)
-        shared = min(len(one), len(two))
-        if one[:shared] != two[:shared]:
-            return 0, 0, -1
-        blocks = records = 0
+    def _skip_equal_blocks(self) -> None:
+        """Pass blocks that are equal as bytes, both cursors standing before one."""
+        left, right = self.left, self.right
         last = -1
-        for left, right in zip(self.a.raw(stream_a), self.b.raw(stream_b), strict=False):
-            if left != right:
-                break
-            blocks += 1
-            for record in decode_heads(left):
-                records += 1
-                last = record & 0xFFFFFFFF
-                self.seeded = self.seeded or bool((record >> 48) & trace.RANDOM and not (record >> 48) & trace.UNSEEDED)
-        return blocks, records, last
+        while (payload := left.peek()) is not None and payload == right.peek():
+            count = 0
+            for head in decode_heads(payload):
+                count += 1
+                flags = head >> 48
+                if flags & trace.RANDOM and not flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
+                    self.seeded = True
+            last = head & 0xFFFFFFFF
+            self.compared += count
+            for cursor in (left, right):
+                cursor.passed += count
+                cursor.drop_block()
+        if last >= 0:
+            self.last_site = left.sites[last]
 
     def _pair(self, number: int, one: Record, two: Record) -> None:
         self.compared += 1
-        site = self.left.sites[one.site]
-        self.last_site = site
+        site = self.last_site = self.left.sites[one.site]
         if one.flags & trace.RANDOM and not one.flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
             self.seeded = True
         here = self.at.get(number)
@@ -282,9 +305,6 @@ class _Aligner:
         here.compared += 1
         if one.digests == two.digests:
             return
-        outputs = tuple(n for n, (x, y) in enumerate(itertools.zip_longest(one.digests, two.digests)) if x != y)
-        if not outputs:
-            return
         self.healed = False
         self.differing += 1
         here.differing += 1
@@ -294,6 +314,8 @@ class _Aligner:
         kind, source = self._judge(site, one, two)
         if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
             evidence = self._evidence(one, two)
+            pairs = enumerate(itertools.zip_longest(one.digests, two.digests))
+            outputs = tuple(n for n, (x, y) in pairs if x != y)
             here.first = Divergence(site, self.left.passed, kind, source, evidence, outputs=outputs)
         if site.op == "aten._local_scalar_dense":
             self.scalars_differ = True
@@ -339,15 +361,15 @@ class _Aligner:
         one, two = self.left, self.right
         for window in _WINDOWS:
             reach = (one.fill(window), two.fill(window))
-            skip = _meeting([n for n, _ in one.ahead], [n for n, _ in two.ahead])
+            skip = _meeting(one.window(window), two.window(window))
             if skip is not None:
-                self._part(one.ahead[0][1].site, two.ahead[0][1].site, *skip, rejoined=True)
+                self._part(one.ahead[one.at].site, two.ahead[two.at].site, *skip, rejoined=True)
                 one.step(skip[0])
                 two.step(skip[1])
                 return True
             if reach[0] < window and reach[1] < window:
                 break
-        at = (one.ahead[0][1].site, two.ahead[0][1].site)
+        at = (one.ahead[one.at].site, two.ahead[two.at].site)
         index = one.passed
         self._part(*at, one.rest(), two.rest(), rejoined=False, index=index)
         return False
@@ -373,7 +395,7 @@ class _Aligner:
         if one is None and two is None:
             return
         rest = (self.left.rest(), self.right.rest())
-        self._part(one[1].site if one else -1, two[1].site if two else -1, *rest, rejoined=False, index=index)
+        self._part(one.site if one else -1, two.site if two else -1, *rest, rejoined=False, index=index)
 
     def divergences(self) -> list[Divergence]:
         found = [

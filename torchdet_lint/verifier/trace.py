@@ -284,24 +284,28 @@ def unpack(payload: bytes) -> array[int]:
 
 def decode(payload: bytes) -> Iterator[Record]:
     """The records of one block."""
-    block = unpack(payload)
+    block = unpack(payload).tolist()
     position, end = 0, len(block)
+    special = RANDOM | OUTSIDE | ARRIVED
+    new = tuple.__new__
     while position < end:
         head = block[position]
         flags, start = head >> 48, position + 3
         position = start + (head >> 32 & 0xFFFF)
-        digests = tuple(block[start:position])
         seed = outside = arrival = None
-        if flags & RANDOM:
-            seed = block[position]
-            position += 1
-        if flags & OUTSIDE:
-            outside = (block[position], block[position + 1], block[position + 2], block[position + 3])
-            position += 4
-        if flags & ARRIVED:
-            arrival = block[position]
-            position += 1
-        yield Record(head & 0xFFFFFFFF, flags, block[start - 2], block[start - 1], digests, seed, outside, arrival)
+        digests = tuple(block[start:position])
+        if flags & special:
+            if flags & RANDOM:
+                seed = block[position]
+                position += 1
+            if flags & OUTSIDE:
+                outside = tuple(block[position : position + 4])
+                position += 4
+            if flags & ARRIVED:
+                arrival = block[position]
+                position += 1
+        fields = (head & 0xFFFFFFFF, flags, block[start - 2], block[start - 1], digests, seed, outside, arrival)
+        yield new(Record, fields)
 
 
 def part_of(path: Path, pid: int) -> Path:
