@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue import Call as Row
     from torchdet_lint.catalogue import Draw, Rule
-    from torchdet_lint.finding import Change
+    from torchdet_lint.finding import Applicability, Change
     from torchdet_lint.module import Call, Module
 
 _SEEDING_METHODS = ("manual_seed", "seed", "set_state", "setstate")
 _SEED_KEYWORDS = frozenset({"manual_seed", "random_seed", "random_state", "rng_seed", "seed"})
 _MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__|["']__main__["']\s*==\s*__name__""")
 _CONVERSIONS = frozenset({"builtins", "hashlib", "math", "numpy", "struct", "zlib"})
+_EVERY_TIME = re.compile(
+    r"__(?:getitem|getitems|call|iter|next)__|forward|collate\w*|\w*transform\w*|augment\w*|\w*_step|sample\w*|generate"
+)
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
@@ -38,7 +41,18 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
         change: Change = SetArgument(call.node, argument, "{seed}")
         if not call.node.args:
             change = Replace(call.node, f"{function}({{seed}})")
-        yield Found(call.node, {"call": function}, row.variant, changes=(change,))
+        again = _applicability(module, call.node)
+        yield Found(call.node, {"call": function}, row.variant, changes=(change,), applicability=again)
+
+
+def _applicability(module: Module, node: cst.CSTNode) -> Applicability | None:
+    """Unsafe where the same seed would be used again and again: each time round a loop, for each item."""
+    for around in module.ancestors(node):
+        if isinstance(around, (cst.For, cst.While, cst.BaseComp)):
+            return "unsafe"
+        if isinstance(around, cst.FunctionDef):
+            return "unsafe" if _EVERY_TIME.fullmatch(around.name.value) else None
+    return None
 
 
 def _seeded_afterwards(module: Module, call: Call) -> bool:
@@ -73,8 +87,18 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
             reported.add(source.node)
             details = {"source": module.code(source.node), "what": what}
             related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
-            changes = (Replace(_whole(module, source.node, sink.value.node), "{seed}"),)
+            changes: tuple[Change, ...] = (Replace(_whole(module, source.node, sink.value.node), "{seed}"),)
+            if _seeds_worker(module, source.node):
+                # One seed for every epoch would repeat the augmentation; torch gives the worker one that it can repeat.
+                fresh = Replace(_whole(module, source.node, sink.value.node), "{torch}.initial_seed() % 2**31")
+                changes = (NeedImport("torch"), fresh)
             yield Found(source.node, details, "" if what else "draw", related=related, changes=changes)
+
+
+def _seeds_worker(module: Module, node: cst.CSTNode) -> bool:
+    """Whether `node` stands in a function that seeds a worker of a loader."""
+    function = module.enclosing_function(node)
+    return function is not None and re.search(r"worker", function.name.value) is not None
 
 
 def _reseeded(module: Module, call: Call, row: Row) -> tuple[Change, ...]:
@@ -249,7 +273,8 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
         severity = row.severity or ("warning" if seeded else None)
         variant = "own" if row.severity == "error" else "seeded" if seeded else ""
         details = {"call": module.code(call.node.func), "argument": argument}
-        yield Found(call.node, details, variant, severity, changes=(change,))
+        again = _applicability(module, call.node)
+        yield Found(call.node, details, variant, severity, changes=(change,), applicability=again)
 
 
 def _is_distribution(call: Call, row: Row) -> bool:
