@@ -117,11 +117,11 @@ class Op(_Table, frozen=True, kw_only=True):
 
     `when` holds for the call; `dtypes` is `floating` where integer tensors are exact, `evident-floating` where almost
     every tensor is one and only evidence counts. A backward op asks for a tensor that may carry a gradient, with
-    `gradient` `evident` for one that evidently does. `aggregate` marks an op that is everywhere (a convolution): it is
-    listed with the program's missing mode and never reported alone; `silent_because` one that no check reports, and
-    why. `unless_within` are context managers, `name` or `name(argument)`, under which it does not vary. `rule` is the
-    code that reports it where direction and status do not say. `package` is the distribution whose releases the history
-    counts.
+    `gradient` `evident` for one that evidently does. `exact` says that it raises though its results do not vary.
+    `aggregate` marks an op that is everywhere (a convolution): it is listed with the program's missing mode and never
+    reported alone; `silent_because` one that no check reports, and why. `unless_within` are context managers, `name` or
+    `name(argument)`, under which it does not vary. `rule` is the code that reports it where direction and status do not
+    say. `package` is the distribution whose releases the history counts.
     """
 
     op: str
@@ -135,6 +135,7 @@ class Op(_Table, frozen=True, kw_only=True):
     dtypes: Literal["any", "floating", "evident-floating"] = "any"
     receiver: Literal["tensor", "distinctive"] = "tensor"
     gradient: Literal["possible", "evident"] = "possible"
+    exact: bool = False
     aggregate: bool = False
     silent_because: str = ""
     unless_within: tuple[str, ...] = ()
@@ -280,11 +281,13 @@ class Tensors(_Table, frozen=True, kw_only=True):
     untracked: tuple[str, ...] = ()
     distinctive: tuple[str, ...] = ()
     integer_words: tuple[str, ...] = ()
+    distinct_words: tuple[str, ...] = ()
     data_words: tuple[str, ...] = ()
     gradient_words: tuple[str, ...] = ()
     untracked_words: tuple[str, ...] = ()
     untracked_bases: tuple[str, ...] = ()
     untracked_functions: tuple[str, ...] = ()
+    untracked_parameters: tuple[str, ...] = ()
     no_grad: tuple[str, ...] = ()
     annotations: dict[str, str] = {}
     dtypes: dict[str, str] = {}

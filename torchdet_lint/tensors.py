@@ -120,6 +120,7 @@ class Inference:
         self._returns: dict[int, Kind] = {}
         self._functions: dict[str, cst.FunctionDef | None] = {}
         self._used: dict[int, dict[str, Kind]] = {}
+        self._tracked: dict[int, bool] = {}
 
     # ------------------------------------------------------------------ tables
 
@@ -180,12 +181,39 @@ class Inference:
         if isinstance(node, cst.UnaryOperation):
             return OTHER if isinstance(node.operator, cst.Not) else self.kind(node.expression)
         if isinstance(node, cst.IfExp):
-            return joined((self.kind(node.body), self.kind(node.orelse)))
+            return joined(self.kind(branch) for branch in self._branches(node))
         if isinstance(node, cst.BooleanOperation):
             return joined((self.kind(node.left), self.kind(node.right)))
         if isinstance(node, cst.NamedExpr):
             return self.kind(node.value)
         return self._display(node)
+
+    def _branches(self, node: cst.IfExp) -> tuple[cst.BaseExpression, ...]:
+        """The values of `a if test else b`; only the one for CUDA where the test asks for the device."""
+        cuda = self.asks_for_cuda(node.test)
+        if cuda is None:
+            return (node.body, node.orelse)
+        return (node.body if cuda else node.orelse,)
+
+    def asks_for_cuda(self, test: cst.BaseExpression) -> bool | None:
+        """Whether `test` is evidently true (or false) on CUDA, as `x.is_cuda` and `x.device.type == "cpu"` are."""
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            inner = self.asks_for_cuda(test.expression)
+            return None if inner is None else not inner
+        if isinstance(test, cst.Attribute) and test.attr.value in ("is_cuda", "is_cpu"):
+            return test.attr.value == "is_cuda"
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        left, part = test.left, test.comparisons[0]
+        if not (isinstance(left, cst.Attribute) and left.attr.value == "type"):
+            return None
+        value = self.module.value(part.comparator).constant
+        devices = value if isinstance(value, (list, tuple)) else (value,)
+        if not all(isinstance(device, str) for device in devices):
+            return None
+        if isinstance(part.operator, (cst.Equal, cst.In)):
+            return "cuda" in devices
+        return "cuda" not in devices if isinstance(part.operator, (cst.NotEqual, cst.NotIn)) else None
 
     def _display(self, node: cst.BaseExpression) -> Kind:
         """A literal, or what is written as a list, tuple or dictionary."""
@@ -227,9 +255,13 @@ class Inference:
 
     def _named(self, kind: Kind, name: str) -> Kind:
         """`kind`, with what the name says where nothing else told."""
-        if kind.what == "other" or kind.gradient != "unknown":
+        if kind.what == "other":
             return kind
         words = self._words(name)
+        if kind.dtype in ("unknown", "integer") and not words.isdisjoint(self.facts.distinct_words):
+            return replace(kind, dtype="integer", gradient="no", distinct=True)
+        if kind.gradient != "unknown":
+            return kind
         if kind.dtype == "unknown" and not words.isdisjoint(self.facts.integer_words):
             return replace(kind, dtype="integer", gradient="no")
         if not words.isdisjoint(self.facts.data_words):
@@ -241,7 +273,7 @@ class Inference:
     @staticmethod
     def _words(name: str) -> frozenset[str]:
         """The name, its last word, and its last two."""
-        parts = [part for part in name.lower().strip("_").split("_") if part and not part.isdigit()]
+        parts = [part for part in name.lower().rstrip("0123456789_").split("_") if part]
         return frozenset({name.lower(), *parts[-1:], "_".join(parts[-2:])})
 
     def _binding(self, binding: Binding, home: Scope) -> Kind:
@@ -437,6 +469,8 @@ class Inference:
             class_ = module.local_class(owner.instance)
             if class_ is not None:
                 return self._named(self._registered(class_, name), name)
+        if len(owner.items) == 2 and name in ("values", "indices"):
+            return owner.items[name == "indices"]
         if owner.is_tensor:
             return self._tensor_attribute(owner, name)
         if name in ("weight", "bias") and owner.instance:
@@ -536,7 +570,7 @@ class Inference:
         return Kind(dtype=kind.dtype, gradient=kind.gradient)
 
     def _indexed(self, kind: Kind, indices: Sequence[cst.BaseSlice]) -> Kind:
-        dims = kind.dims
+        dims, after = kind.dims, False
         single: set[int] = set()
         for position, index in enumerate(indices):
             if isinstance(index, cst.Slice):
@@ -545,13 +579,15 @@ class Inference:
             value = index.value
             if isinstance(value, cst.Name) and value.value == "None":
                 dims = dims + 1 if dims is not None else None
-                single.add(-1 if position == len(indices) - 1 else position)
+                single.add(position - len(indices) if after else position)
             elif isinstance(value, cst.Ellipsis):
-                continue
+                after = True
             elif self.module.value(value).known or self.kind(value).what == "other":
                 dims = dims - 1 if dims else None
             else:
-                return replace(kind, dims=None, single=frozenset(), items=())
+                chosen = self.kind(value)
+                kept = kind.distinct and (chosen.distinct or chosen.dtype == "bool")
+                return replace(kind, dims=None, single=frozenset(), items=(), distinct=kept)
         return replace(kind, dims=dims, single=frozenset(single), items=())
 
     # ------------------------------------------------------------------ calls
@@ -569,7 +605,8 @@ class Inference:
             if self._is_self(receiver, call.scope):
                 return self._own_method(call)
             owner = self.kind(receiver)
-            if owner.is_tensor or (owner.what == "unknown" and call.attribute in self._distinctive):
+            told = call.attribute in self._distinctive or owner.dtype != "unknown"
+            if owner.is_tensor or (owner.what == "unknown" and told):
                 return self._method(replace(owner, what="tensor"), call)
             if call.attribute in ("numpy", "tolist", "item"):
                 return OTHER
@@ -783,6 +820,11 @@ class Inference:
                 "tensor", "integer", first.device, "no", first.dims, distinct=name in ("sort", "topk")
             )  # fmt: skip
             return Kind(what="other", gradient=gradient, items=(replace(base, dims=first.dims), index))
+        if name in ("unique", "unique_consecutive"):
+            counts = Kind(what="tensor", dtype="integer", gradient="no", device=first.device, dims=1)
+            once = replace(base, distinct=name == "unique", dims=1)
+            several = bool(call.arguments.keywords)
+            return Kind(what="other", gradient=gradient, items=(once, counts, counts)) if several else once
         if name in self.facts.several:
             return Kind(what="other", gradient=gradient, each=base)
         bare = name.rstrip("_")
@@ -854,6 +896,9 @@ class Inference:
                 return other.dtype
         if node is None:
             return None
+        followed = self.module.followed(node, call.scope, call.order)
+        if followed is not None and isinstance(followed.node, cst.IfExp):
+            node = self._branches(followed.node)[0]
         for name in self.module.resolve(node):
             owner, _, last = name.rpartition(".")
             if owner in ("torch", "builtins", "numpy"):
@@ -978,7 +1023,14 @@ class Inference:
             values = call.arguments.positional[skip:]
             last = values[-1].constant if values and len(values) > 1 else None
             return replace(base, dims=dims, single=frozenset({-1}) if last == 1 else frozenset())
-        if bare in ("expand", "repeat", "permute", "new_zeros", "tile"):
+        if bare in ("expand", "repeat"):
+            kept = 1 if bare == "repeat" else -1
+            sizes = [value.constant for value in call.arguments.positional[skip:]]
+            same = frozenset(
+                position for position in first.single if 0 <= position < len(sizes) and sizes[position] == kept
+            )
+            return replace(base, dims=self._shape_dims(call, skip), single=same)
+        if bare in ("permute", "new_zeros", "tile"):
             return replace(base, dims=self._shape_dims(call, skip))
         if bare in ("flatten", "ravel"):
             plain = len(call.arguments.positional) == skip and not call.arguments.keywords
@@ -1050,20 +1102,45 @@ class Inference:
         return class_ is not None and self._untracked_class(class_)
 
     def _not_tracked(self, function: cst.FunctionDef) -> bool:
-        if function.name.value in self.facts.untracked_functions:
+        """Whether a function is decorated so, or its name, its parameters or all its callers in the file say so."""
+        key = id(function)
+        if key not in self._tracked:
+            self._tracked[key] = True
+            self._tracked[key] = not self._evidently_not_tracked(function)
+        return not self._tracked[key]
+
+    def _evidently_not_tracked(self, function: cst.FunctionDef) -> bool:
+        if any(self._stops(item.decorator) for item in function.decorators):
             return True
-        return any(self._stops(item.decorator) for item in function.decorators)
+        scope = self.module.inner_scope(function)
+        class_ = self.module.enclosing_class_of_scope(scope.outer if scope is not None else None)
+        if class_ is not None:
+            return not self.is_layer(class_) and self._untracked_name(function)
+        if self._untracked_name(function):
+            return True
+        if scope is None or scope.outer is not self.module.scope:
+            return False
+        self.module.look_for(function.name.value)
+        callers = list(self.module.calls_to(f"@.{function.name.value}"))
+        return bool(callers) and all(self.untracked(call.node) for call in callers)
+
+    def _untracked_name(self, function: cst.FunctionDef) -> bool:
+        name = function.name.value
+        words = name.strip("_").split("_")
+        if name in self.facts.untracked_functions or words[0] in self.facts.untracked_functions:
+            return True
+        parameters = {param.name.value for param in function.params.params}
+        return not parameters.isdisjoint(self.facts.untracked_parameters)
 
     def _untracked_class(self, class_: Class) -> bool:
-        words = _CAMEL.findall(class_.name)
-        if words and words[-1] in self.facts.untracked_words:
-            return True
+        layer = self.is_layer(class_)
+        every = [class_.name]
         for relative in self.module.family(class_):
-            for name in self.module.base_names(relative):
-                last = _CAMEL.findall(name.rpartition(".")[2])
-                if name in self.facts.untracked_bases or (last and last[-1] in self.facts.untracked_words):
-                    return True
-        return False
+            every += self.module.base_names(relative)
+        if not set(every).isdisjoint(self.facts.untracked_bases):
+            return True
+        words = {word for name in every for word in _CAMEL.findall(name.rpartition(".")[2])}
+        return not layer and not words.isdisjoint(self.facts.untracked_words)
 
     def _stops(self, node: cst.BaseExpression) -> bool:
         """Whether `node` is `torch.no_grad()` or one of its kin."""

@@ -148,9 +148,20 @@ class Operations:
         wanted = set(candidate.operation.op.devices) & set(self.module.target.devices)
         if candidate.operation.op.devices == ("cpu",):
             return bool(wanted) and (kind.device == "cpu" or self.module.target.devices == ("cpu",))
-        if "cpu" not in wanted and (kind.device == "cpu" or self._on_cpu):
+        if "cpu" not in wanted and (kind.device == "cpu" or self._on_cpu or self._guarded(candidate.call.node)):
             return False
         return bool(wanted)
+
+    def _guarded(self, node: cst.CSTNode) -> bool:
+        """Whether `node` runs only where a test says that the device is not CUDA."""
+        inner = node
+        for ancestor in self.module.ancestors(node):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
+                cuda = self.inference.asks_for_cuda(ancestor.test)
+                if cuda is not None and (inner is ancestor.body) is not cuda:
+                    return True
+            inner = ancestor
+        return False
 
     @property
     def _on_cpu(self) -> bool:
@@ -226,6 +237,8 @@ class Operations:
         at = dimension.constant if dimension is not None else None
         if not isinstance(at, int):
             return False
+        if kind.dims is None and any((size < 0) != (at < 0) for size in kind.single):
+            return True
         dims = kind.dims or 0
         return not kind.single.isdisjoint({at, at - dims, at + dims})
 
@@ -244,7 +257,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
         yield Found(
             call.node,
             details,
-            variant=operation.status if operation.status in rule.messages else "",
+            variant="exact" if op.exact else operation.status if operation.status in rule.messages else "",
             switchable=operation.status == "switchable",
             raises=operation.status == "errors",
         )
