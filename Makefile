@@ -5,11 +5,11 @@ BIN := .venv/bin
 .PHONY: run test lint bench docs fuzz verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
-	-$(BIN)/torchdet-lint examples
+	-$(BIN)/torchdet-lint examples/birdsong
 	@echo
 	@echo "What --fix would do:"
 	@echo
-	-$(BIN)/torchdet-lint examples --diff
+	-$(BIN)/torchdet-lint examples/birdsong --diff
 
 test: .venv/test.stamp  ## the whole suite
 	$(BIN)/python -m pytest -n auto
@@ -28,7 +28,7 @@ docs: .venv/run.stamp  ## the rule pages and the README's table, from rules/
 	$(BIN)/python docs/generate.py
 
 fuzz: .venv/test.stamp  ## any grammatical program, for longer than the suite takes
-	$(BIN)/python -m pytest tests/test_fuzz.py --hypothesis-profile=long
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/test_fuzz.py
 
 verify-long: .venv/test.stamp  ## the slow tests of the runtime half
 	$(BIN)/python -m pytest -m slow tests/verifier

@@ -1,14 +1,19 @@
-"""Write what is generated from `rules/`: a page a rule, their list, README's table. `--check` compares."""
+"""Write what is generated: a page a rule, their list, README's table and outputs. `--check` compares."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import re
+import shlex
 import sys
 from pathlib import Path
 
-from torchdet_lint import catalogue, explain
+from torchdet_lint import catalogue, cli, explain
 
 ROOT = Path(__file__).parents[1]
+OUTPUT = re.compile(r"(<!-- output: (?P<arguments>.*?) -->\n).*?(<!-- /output -->)", re.DOTALL)
 TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
 
 
@@ -24,8 +29,20 @@ def generated() -> dict[Path, str]:
     }
     texts[ROOT / "docs/rules/README.md"] = "# The rules\n\n" + explain.table(rules, "{stem}.md")
     readme = ROOT / "README.md"
-    texts[readme] = TABLE.sub(lambda _: explain.table(rules), readme.read_text(encoding="utf-8"))
+    text = TABLE.sub(lambda _: explain.table(rules), readme.read_text(encoding="utf-8"))
+    texts[readme] = OUTPUT.sub(lambda match: f"{match[1]}{console(match['arguments'])}{match[3]}", text)
     return texts
+
+
+def console(arguments: str) -> str:
+    """A block of Markdown with the command and what it prints, run here and now."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        before = Path.cwd()
+        os.chdir(ROOT)
+        cli.main([*shlex.split(arguments), "--no-cache", "--color", "never"])
+        os.chdir(before)
+    return f"```console\n$ torchdet-lint {arguments}\n{out.getvalue()}```\n"
 
 
 def main(arguments: list[str]) -> int:

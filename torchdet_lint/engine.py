@@ -180,7 +180,7 @@ def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], 
 def _linted(linter: Linter, files: Sequence[File]) -> Iterator[tuple[str, str, Record | str]]:
     """Path, content hash and record (or a complaint) of every file, in whatever order they are done."""
     jobs = min(linter.settings.jobs or _processors(), len(files))
-    if jobs < 2 or sum(file.size for file in files) < _PARALLEL_BYTES:
+    if jobs < 2 or not (linter.settings.jobs or sum(file.size for file in files) > _PARALLEL_BYTES):
         with _collector_off():
             for file in files:
                 yield file.path, *linter.file(file.path)
@@ -286,7 +286,8 @@ class Linter:
         self.codes = config.selection(settings, self.names)
         self._catalogue: Catalogue | None = None
         self._library: Library | None = None
-        self._words: tuple[bytes, ...] | None = None
+        self._words: tuple[_Words, ...] | None = None
+        self._marks: tuple[bytes, ...] = ()
         self._planner: Planner | None = None
 
     def key(self) -> tuple[str, ...]:
@@ -361,8 +362,9 @@ class Linter:
     def _concerned(self, data: bytes) -> bool:
         """Whether a word stands in the file without which no rule can say anything."""
         if self._words is None:
-            self._words = tuple(sorted(word.encode() for word in words(self.catalogue)))
-        return any(word in data for word in self._words)
+            self._words = tuple(_Words.of(root, last) for root, last in words(self.catalogue).items())
+            self._marks = tuple(sorted(mark.encode() for rule in self.catalogue.rules.values() for mark in rule.marks))
+        return any(mark in data for mark in self._marks) or any(word.stands_in(data) for word in self._words)
 
     def _quiet(self, source: Source) -> Record:
         suppressions = suppress.parse(source.text)
@@ -439,6 +441,24 @@ class Linter:
 
             self._planner = Planner(module, self.settings.seed)
         return self._planner.plan(found, rule)
+
+
+class _Words(NamedTuple):
+    """A word, and others of which one must stand beside it (itself: it is enough), as bytes of a file."""
+
+    root: bytes
+    others: tuple[bytes, ...]
+    whole: re.Pattern[bytes]
+
+    @classmethod
+    def of(cls, root: str, others: Iterable[str]) -> _Words:
+        """Of a key and words of `catalogue.words`."""
+        meant = tuple(other.encode() for other in others) or (root.encode(),)
+        return cls(root.encode(), meant, re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, meant))))
+
+    def stands_in(self, data: bytes) -> bool:
+        """Whether they do; plain searches come first, for they cost a hundredth of the pattern."""
+        return self.root in data and any(other in data for other in self.others) and bool(self.whole.search(data))
 
 
 def _parses(text: str) -> bool:

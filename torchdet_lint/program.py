@@ -77,6 +77,12 @@ def _folder(linter: Linter, texts: Mapping[str, bytes], name: str) -> str:
 
 
 def _matters(linter: Linter, records: Mapping[str, Record]) -> bool:
+    """Whether there may be a program, and a rule that has something to say about it."""
+    startable = any(
+        record.outline.guard or record.outline.works or path.endswith(".ipynb") for path, record in records.items()
+    )
+    if not (startable or linter.settings.entry_points or linter.settings.deterministic_algorithms):
+        return False
     scopes = {linter.catalogue.rules[code].scope for code in linter.codes if code in linter.catalogue.rules}
     return "project" in scopes or any(_open(finding) for record in records.values() for finding in record.findings)
 

@@ -1,0 +1,72 @@
+"""What is written for people agrees with what the code does."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from torchdet_lint import catalogue, cli, config
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[Path, str]:
+    """What `make docs` would write; `make lint` compares it with what is there."""
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    made: dict[Path, str] = generate.generated()
+    return made
+
+
+def test_every_rule_has_a_page(texts: dict[Path, str]) -> None:
+    for rule in catalogue.load(examples=True).rules.values():
+        page = texts[ROOT / f"docs/rules/{rule.stem}.md"]
+        assert page.startswith(f"# {rule.code} {rule.name}\n")
+        assert rule.why.strip() in page
+        assert f"[{rule.code}](docs/rules/{rule.stem}.md)" in texts[ROOT / "README.md"]
+
+
+def test_readme_shows_real_output(texts: dict[Path, str]) -> None:
+    blocks = re.findall(r"```console\n\$ torchdet-lint examples.*?\n(.*?)```", texts[ROOT / "README.md"], re.DOTALL)
+    assert len(blocks) == 2
+    assert all("examples/birdsong/model.py:49:21: TDL401" in block for block in blocks)
+
+
+def test_readme_lists_every_key() -> None:
+    table = README[README.index("| key |") : README.index("An unknown key")]
+    first = [row.split("|")[1] for row in table.splitlines()[2:] if row]
+    listed = {key for cell in first for key in re.findall(r"`([a-z-]+)`", cell)}
+    assert listed == {field.encode_name for field in config.msgspec.structs.fields(config.Options)}
+
+
+def test_readme_lists_every_format() -> None:
+    row = next(line for line in README.splitlines() if line.startswith("| `output-format`"))
+    assert set(config.FORMATS) == set(row.split("|")[3].strip(" `").split())
+
+
+def test_commands_of_readme_are_accepted() -> None:
+    parser = cli._check_parser("check")
+    for line in re.findall(r"^torchdet-lint (src/.*)$", README, re.MULTILINE):
+        parser.parse_args(line.partition("#")[0].split())
+
+
+def test_make_targets_that_are_spoken_of_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    for name in ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", ".ci/run"):
+        spoken = set(re.findall(r"\bmake ([a-z-]+)\b(?= |`|$)", (ROOT / name).read_text(), re.MULTILINE))
+        assert spoken <= targets | {"it", "the"}, name
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", (ROOT / name).read_text(encoding="utf-8")):
+        assert (ROOT / target).exists(), target
