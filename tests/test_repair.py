@@ -1,0 +1,307 @@
+"""`--fix` and `--diff` from outside: what is written, what is printed, the status, and that fixed programs repeat."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torchdet_lint import cli, repair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOADER = """\
+import torch
+from torch.utils.data import DataLoader
+
+
+def load(data):
+    return DataLoader(data, shuffle=True, num_workers=2)
+"""
+FIXED = """\
+import random
+import torch
+from torch.utils.data import DataLoader
+
+generator = torch.Generator().manual_seed(0)
+
+
+def seed_worker(worker_id):
+    worker_seed = torch.initial_seed() % 2**32
+    random.seed(worker_seed)
+
+
+def load(data):
+    return DataLoader(data, shuffle=True, num_workers=2, worker_init_fn=seed_worker, generator=generator)
+"""
+RELAXED = "import torch\n\ntorch.use_deterministic_algorithms(False)\n"
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str) -> int:
+    return cli.main(["--isolated", "--no-cache", "--min-severity", "note", *arguments])
+
+
+def test_fix_writes_and_tells(capsys):
+    Path("a.py").write_text(LOADER)
+    assert run("--fix", "a.py") == 0
+    assert Path("a.py").read_text() == FIXED
+    out = capsys.readouterr().out
+    assert "Fixed 2 findings:\n  1 × TDL301 dataloader-worker-seed\n  1 × TDL302 dataloader-generator\n" in out
+
+
+def test_second_run_changes_nothing():
+    Path("a.py").write_text(LOADER)
+    run("--fix", "--unsafe-fixes", "a.py")
+    before = Path("a.py").stat()
+    assert run("--fix", "--unsafe-fixes", "a.py") == 0
+    assert Path("a.py").stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_diff_is_a_patch_and_writes_nothing(capfdbinary):
+    Path("a.py").write_text(LOADER)
+    Path("b.py").write_text("x = 1\n")
+    assert run("--diff", ".") == 1
+    out, err = capfdbinary.readouterr()
+    assert err == b"Would fix 2 findings.\n"
+    assert Path("a.py").read_text() == LOADER
+    subprocess.run(["git", "apply", "-"], input=out, check=True)
+    assert Path("a.py").read_text() == FIXED
+    assert run("--diff", ".") == 0
+    assert capfdbinary.readouterr().out == b""
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "status"),
+    [
+        (LOADER, ["--fix"], 0),
+        (LOADER, ["--fix", "--exit-non-zero-on-fix"], 1),
+        (LOADER, ["--fix", "--exit-zero"], 0),
+        (LOADER, ["--diff"], 1),
+        (LOADER, ["--diff", "--exit-zero"], 0),
+        ("x = 1\n", ["--fix", "--exit-non-zero-on-fix"], 0),
+        ("x = 1\n", ["--diff"], 0),
+        (RELAXED, ["--fix"], 1),
+        (RELAXED, ["--fix", "--exit-zero"], 0),
+        (RELAXED, ["--fix", "--unsafe-fixes"], 0),
+        (RELAXED, ["--diff"], 0),
+        (RELAXED, ["--diff", "--unsafe-fixes"], 1),
+        ("def f(:\n", ["--fix"], 1),
+        ("def f(:\n", ["--diff"], 0),
+    ],
+)
+def test_status_is_ruffs(text, options, status):
+    Path("a.py").write_text(text)
+    assert run("--select", "TDL001,TDL204,TDL3", *options, "a.py") == status
+
+
+def test_unsafe_fix_waits_to_be_asked_for(capsys):
+    Path("a.py").write_text(RELAXED)
+    assert run("--select", "TDL204", "--fix", "a.py") == 1
+    assert Path("a.py").read_text() == RELAXED
+    assert "Left: 1 with an unsafe fix (--unsafe-fixes)." in capsys.readouterr().out
+    assert run("--select", "TDL204", "--fix", "--unsafe-fixes", "a.py") == 0
+    assert "use_deterministic_algorithms(True)" in Path("a.py").read_text()
+
+
+def test_fix_that_is_not_made_says_why(capsys):
+    Path("a.py").write_text(LOADER.replace("num_workers=2", "**{'num_workers': 2, 'worker_init_fn': None}"))
+    assert run("--select", "TDL301", "--fix", "a.py") == 1
+    out = capsys.readouterr().out
+    assert "No fix: `worker_init_fn` comes from somewhere else than the call." in out
+    assert "Left: 1 whose fix was not made (each says why)." in out
+
+
+def test_suppressed_findings_are_not_fixed():
+    text = LOADER.replace("num_workers=2)", "num_workers=2)  # noqa: TDL301, TDL302")
+    Path("a.py").write_text(text)
+    assert run("--fix", "a.py") == 0
+    assert Path("a.py").read_text() == text
+
+
+def test_seed_of_the_configuration_is_used():
+    Path("torchdet-lint.toml").write_text("seed = 42\n")
+    Path("a.py").write_text(LOADER)
+    assert cli.main(["--no-cache", "--min-severity", "note", "--fix", "a.py"]) == 0
+    assert Path("a.py").read_text() == FIXED.replace("manual_seed(0)", "manual_seed(42)")
+
+
+@pytest.mark.parametrize("text", [LOADER, "x = 1", LOADER.replace("\n", "\r\n")])
+def test_standard_input_is_fixed_to_standard_output(text, monkeypatch, capfdbinary):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    status = run("--stdin-filename", "x.py", "--fix", "-")
+    expected = FIXED if "DataLoader" in text else text
+    assert capfdbinary.readouterr().out == (expected.replace("\n", "\r\n") if "\r" in text else expected).encode()
+    assert status == 0
+    assert list(Path().iterdir()) == []
+
+
+def test_notebook_is_fixed_in_its_cells():
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Café\n"]},
+        {"cell_type": "code", "outputs": [], "source": ["%pip install x\n", "import torch\n", LOADER.split("\n")[1]]},
+        {"cell_type": "code", "outputs": [], "source": "load = DataLoader(data, num_workers=2, shuffle=True)"},
+    ]
+    raw = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1, ensure_ascii=False)
+    Path("a.ipynb").write_text(raw + "\n", encoding="utf-8")
+    assert run("--select", "TDL3", "--fix", "a.ipynb") == 0
+    text = Path("a.ipynb").read_text(encoding="utf-8")
+    sources = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+    assert sources[1] == (
+        "%pip install x\nimport random\nimport torch\nfrom torch.utils.data import DataLoader\n\n"
+        "generator = torch.Generator().manual_seed(0)\n\n\ndef seed_worker(worker_id):\n"
+        "    worker_seed = torch.initial_seed() % 2**32\n    random.seed(worker_seed)"
+    )
+    assert sources[2] == (
+        "load = DataLoader(data, num_workers=2, shuffle=True, worker_init_fn=seed_worker, generator=generator)"
+    )
+    kept = [line for line in raw.splitlines() if "DataLoader" not in line]
+    assert [line for line in text.splitlines() if line in kept] == kept
+
+
+def test_file_that_changes_while_it_is_fixed_is_left_alone(monkeypatch, capsys):
+    Path("a.py").write_text(LOADER)
+    write = repair.write
+
+    def meanwhile(changes):
+        Path("a.py").write_text(LOADER + "# mine\n")
+        return write(changes)
+
+    monkeypatch.setattr(repair, "write", meanwhile)
+    assert run("--fix", "a.py") == 2
+    assert capsys.readouterr().err.endswith("a.py: not written: the file changed while it was being linted\n")
+    assert Path("a.py").read_text() == LOADER + "# mine\n"
+
+
+NOISE = """\
+import torch
+
+def main():
+    model = torch.nn.Linear(4, 1)
+    data = torch.randn(16, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        loss = model(data).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    print(loss.item())
+
+if __name__ == "__main__": main()
+"""
+SHUFFLED = """\
+# A data set that draws in its workers.
+import random
+import time
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Crops(Dataset):
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, index):
+        return torch.tensor([index + random.random(), np.random.rand()])
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 1)
+
+    def forward(self, x):
+        return torch.nn.functional.dropout(self.layer(x.float()), training=self.training)
+
+
+def main():
+    torch.manual_seed(int(time.time() * 1000) % 2**31)
+    loader = DataLoader(
+        Crops(),
+        batch_size=3,
+        shuffle=True,
+        num_workers=1,  # two are enough for a larger one
+    )
+    net = Net()
+    for batch in loader:
+        print(net(batch).sum().item())
+
+
+if __name__ == "__main__":
+    main()
+"""
+NUMBERS = """\
+import numpy as np
+import random
+from torch.utils.data import random_split
+import torch
+
+rng = np.random.default_rng()
+order = list(range(20))
+random.shuffle(order)
+left, right = random_split(order, [10, 10])
+names = "ada bob cyd dan eve fay gil".split()
+index = {name: number for number, name in enumerate(set(str(name) for name in names))}
+print(rng.normal(), order[:4], list(left), index["ada"], index["gil"])
+print(np.random.permutation(9), torch.empty(3).uniform_())
+"""
+PROGRAMS = {"noise": NOISE, "shuffled": SHUFFLED, "draws": NUMBERS}
+# torch is imported once for all the programs of a run; each of them is a process of its own.
+RUNNER = """\
+import os, runpy, sys
+import torch, numpy
+for name in sys.argv[1:]:
+    print(f"== {name}", flush=True)
+    child = os.fork()
+    if child == 0:
+        runpy.run_path(name, run_name="__main__")
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, name
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="starts the programs by forking")
+def test_fixed_programs_repeat_themselves():
+    """Two runs of every original print different numbers, two of the fixed program the same."""
+    for name, text in PROGRAMS.items():
+        Path(f"{name}.py").write_text(text)
+        Path(f"{name}_fixed.py").write_text(text)
+        assert run("--fix", "--unsafe-fixes", "--quiet", f"{name}_fixed.py") == 0
+    names = sorted(str(path) for path in Path().glob("*.py"))
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONHASHSEED"}
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", RUNNER, *names],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for _ in range(2)
+    ]
+    first, second = (dict(_sections(process.communicate(timeout=240)[0])) for process in runs)
+    assert [process.returncode for process in runs] == [0, 0]
+    assert first.keys() == second.keys() == set(names)
+    for name in PROGRAMS:
+        assert first[f"{name}.py"] != second[f"{name}.py"]
+        assert first[f"{name}_fixed.py"] == second[f"{name}_fixed.py"]
+        assert len(first[f"{name}_fixed.py"].splitlines()) == len(first[f"{name}.py"].splitlines())
+
+
+def _sections(output: str) -> Iterator[tuple[str, str]]:
+    for section in output.split("== ")[1:]:
+        name, _, text = section.partition("\n")
+        yield name, text
