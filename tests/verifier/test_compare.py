@@ -26,6 +26,7 @@ def make(path, records, sites=None, hash_name="xxh3-64", block=64, aside=()):
         for row in rows:
             numbers.setdefault(row[0], len(numbers))
         writer.json(b"D", stream, list(numbers))
+        writer.block(b"R", stream, b"")
         for start in range(0, len(rows), block):
             words = itertools.chain.from_iterable(encode(numbers, *row) for row in rows[start : start + block])
             writer.block(b"R", stream, trace.words(list(words)))

@@ -279,10 +279,10 @@ class _Aligner:
             count = 0
             for head in decode_heads(payload):
                 count += 1
+                last = head & 0xFFFFFFFF
                 flags = head >> 48
                 if flags & trace.RANDOM and not flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
                     self.seeded = True
-            last = head & 0xFFFFFFFF
             self.compared += count
             for cursor in (left, right):
                 cursor.passed += count

@@ -225,7 +225,8 @@ class _Stream:
             if self.defined < len(self.rows):
                 writer.json(b"D", self.number, self.rows[self.defined :])
                 self.defined = len(self.rows)
-            writer.block(b"R", self.number, trace.words(words))
+            if words:
+                writer.block(b"R", self.number, trace.words(words))
 
     def close(self) -> None:
         """Write the rest, and the mark of a stream that ended in order."""

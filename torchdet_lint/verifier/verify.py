@@ -317,6 +317,8 @@ class _Session:
                 tick=tick,
             )
         self.results.append(result)
+        if "could not be written" in result.recording or "cannot be written" in result.recording:
+            raise VerifyError(f"run {_letter(number)}: {result.recording}")
         return result
 
     def judge(self, number: int, *, lint: bool) -> Report | None:
