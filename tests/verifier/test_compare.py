@@ -116,6 +116,15 @@ def test_data_from_outside_names_the_generators_that_differ(pair):
     )
 
 
+def test_a_generator_that_was_not_drawn_from_since_is_idle(pair):
+    def run(states, value):
+        extra = [(1, 0, states[0], 0), (value, states[1], states[0], 0)]
+        return [(op(n, "lift_fresh"), 0, (value * n,), trace.OUTSIDE, extra[n]) for n in range(2)]
+
+    second = pair(run((5, 6), 1), run((7, 8), 2)).causes[-1]
+    assert second.evidence.generators == {"python": "differs", "numpy": "idle", "torch": "unused"}
+
+
 def test_a_number_from_python_is_a_cause(pair):
     a = [*steps(1), (op(20), 5, (1,), 0, (), 44)]
     b = [*steps(1), (op(20), 5, (2,), 0, (), 45)]

@@ -30,8 +30,9 @@ _MOST_SITES = 400
 class Evidence(msgspec.Struct, frozen=True):
     """What the two records say about the reason.
 
-    `generators` tells for each of `python`, `numpy` and `torch` whether its global generator was `equal`, `differs`, or
-    `unused` so far, where data came from outside. `arrival` is where a worker's batch was received.
+    `generators` tells for each of `python`, `numpy` and `torch` whether its global generator was `equal`, `differs`,
+    `idle` (it differs, and was not drawn from since the data before) or `unused` so far, where data came from
+    outside. `arrival` is where a worker's batch was received.
     """
 
     inputs_equal: bool
@@ -245,6 +246,7 @@ class _Aligner:
         self.at: dict[int, _AtSite] = {}
         self.seen_seeds: set[tuple[int | None, int | None]] = set()
         self.scalars_differ = self.loader_seeds_differ = False
+        self.states: tuple[int, ...] = (0, 0, 0)
         self.healed = False
         self.seeded = False
         self.last_site: Site | None = None
@@ -293,6 +295,9 @@ class _Aligner:
     def _pair(self, number: int, one: Record, two: Record) -> None:
         self.compared += 1
         site = self.last_site = self.left.sites[one.site]
+        before = self.states
+        if one.outside is not None:
+            self.states = one.outside[1:]
         if one.flags & trace.RANDOM and not one.flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
             self.seeded = True
         here = self.at.get(number)
@@ -313,7 +318,7 @@ class _Aligner:
         here.scratch = here.scratch and bool(one.flags & two.flags & trace.SCRATCH)
         kind, source = self._judge(site, one, two)
         if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
-            evidence = self._evidence(one, two)
+            evidence = self._evidence(one, two, before)
             pairs = enumerate(itertools.zip_longest(one.digests, two.digests))
             outputs = tuple(n for n, (x, y) in pairs if x != y)
             here.first = Divergence(site, self.left.passed, kind, source, evidence, outputs=outputs)
@@ -340,11 +345,13 @@ class _Aligner:
             return "cause", "number"
         return ("cause", "order") if first else ("consequence", "")
 
-    def _evidence(self, one: Record, two: Record) -> Evidence:
+    def _evidence(self, one: Record, two: Record, before: tuple[int, ...]) -> Evidence:
         generators = {}
         if one.outside is not None and two.outside is not None:
-            for name, x, y in zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], strict=True):
-                generators[name] = "unused" if not x and not y else "equal" if x == y else "differs"
+            rows = zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], before, strict=True)
+            for name, x, y, last in rows:
+                differs = "idle" if x == last else "differs"
+                generators[name] = "unused" if not x and not y else "equal" if x == y else differs
         return Evidence(
             inputs_equal=one.inputs == two.inputs,
             numbers_equal=one.scalars == two.scalars,

@@ -123,14 +123,16 @@ def _outside(item: Divergence) -> Explanation:
             "TDL301",
             ("TDL308", "TDL104", *_DATA_ORDER[:4]),
         )
-    if states.get("numpy") == "differs" and states.get("python") == "differs":
+    differ = [name for name, state in sorted(states.items()) if state == "differs"]
+    differ = differ or [name for name, state in sorted(states.items()) if state == "idle"]
+    if "numpy" in differ and "python" in differ:
         return Explanation(
             "data came in while NumPy's and Python's generators differed", "TDL102", ("TDL103", "TDL105")
         )
-    if states.get("numpy") == "differs":
+    if "numpy" in differ:
         words = "data came in while NumPy's global generator differed: it is not seeded alike"
         return Explanation(words, "TDL102", ("TDL105", "TDL107"))
-    if states.get("python") == "differs":
+    if "python" in differ:
         words = "data came in while Python's global generator differed: it is not seeded alike"
         return Explanation(words, "TDL103", ("TDL105",))
     if item.stream == "thread":

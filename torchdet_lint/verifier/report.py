@@ -68,7 +68,9 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
         facts.append("inputs identical")
     if cause.other:
         facts.append(f"run B goes on at {cause.other}")
-    states = ", ".join(f"{name} {state}" for name, state in sorted(cause.generators.items()) if state != "unused")
+    states = ", ".join(
+        f"{name} {state}" for name, state in sorted(cause.generators.items()) if state in ("differs", "equal")
+    )
     if states:
         facts.append(f"generators: {states}")
     lines.append(f"  {' · '.join(facts)}")

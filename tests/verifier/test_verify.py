@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torchdet_lint.verifier import cli, report, verify  # noqa: E402
+from torchdet_lint.verifier.launch import Program  # noqa: E402
+from torchdet_lint.verifier.trace import Trace  # noqa: E402
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "verifier-json.md"
+THREE_CAUSES = """
+import random
+import numpy as np
+import torch
+
+torch.manual_seed(0)
+data = torch.tensor(np.random.rand(8))
+scale = torch.tensor([random.random()])
+weight = torch.rand(8, requires_grad=True)
+((data + weight) ** 2).sum().backward()
+noise = weight.grad * scale
+torch.manual_seed(torch.seed())
+print(noise + torch.rand(8))
+"""
+AWKWARD = """
+import io, os, random, sys
+import torch
+
+random.seed(1)
+torch.manual_seed(0)
+sys.stdout.buffer.write(bytes(range(256)))
+sys.stdout.flush()
+kept, sys.stdout = sys.stdout, io.StringIO()
+print(torch.rand(3))
+torch.manual_seed(3)
+if not os.fork():
+    torch.rand(5).sum()
+    os._exit(0)
+os.wait()
+x = torch.rand(4, requires_grad=True)
+torch.compile(lambda x: (x * random.random()).sum(), backend="eager")(x).backward()
+assert sys.stdin.read() == ""
+os._exit(0)
+"""
+
+
+def write(folder, source, name="program.py"):
+    path = folder / name
+    path.write_text(source)
+    return path
+
+
+@pytest.fixture(scope="module")
+def diverged(tmp_path_factory):
+    script = write(tmp_path_factory.mktemp("diverged"), THREE_CAUSES)
+    return verify.verify_program(Program("script", str(script)), lint=False)
+
+
+@pytest.fixture(scope="module")
+def identical(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("identical")
+    script = write(folder, AWKWARD)
+    return verify.verify_program(Program("script", str(script)), keep=folder / "kept"), folder / "kept"
+
+
+def test_every_cause_is_found_with_its_line_and_rule(diverged):
+    assert diverged.verdict == "diverged"
+    assert diverged.exit_status == 1
+    assert [(cause.rule, cause.line) for cause in diverged.causes] == [("TDL102", 7), ("TDL103", 8), ("TDL105", 13)]
+    assert all(cause.file == "program.py" for cause in diverged.causes)
+    assert diverged.first is diverged.causes[0]
+    assert diverged.spread.consequences >= 3
+
+
+def test_a_report_can_be_raised(diverged):
+    with pytest.raises(verify.Diverged, match="TDL102"):
+        diverged.raise_if_diverged()
+
+
+def test_a_program_with_awkward_habits_is_recorded_and_equal(identical):
+    outcome, kept = identical
+    assert (outcome.verdict, outcome.failure, outcome.causes) == ("identical", "", ())
+    opened = Trace(kept / "A.tdtrace")
+    assert opened.main.complete
+    assert "process" in [stream.kind for stream in opened.streams]
+    assert (kept / "A.out").read_bytes() == bytes(range(256))
+    outcome.raise_if_diverged()
+
+
+def test_a_clean_verdict_says_what_was_not_tried(identical):
+    assert "--mode stress varies" in report.text(identical[0])
+
+
+def test_the_text_fits_a_screen(diverged, identical):
+    for one in (diverged, identical[0]):
+        text = report.text(one)
+        assert 1 <= len(text.splitlines()) <= report.LINES
+        assert "\x1b[" not in text
+        assert "\x1b[" in report.text(one, colour=True)
+
+
+def test_many_causes_still_fit(diverged):
+    import msgspec
+
+    many = msgspec.structs.replace(diverged, causes=diverged.causes * 20)
+    text = report.text(many)
+    assert len(text.splitlines()) <= report.LINES
+    assert "more (--output-format json lists all)" in text
+
+
+def test_the_json_is_documented(diverged):
+    import msgspec
+
+    table = json.loads(diverged.to_json())
+    assert table["schema"] == "torchdet-lint/verify/1"
+    page = DOCUMENTATION.read_text()
+    structs = [verify.Report, verify.RunSummary, verify.Cause, verify.Spread, verify.FixOutcome]
+    missing = [f for struct in structs for f in struct.__struct_fields__ if f"`{f}`" not in page]
+    assert not missing
+    assert msgspec.json.decode(diverged.to_json(), type=verify.Report) == diverged
+
+
+def test_the_other_formats_parse(diverged):
+    lines = report.github(diverged).splitlines()
+    assert lines[0].startswith("::error file=program.py,line=7,title=TDL102")
+    suite = xml.etree.ElementTree.fromstring(report.junit(diverged))
+    assert suite.get("failures") == "1"
+    results = json.loads(report.sarif(diverged))["runs"][0]["results"]
+    assert [result["ruleId"] for result in results] == ["TDL102", "TDL103", "TDL105"]
+
+
+def run(*words, capsys):
+    status = cli.main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("raise SystemExit(4)", "run A ended with exit status 4"),
+        ("1/0", "run A ended with exit status 1: ZeroDivisionError"),
+        ("import os; os.kill(os.getpid(), 9)", "run A was ended by SIGKILL"),
+        ("while True: pass", "run A did not end within 1 s"),
+    ],
+)
+def test_a_program_that_fails_is_told_in_one_line(tmp_path, capsys, source, says):
+    status, out, _ = run("verify", "--timeout", "1", write(tmp_path, source), capsys=capsys)
+    assert status == 3
+    assert says in out
+    assert len(out.splitlines()) == 1
+
+
+def test_a_program_that_uses_no_torch_has_no_verdict_to_give(tmp_path, capsys):
+    status, out, _ = run("verify", write(tmp_path, "print(1)"), capsys=capsys)
+    assert status == 0
+    assert "no op of torch was recorded" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["verify"], "which program"),
+        (["verify", "nowhere.py"], "no such file"),
+        (["verify", "--runs", "1", __file__], "--runs must be at least 2"),
+        (["verify", "--mode", "luck", __file__], "invalid choice"),
+        (["verify", "--frobnicate", __file__], "unrecognized arguments"),
+        (["verify", "--fix=TDL999", __file__], "TDL999"),
+        (["record", __file__], "required"),
+        (["record", "-o", "/nonexistent/a.tdtrace", __file__], "no such folder"),
+        (["compare", __file__, __file__], "not a trace of torchdet-lint"),
+        (["compare", "only-one"], "required"),
+        (["nonsense"], "which of"),
+        ([], "which of"),
+    ],
+)
+def test_usage_errors_are_one_line(capsys, words, says):
+    status, out, err = run(*words, capsys=capsys)
+    assert status == 2
+    assert says in err
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_torch_that_is_missing_names_the_extra(capsys, monkeypatch):
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    status, _, err = run("verify", __file__, capsys=capsys)
+    assert status == 2
+    assert "torchdet-lint[verify]" in err
+
+
+def test_two_recordings_are_compared(tmp_path, capsys):
+    script = write(tmp_path, "import sys, torch\ntorch.manual_seed(int(sys.argv[1]))\nprint(torch.rand(3))\n")
+    a, b = tmp_path / "a.tdtrace", tmp_path / "b.tdtrace"
+    assert run("record", "-o", a, script, "1", capsys=capsys)[0] == 0
+    assert run("record", "-o", b, script, "2", capsys=capsys)[0] == 0
+    assert run("compare", a, a, capsys=capsys)[0] == 0
+    status, out, _ = run("compare", "--output-format", "json", a, b, capsys=capsys)
+    assert status == 1
+    assert json.loads(out)["causes"][0]["rule"] == "TDL105"
+    b.write_bytes(b.read_bytes()[:40])
+    status, _, err = run("compare", a, b, capsys=capsys)
+    assert status == 2
+    assert len(err.splitlines()) == 1
+
+
+def test_a_disk_that_fills_up_is_one_line_and_no_verdict(tmp_path, capsys):
+    source = (
+        "import resource, torch\nresource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\n"
+        "for n in range(2000): torch.ones(2)\n"
+    )
+    status, out, err = run("verify", write(tmp_path, source), capsys=capsys)
+    assert (status, out) == (2, "")
+    assert "the trace could not be written" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_run_hands_on_arguments_and_exit_status(tmp_path, capfd):
+    script = write(tmp_path, "import sys; print(sys.argv[1:]); sys.exit(5)")
+    assert cli.main(["run", "--fix=TDL103", str(script), "--runs", "-x"]) == 5
+    assert capfd.readouterr().out.strip() == "['--runs', '-x']"
+
+
+def test_results_of_a_plain_and_a_recorded_run_are_equal(tmp_path):
+    script = write(
+        tmp_path,
+        """
+import random, sys
+import numpy as np
+import torch
+torch.manual_seed(0); random.seed(0); np.random.seed(0)
+model = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(3):
+    x = torch.from_numpy(np.random.rand(2, 5, 16).astype("float32"))
+    model(x).pow(2).mean().backward()
+    optimizer.step(); optimizer.zero_grad()
+model.eval()
+print([p.sum().item().hex() for p in model.parameters()], model(x).sum().item(), random.random(), np.random.rand())
+print(torch.rand(1).item(), torch.cumprod(torch.rand(5, requires_grad=True), 0).sum())
+""",
+    )
+    plain = subprocess.run([sys.executable, str(script)], capture_output=True, check=True)
+    recorded = subprocess.run(
+        [sys.executable, "-m", "torchdet_lint", "record", "-o", str(tmp_path / "a.tdtrace"), str(script)],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(DOCUMENTATION.parents[1])},
+    )
+    assert recorded.stdout == plain.stdout
+
+
+def test_a_function_is_verified_in_this_process():
+    def steady():
+        return torch.rand(3).sum()
+
+    state = [0]
+
+    def drifting():
+        state[0] += 1
+        return torch.rand(3) * state[0]
+
+    assert verify.verify_function(steady).ok
+    outcome = verify.verify_function(drifting, runs=3)
+    assert outcome.verdict == "diverged"
+    assert outcome.first.source == "number"
