@@ -34,6 +34,7 @@ _DEEP_RECURSION = 200_000
 _DEPTH = 14
 _NAMES = 8
 _CHAINED = 3
+_CHANGED = r"(?<![\w.]){}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 _PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
@@ -130,6 +131,14 @@ class Assignment(NamedTuple):
     scope: Scope
     order: int
     names: tuple[str, ...]
+
+
+class _Change(NamedTuple):
+    """A statement that puts `entries` into a dictionary (None: not in sight), always or only perhaps."""
+
+    order: int
+    perhaps: bool
+    entries: dict[str, Value] | None
 
 
 class Call:
@@ -915,46 +924,115 @@ class Module:
     def dictionary(
         self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
     ) -> dict[str, Value] | None:
-        """The entries of a dictionary in sight whose keys are strings and that nothing changes afterwards."""
+        """The entries that a dictionary in sight may hold; None where something out of sight has a part in it.
+
+        An entry that only one branch gives, or that an `update` adds, counts; of two values the one that is not
+        evidently false.
+        """
         if depth <= 0:
             return None
-        if isinstance(node, cst.Name) and self._mutated(node.value, scope):
-            return None
+        if isinstance(node, cst.IfExp):
+            return _either([self.dictionary(part, scope, order, depth - 1) for part in (node.body, node.orelse)])
+        if isinstance(node, cst.Name):
+            return self._named_dictionary(node.value, scope, order, depth)
         value = self.followed(node, scope, order)
         if value is None:
             return None
-        found: dict[str, Value] = {}
-        if isinstance(value.node, cst.Dict):
-            for element in value.node.elements:
-                if isinstance(element, cst.StarredDictElement):
-                    inner = self.dictionary(element.value, value.scope, value.order, depth - 1)
-                    if inner is None:
-                        return None
-                    found.update(inner)
-                    continue
-                assert isinstance(element, cst.DictElement)
-                key = self.constant(element.key, value.scope, value.order)
-                if key is None or not isinstance(key[0], str):
-                    return None
-                found[key[0]] = Value(self, element.value, value.scope, value.order)
-            return found
-        if isinstance(value.node, cst.Call) and self._resolve(value.node.func, value.scope, value.order, 4) == [
-            "builtins.dict"
-        ]:
-            for arg in value.node.args:
-                if arg.keyword is None:
-                    return None
-                found[arg.keyword.value] = Value(self, arg.value, value.scope, value.order)
-            return found
+        node, scope, order = value.node, value.scope, value.order
+        if isinstance(node, cst.Dict):
+            return self._literal_dictionary(node, scope, order, depth)
+        if isinstance(node, cst.Call) and self._resolve(node.func, scope, order, 4) == ["builtins.dict"]:
+            return self._keywords(node, scope, order, depth)
         return None
 
-    def _mutated(self, name: str, scope: Scope) -> bool:
-        """Whether `name[…] = …`, `name.update(…)` or their like stand anywhere in the file."""
-        pattern = (
-            rf"(?<![\w.]){re.escape(name)}\s*"
-            r"(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
-        )
-        return re.search(pattern, self.text) is not None
+    def _literal_dictionary(
+        self, node: cst.Dict, scope: Scope, order: int | None, depth: int
+    ) -> dict[str, Value] | None:
+        found: dict[str, Value] = {}
+        for element in node.elements:
+            if isinstance(element, cst.StarredDictElement):
+                inner = self.dictionary(element.value, scope, order, depth - 1)
+                if inner is None:
+                    return None
+                found.update(inner)
+                continue
+            assert isinstance(element, cst.DictElement)
+            key = self.constant(element.key, scope, order)
+            if key is None or not isinstance(key[0], str):
+                return None
+            found[key[0]] = Value(self, element.value, scope, order)
+        return found
+
+    def _keywords(self, call: cst.Call, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
+        """The entries that `dict(…)` or `.update(…)` makes of its arguments."""
+        found: dict[str, Value] = {}
+        for arg in call.args:
+            if arg.keyword is not None:
+                found[arg.keyword.value] = Value(self, arg.value, scope, order)
+            elif arg.star != "*" and (inner := self.dictionary(arg.value, scope, order, depth - 1)) is not None:
+                found.update(inner)
+            else:
+                return None
+        return found
+
+    def _named_dictionary(self, name: str, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
+        home = scope.home(name)
+        if home is None:
+            return None
+        here = order if home.function is scope.function else None
+        bindings = live(home.bindings[name], here)
+        if any(binding.kind != "assign" or binding.value is None or binding.path for binding in bindings):
+            return None
+        made = [
+            self.dictionary(binding.value, home, binding.order, depth - 1)
+            for binding in bindings
+            if binding.value is not None
+        ]
+        found = _either(made)
+        if found is None:
+            return None
+        first = bindings[0].node
+        local = first if home.outer is not None else None
+        text = self.text if local is None else self.skeleton.text(self.unit_of(local).piece)
+        unknown = len(re.findall(_CHANGED.format(re.escape(name)), text))
+        for change in self._changes(name, home, depth) if unknown else ():
+            unknown -= 1
+            if change.entries is None:
+                return None
+            if here is None or change.order < here:
+                found = _either([found, change.entries]) if change.perhaps else found | change.entries
+                assert found is not None
+        return None if unknown else found
+
+    def _changes(self, name: str, home: Scope, depth: int) -> list[_Change]:
+        """How the statements in sight change the dictionary `name` after it was made, in their order."""
+        found: list[_Change] = []
+        for call in self._calls:
+            receiver = call.receiver
+            if call.attribute != "update" or not isinstance(receiver, cst.Name) or receiver.value != name:
+                continue
+            if call.scope.home(name) is home:
+                here = call.scope.function is home
+                entries = self._keywords(call.node, call.scope, call.order, depth - 4) if here else None
+                found.append(_Change(call.order, self._is_conditional(call.node), entries))
+        for statement, target, value, scope, order in self._assignments:
+            if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
+                continue
+            if target.value.value == name and scope.home(name) is home:
+                index = target.slice[0].slice if len(target.slice) == 1 else None
+                key = self.constant(index.value, scope, order) if isinstance(index, cst.Index) else None
+                known = scope.function is home and key is not None and isinstance(key[0], str)
+                entry = {str(key[0]): Value(self, value, scope, order)} if known and key is not None else None
+                found.append(_Change(order, self._is_conditional(statement), entry))
+        return sorted(found, key=lambda change: change.order)
+
+    def _is_conditional(self, node: cst.CSTNode) -> bool:
+        for ancestor in self.ancestors(node):
+            if isinstance(ancestor, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+                return False
+            if isinstance(ancestor, (cst.If, cst.Try, cst.For, cst.While, cst.Match, cst.IfExp)):
+                return True
+        return False
 
     def holds(self, call: Call, condition: Condition, parameters: Sequence[str] = ()) -> bool:
         """Whether an argument of `call` meets `condition`."""
@@ -1162,6 +1240,18 @@ def _deeply(function: Callable[[], _Result]) -> _Result:
 @functools.lru_cache(maxsize=1024)
 def _as_attribute(words: frozenset[str]) -> re.Pattern[str]:
     return re.compile(rf"""[."'][ \t]*(?:{"|".join(sorted(words))})\b""")
+
+
+def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value] | None:
+    """All entries of dictionaries of which one is meant; of two values the one that is not evidently false."""
+    found: dict[str, Value] = {}
+    for dictionary in dictionaries:
+        if dictionary is None:
+            return None
+        for key, value in dictionary.items():
+            if key not in found or not (value.known and not value.constant):
+                found[key] = value
+    return found
 
 
 def _unary(operator: cst.BaseUnaryOp, value: tuple[object] | None) -> tuple[object] | None:
