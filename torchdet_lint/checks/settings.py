@@ -23,7 +23,9 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
     """An assignment or an argument that a row lists, where no option of the program's own decides it."""
     for assignment, setting in table.assignments(module, rule):
         given = assignment.value
-        if setting.names[0] in given.names or not table.may_be_asked_for(module, assignment.node, _unknown([given])):
+        if _restores(module, given, setting.names[0]):
+            continue
+        if not table.may_be_asked_for(module, assignment.node, _unknown([given])):
             continue
         details = {"setting": setting.names[0].rpartition(".")[2], "value": given.source}
         change = Replace(given.node, setting.replacement)
@@ -36,6 +38,16 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
         changes = tuple(SetArgument(call.node, name, text) for name, text in row.give.items())
         details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
         yield Found(call.node, details, row.variant, row.severity, changes=changes)
+
+
+def _restores(module: Module, value: Value, setting: str) -> bool:
+    """Whether `value` is what the setting was before: read from it, or kept under that name by another call."""
+    if setting in value.names:
+        return True
+    node = value.node
+    name = node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
+    kept = (arg.value for call in module.calls for arg in call.node.args if arg.keyword and arg.keyword.value == name)
+    return any(setting in module.resolve(expression) for expression in kept)
 
 
 def _unknown(values: Iterable[Value]) -> tuple[Value, ...]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from torchdet_lint.module import Assignment, Call, Module, Value
 
 _OPTION = re.compile(r"determin|reproduc|seed", re.IGNORECASE)
+_UNDOING = re.compile(
+    r"^_*(?:un|un_?set|un_?do|disable|reset|restore|relax|turn_off|no|non)_?\w*determin", re.IGNORECASE
+)
 _OPPOSITE = re.compile(r"non_?determin|no_determin|un_?seeded|irreproduc", re.IGNORECASE)
 
 
@@ -45,14 +48,15 @@ def may_be_asked_for(module: Module, node: cst.CSTNode, values: tuple[Value, ...
     """Whether what stands at `node` happens where determinism may be asked for.
 
     It does not where an enclosing `if` names an option such as `deterministic` or `seed` and this is the branch without
-    it, nor where one of `values`, that only the run knows, is worked out from such an option.
+    it, in a function that says of itself that it undoes determinism, nor where one of `values`, that only the run
+    knows, is worked out from such an option.
     """
     if any(_OPTION.search(value.source) for value in values):
         return False
     child = node
     for ancestor in module.ancestors(node):
-        if isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)):
-            return True
+        if isinstance(ancestor, cst.FunctionDef):
+            return _UNDOING.search(ancestor.name.value) is None
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
             wanted = _asks(ancestor.test)
             if wanted is not None:
