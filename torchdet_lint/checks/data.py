@@ -43,22 +43,25 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
 
 
 def _takes_random_sampler(module: Module, call: Call) -> bool:
-    for argument in ("sampler", "batch_sampler"):
-        value = call.argument(argument)
-        if value is None:
-            continue
-        for origin in origins(module, value):
-            made = module.call_at(origin.node)
-            if made is None:
-                continue
-            if "torch.utils.data.BatchSampler" in made.names and _takes_random_sampler(module, made):
-                return True
-            if _RANDOM_SAMPLERS.isdisjoint(made.names) or made.opaque:
-                continue
+    """Whether the order that `call` is given, straight or in batches, comes from a sampler without a generator."""
+    for made in _made(module, call, "batch_sampler"):
+        if "torch.utils.data.BatchSampler" in made.names and _takes_random_sampler(module, made):
+            return True
+    for made in _made(module, call, "sampler"):
+        if not _RANDOM_SAMPLERS.isdisjoint(made.names) and not made.opaque:
             generator = made.argument("generator")
             if generator is None or generator.is_none:
                 return True
     return False
+
+
+def _made(module: Module, call: Call, argument: str) -> Iterator[Call]:
+    """The calls that may have made an argument."""
+    value = call.argument(argument)
+    for origin in origins(module, value) if value is not None else ():
+        made = module.call_at(origin.node)
+        if made is not None:
+            yield made
 
 
 def sampler_generator(module: Module, rule: Rule) -> Iterator[Found]:

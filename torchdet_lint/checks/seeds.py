@@ -112,9 +112,9 @@ def _reseeded(module: Module, call: Call, row: Row) -> tuple[Change, ...]:
         return NeedImport("torch"), Replace(call.node, f"{function}({{seed}})")
     if function:
         return (Replace(call.node, f"{module.code(call.node.func).rpartition('.')[0]}.{function}({{seed}})"),)
-    args = call.node.args
-    if not args:
+    if not call.node.args:
         return (Replace(call.node, f"{module.code(call.node.func)}({{seed}})"),)
+    args = call.node.args
     if len(args) == 1 and not args[0].star and args[0].keyword is None:
         return (Replace(args[0].value, "{seed}"),)
     return (SetArgument(call.node, row.when[0].argument, "{seed}"),)
@@ -222,24 +222,23 @@ def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:
 def _whole(module: Module, node: cst.CSTNode, value: cst.CSTNode) -> cst.CSTNode:
     """The largest expression around `node`, up to `value`, that is made of it and of literals alone."""
     best = node
-    for ancestor in module.ancestors(node):
-        if best is value or not isinstance(
-            ancestor, (cst.BaseExpression, cst.Arg, cst.BaseSlice, cst.SubscriptElement)
-        ):
-            break
-        if isinstance(ancestor, (cst.IfExp, cst.BooleanOperation, cst.NamedExpr, cst.Dict, cst.List, cst.Tuple)):
-            break
-        if isinstance(ancestor, cst.Call) and ancestor is not value and module.call_at(ancestor) is not None:
-            names = module.resolve(ancestor.func)
-            if ancestor.args and not any(name.partition(".")[0] in _CONVERSIONS for name in names):
-                break
-        if isinstance(ancestor, cst.BinaryOperation):
-            sides = (ancestor.left, ancestor.right)
-            if not any(_literal(module, side) for side in sides if side is not best):
-                break
-        if isinstance(ancestor, cst.BaseExpression):
-            best = ancestor
+    while best is not value and (wider := _wider(module, best)) is not None:
+        best = wider
     return best
+
+
+def _wider(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
+    parent = module.parent(node)
+    if isinstance(parent, cst.Arg):
+        call = module.parent(parent)
+        assert isinstance(call, cst.Call)
+        converts = any(name.partition(".")[0] in _CONVERSIONS for name in module.resolve(call.func))
+        others = [arg.value for arg in call.args if arg is not parent]
+        return call if converts and all(_literal(module, other) for other in others) else None
+    if isinstance(parent, cst.BinaryOperation):
+        other = parent.right if parent.left is node else parent.left
+        return parent if _literal(module, other) else None
+    return parent if isinstance(parent, (cst.Attribute, cst.Call, cst.Subscript, cst.UnaryOperation)) else None
 
 
 def _literal(module: Module, node: cst.BaseExpression) -> bool:
@@ -285,8 +284,7 @@ def _is_distribution(call: Call, row: Row) -> bool:
 
 def _is_frame(module: Module, call: Call) -> bool:
     """Whether the receiver of `.sample` evidently comes from pandas."""
-    if call.receiver is None:
-        return False
+    assert call.receiver is not None
     if call.keyword_node("frac") is not None:
         return True
     queue = [Value(module, call.receiver, call.scope, call.order)]
