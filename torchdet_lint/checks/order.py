@@ -158,15 +158,16 @@ _ORDERED_SET = (
 def set_order(module: Module, rule: Rule) -> Iterator[Found]:
     """A set iterated into something whose order matters."""
     module.load_where(_iterates_sets)
-    reported: set[cst.CSTNode] = set()
+    reported: set[tuple[cst.CSTNode, cst.CSTNode]] = set()
     for call in list(module.calls_to(*_SET_MAKERS)):
         kind = _element_kind(module, call.node)
         if kind == "number":
             continue
         for use in Follower(module).uses(call.node, is_set=True):
             if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
-                if use.node not in reported:
-                    reported.add(use.node)
+                place = (use.node, module.statement(call.node))
+                if place not in reported:
+                    reported.add(place)
                     yield _set_found(module, call.node, kind, use)
                 break
 
@@ -177,7 +178,7 @@ _ITERATED = re.compile(
 )
 _DIRECT = re.compile(
     r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|sample|choice|zip|map)\(\s*\(?(?:frozen)?set\("
-    r"|\bfor\b[^:\n]*\bin\s+(?:frozen)?set\("
+    r"|\bfor\b[^:\n]*\bin\s+(?:frozen)?set\(|\breturn\s+(?:frozen)?set\((?!\))"
 )
 
 
