@@ -23,11 +23,12 @@ class Use(NamedTuple):
     `kind` is `sorted`, `measured` (length, membership, a set, a maximum), `indexed`, `picked` (first or last),
     `numbered` (with a counter), `joined` (into one text), `told` (in a message), `printed`, `written` (to a file),
     `saved`, `drawn` (shuffled or sampled), `gathered` (into an array, a table or a data set), `returned`, `yielded`,
-    `keyed`, `called` (given to code out of sight), `stored`, or `other`.
+    `keyed`, `called` (given to code out of sight), `stored`, or `other`. `origin` is where a set was gone through.
     """
 
     node: cst.CSTNode
     kind: str
+    origin: cst.BaseExpression | None = None
 
 
 _SORTERS = re.compile(r"sort", re.IGNORECASE)
@@ -78,6 +79,7 @@ class Follower:
         self._names: dict[int, dict[str, list[cst.Name]]] = {}
         self._seen: set[int] = set()
         self._set = False
+        self._origin: cst.BaseExpression | None = None
 
     def uses(self, node: cst.BaseExpression, *, is_set: bool = False) -> list[Use]:
         """Every use of the value of `node` that is in sight, each once.
@@ -86,8 +88,10 @@ class Follower:
         """
         self._seen = set()
         self._set = is_set
+        self._origin = None
         found: list[Use] = []
         for use in self._of(node):
+            use = use._replace(origin=use.origin or self._origin)
             if use not in found:
                 found.append(use)
         return found
@@ -120,11 +124,13 @@ class Follower:
                 return False
         return False
 
-    def _iterated(self, uses: Iterator[Use]) -> Iterator[Use]:
-        """`uses` of what iterating the value has made: no longer a set."""
-        before, self._set = self._set, False
+    def _iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:
+        """`uses` of what iterating `node` has made: no longer a set."""
+        before = self._set, self._origin
+        if self._set:
+            self._set, self._origin = False, node
         yield from uses
-        self._set = before
+        self._set, self._origin = before
 
     # Each handler is told the value and what holds it.
 
@@ -138,7 +144,7 @@ class Follower:
             if isinstance(display, cst.Set):
                 yield Use(node, "measured")
             else:
-                yield from self._iterated(self._of(display))  # type: ignore[arg-type]
+                yield from self._iterated(node, self._of(display))  # type: ignore[arg-type]
         elif isinstance(display, cst.Tuple) and isinstance(self.module.parent(display), (cst.Return, cst.Yield)):
             yield from self._of(display)
         else:
@@ -171,22 +177,22 @@ class Follower:
         if self._set and kind in ("saved", "gathered", "written"):
             kind = "called"
         if kind == "passes":
-            yield from self._iterated(self._of(call))
+            yield from self._iterated(node, self._of(call))
         elif kind == "copies":
             yield from self._of(call)
         elif kind == "joined":
-            uses = list(self._iterated(self._of(call)))
+            uses = list(self._iterated(node, self._of(call)))
             kept = any(use.kind in ("returned", "yielded", "written", "saved") for use in uses)
-            yield Use(call, "joined" if kept else "told")
+            yield Use(call, "joined" if kept else "told", node)
         elif arg.star:
             yield Use(call, "called")
         elif kind == "local":
             yield from self._parameter(call, arg, names[0])
         elif word in _GROWS and isinstance(call.func, cst.Attribute):
             grown = self._grown(call.func.value, call) if word.startswith("ext") else iter((Use(node, "stored"),))
-            yield from self._iterated(grown)
+            yield from self._iterated(node, grown)
         else:
-            yield Use(call, kind)
+            yield Use(call, kind, node if self._set else None)
 
     def _kind_of_call(self, names: Sequence[str], word: str) -> str:
         if _SORTERS.search(word) or any(_SORTERS.search(name.rpartition(".")[2]) for name in names):
@@ -292,10 +298,10 @@ class Follower:
             yield Use(node, "keyed")
         else:
             assert isinstance(comprehension, (cst.ListComp, cst.GeneratorExp))
-            yield from self._iterated(self._of(comprehension))
+            yield from self._iterated(node, self._of(comprehension))
 
     def _loop(self, node: Any, loop: cst.For) -> Iterator[Use]:
-        yield from self._iterated(self.collected(loop))
+        yield from self._iterated(node, self.collected(loop))
 
     def _returned(self, node: Any, parent: cst.CSTNode) -> Iterator[Use]:
         """Followed to the callers in the file; where there are none, the caller is out of sight."""

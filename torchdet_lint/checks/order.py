@@ -300,19 +300,17 @@ def _looped(module: Module, node: cst.Name) -> str:
 
 
 def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) -> Found:
+    """Sort the set where it is gone through: one that is kept must stay a set."""
+    source = module.code(node)
+    details = {"set": source if len(source) < 60 and "\n" not in source else "the set"}
     changes: tuple[Change, ...] = ()
-    parent = module.parent(node)
-    call = module.parent(parent) if isinstance(parent, cst.Arg) else None
-    details = {"set": bare(node) if len(bare(node)) < 60 else "the set"}
-    where = _gone_through(module, node, use)
-    if kind != "identity" and where is not None and where is not node:
-        changes = (Replace(where, f"sorted({module.code(where)})"),)
-    elif kind != "identity" and where is node:
-        source = module.code(node)
+    if kind != "identity" and use.origin is not None:
+        parent = module.parent(use.origin)
+        call = module.parent(parent) if isinstance(parent, cst.Arg) else None
         if isinstance(call, cst.Call) and bare(call.func) == "list" and len(call.args) == 1:
             changes = (Replace(call.func, "sorted"),)
         else:
-            changes = (Replace(node, f"sorted({source})"),)
+            changes = (Replace(use.origin, f"sorted({module.code(use.origin)})"),)
     return Found(
         node,
         details,
@@ -321,39 +319,6 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
         changes=changes,
         applicability="safe" if kind == "text" else "unsafe",
     )
-
-
-def _gone_through(module: Module, node: cst.BaseExpression, use: Use) -> cst.BaseExpression | None:
-    """The expression to sort: the set itself where it is gone through on the spot, else its name where that is. A set
-    that is kept must stay a set."""
-    if _consumer(module, node) is not None:
-        return node
-    for around in (use.node, *module.ancestors(use.node)):
-        for candidate in _iterated(around):
-            if isinstance(candidate, (cst.Name, cst.Attribute)) and _same(module, candidate, node):
-                return candidate
-        if isinstance(around, cst.FunctionDef):
-            return None
-    return None
-
-
-def _iterated(node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
-    """What `node` goes through: a loop, a comprehension, a call of a consumer."""
-    if isinstance(node, cst.For):
-        yield node.iter
-    elif isinstance(node, cst.BaseComp):
-        part: cst.CompFor | None = node.for_in
-        while part is not None:
-            yield part.iter
-            part = part.inner_for_in
-    elif isinstance(node, cst.Call) and last_word(node.func) in _CONSUMERS:
-        yield from (arg.value for arg in node.args)
-
-
-def _same(module: Module, name: cst.BaseExpression, made: cst.BaseExpression) -> bool:
-    """Whether `name` is evidently the one set that was made there."""
-    value = module.followed(name, module.scope_of(name), module.order_of(name))
-    return value is not None and value.node is made
 
 
 # ---------------------------------------------------------------------- completion
