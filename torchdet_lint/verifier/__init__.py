@@ -9,16 +9,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from torchdet_lint.verifier.auditing import audit
     from torchdet_lint.verifier.determinism import deterministic
     from torchdet_lint.verifier.interventions import Interventions, environment
+    from torchdet_lint.verifier.recorder import Recorder as record  # noqa: N813
 
 _HOMES = {
     "Interventions": ("interventions", "Interventions"),
+    "audit": ("auditing", "audit"),
     "deterministic": ("determinism", "deterministic"),
     "environment": ("interventions", "environment"),
+    "record": ("recorder", "Recorder"),
 }
 
-__all__ = ["Interventions", "deterministic", "environment"]
+__all__ = ["Interventions", "audit", "deterministic", "environment", "record"]
 
 
 def __getattr__(name: str) -> Any:

@@ -120,5 +120,9 @@ def fill_mode(byte: int) -> Any:
 def _fill(torch: Any, tensor: Any, byte: int) -> None:
     if tensor.layout is not torch.strided or tensor.is_quantized or not tensor.numel():
         return
-    storage = tensor.untyped_storage()
-    torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage).fill_(byte)
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    # A recorder must not see the fill: to the program the memory is unwritten.
+    with _disable_current_modes():
+        storage = tensor.untyped_storage()
+        torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage).fill_(byte)

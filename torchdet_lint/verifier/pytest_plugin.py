@@ -1,0 +1,151 @@
+"""The pytest plugin: the marker `deterministic`, the fixture `assert_deterministic`, the option `--torchdet`.
+
+Loaded in every pytest run of an environment that has torchdet-lint: it imports nothing of torch's until it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_HELP = "seed every test with this number and run it with deterministic algorithms"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--torchdet[=SEED]`."""
+    group = parser.getgroup("torchdet-lint")
+    group.addoption("--torchdet", nargs="?", type=int, const=0, default=None, metavar="SEED", help=_HELP)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line(
+        "markers",
+        "deterministic(runs=2, stress=False, seed=0, restore=True): run the test `runs` times from the same generator "
+        "states and compare every op of torch bit for bit; with `stress` under opposite orders and memory.",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say so where every test is seeded."""
+    seed = config.getoption("--torchdet")
+    return None if seed is None else f"torchdet-lint: every test from seed {seed}, deterministic algorithms on"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Wrap the call of a test that is marked, or of every test under `--torchdet`."""
+    marker = pyfuncitem.get_closest_marker("deterministic")
+    seed = pyfuncitem.config.getoption("--torchdet")
+    original = pyfuncitem.obj
+    if marker is not None:
+        pyfuncitem.obj = _repeated(original, _Settings(**marker.kwargs))
+    try:
+        with _seeded(seed):
+            yield
+    finally:
+        pyfuncitem.obj = original
+
+
+@contextlib.contextmanager
+def _seeded(seed: int | None) -> Iterator[None]:
+    if seed is None or "torch" not in sys.modules:
+        yield
+        return
+    from torchdet_lint.verifier.determinism import deterministic
+
+    with deterministic(seed):
+        yield
+
+
+class _Settings:
+    def __init__(self, runs: int = 2, stress: bool = False, seed: int | None = None, restore: bool = True) -> None:
+        if runs < 2:
+            raise pytest.UsageError("deterministic(runs=…): one run alone shows nothing; give at least 2")
+        self.runs, self.stress, self.seed, self.restore = runs, stress, seed, restore
+
+
+def _repeated(function: Callable[..., Any], settings: _Settings) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> None:
+        __tracebackhide__ = True
+        compare(function, args, kwargs, settings)
+
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return call
+
+
+class _Call:
+    """The function, under the sides of a stress pair in turn; it looks like the function to whom asks for its file."""
+
+    def __init__(self, function: Callable[..., Any], settings: _Settings) -> None:
+        self.function, self.settings, self.number = function, settings, 0
+        self.__code__ = getattr(function, "__code__", _Call.__call__.__code__)
+        self.__qualname__ = getattr(function, "__qualname__", "function")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        from torchdet_lint.verifier import stress
+        from torchdet_lint.verifier.patching import Reporter
+
+        side = "AB"[self.number % 2] if self.settings.stress else ""
+        self.number += 1
+        if self.settings.seed is not None:
+            seed_everything(self.settings.seed)
+        context = stress.install(side, (), Reporter(quiet=True), running=True) if side else None
+        try:
+            self.function(*args, **kwargs)
+        finally:
+            if context is not None:
+                context.patches.undo()
+
+
+def compare(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], settings: _Settings) -> None:
+    """Call `function` several times and fail the test with the report where an op differs."""
+    __tracebackhide__ = True
+    from torchdet_lint.verifier.report import text
+    from torchdet_lint.verifier.verify import verify_function
+
+    report = verify_function(_Call(function, settings), *args, runs=settings.runs, restore=settings.restore, **kwargs)
+    if not report.ok:
+        pytest.fail(text(report), pytrace=False)
+
+
+@pytest.fixture
+def assert_deterministic() -> Callable[..., None]:
+    """`assert_deterministic(function, *args, runs=2, stress=False, **kwargs)`: fails with the report if calls differ.
+
+    The generators stand at the same states before each call. What else a call changes, such as a model's weights, the
+    function must make afresh.
+    """
+
+    def check(function: Callable[..., Any], *args: Any, runs: int = 2, stress: bool = False, **kwargs: Any) -> None:
+        __tracebackhide__ = True
+        compare(function, args, kwargs, _Settings(runs, stress))
+
+    return check
+
+
+def seed_everything(seed: int) -> None:
+    """Seed `random`, and NumPy and torch where they are imported: the seeder that pytest-randomly calls."""
+    import random
+
+    random.seed(seed)
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        numpy.seed(seed % 2**32)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)
+
+
+def seed_torch(seed: int) -> None:
+    """Seed torch where it is imported; pytest-randomly itself knows `random` and NumPy."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(seed)
