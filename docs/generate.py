@@ -22,12 +22,11 @@ def generated() -> dict[Path, str]:
     known = catalogue.load(examples=True)
     rules = list(known.rules.values())
     texts = {
-        ROOT / "docs/rules" / f"{rule.stem}.md": explain.page(
-            rule, [op for op in known.facts.ops if op.rule == rule.code]
-        )
+        ROOT / "docs/rules" / f"{rule.stem}.md": explain.page(rule, catalogue.ops_of(rule.code, known.facts.ops))
         for rule in rules
     }
     texts[ROOT / "docs/rules/README.md"] = "# The rules\n\n" + explain.table(rules, "{stem}.md")
+    texts[ROOT / "docs/ops.md"] = explain.matrix(known.facts.ops)
     readme = ROOT / "README.md"
     text = TABLE.sub(lambda _: explain.table(rules), readme.read_text(encoding="utf-8"))
     texts[readme] = OUTPUT.sub(lambda match: f"{match[1]}{console(match['arguments'])}{match[3]}", text)

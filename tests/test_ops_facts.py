@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from torchdet_lint.catalogue import Op, load, release, status_in
+from torchdet_lint import explain
+from torchdet_lint.catalogue import Op, load, ops_of, release, status_in
 
 torch = pytest.importorskip("torch")
 importlib.import_module("torch.nn.attention.flex_attention")
@@ -299,3 +300,20 @@ def test_spellings_are_complete_for_in_place_and_functional_forms() -> None:
                 continue
             every = {f"torch.{bare}", f"torch.Tensor.{bare}", f"torch.Tensor.{bare}_"} & stubs().keys()
             assert every <= names, f"{op.op} lacks {sorted(every - names)}"
+
+
+def test_an_op_changes_its_rule_with_the_release() -> None:
+    def codes(name: str, target: tuple[int, int]) -> set[str]:
+        every = ("TDL401", "TDL402", "TDL403", "TDL404", "TDL405", "TDL406", "TDL407")
+        return {code for code in every if any(op.op == name for op in ops_of(code, OPS, target))}
+
+    assert codes("torch.Tensor.scatter_add_", (1, 12)) == {"TDL401"}
+    assert codes("torch.Tensor.scatter_add_", (1, 13)) == {"TDL402"}
+    assert codes("torch.kthvalue", (2, 12)) == set()
+    assert codes("torch.nn.LSTM", (2, 13)) == {"TDL404"}
+    assert codes("torch.empty", (2, 13)) == set()
+
+
+def test_the_matrix_in_the_documentation_is_fresh() -> None:
+    page = Path(__file__).parents[1] / "docs" / "ops.md"
+    assert page.read_text(encoding="utf-8") == explain.matrix(OPS), "run `make docs`"

@@ -449,6 +449,32 @@ def _convert(table: Mapping[str, Any], kind: type[Any], path: Path) -> Any:
         raise CatalogueError(f"{path}: {error}") from error
 
 
+def reported_as(op: Op, status: str) -> str:
+    """The code that reports `op` where it has `status`: its own, or the one of its direction and status."""
+    if op.rule:
+        return op.rule
+    if op.direction == "backward":
+        return "TDL403"
+    return "TDL402" if status == "switchable" else "TDL401"
+
+
+def ops_of(code: str, ops: Iterable[Op], target: tuple[int, int] | None = None) -> list[Op]:
+    """Those of `ops` that `code` reports, alone or with the program's mode, in release `target` of torch or in some."""
+    found = []
+    for op in ops:
+        if op.silent_because:
+            continue
+        known = {row.status for row in op.status} if target is None else {status_at(op, target)}
+        if any(reported_as(op, status) == code for status in known - {"absent", "deterministic"}):
+            found.append(op)
+    return found
+
+
+def status_at(op: Op, target: tuple[int, int]) -> str:
+    """The status of `op` in release `target` of torch; of another package the newest release is meant."""
+    return status_in(op.status, target) if op.package == "torch" else op.status[-1].status
+
+
 def release(text: str) -> tuple[int, int]:
     """`"2.13"`, `"2.13.0+cpu"` -> `(2, 13)`. Raises `ValueError` for anything else."""
     match = re.match(r"(\d+)\.(\d+)", text)

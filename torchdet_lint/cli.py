@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from torchdet_lint import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from torchdet_lint.config import Options, Settings
     from torchdet_lint.engine import Result
@@ -443,8 +443,8 @@ def _rule(given: argparse.Namespace) -> int:
         codes = config.chosen(given.rules, names)
         rules = [rule for rule in rules if rule.code in codes]
 
-    def ops(code: str) -> Iterator[Any]:
-        return (op for op in known.facts.ops if op.rule == code)
+    def ops(code: str) -> list[Any]:
+        return catalogue.ops_of(code, known.facts.ops, release)
 
     if given.output_format == "json":
         single = len(given.rules) == 1 and len(rules) == 1 and given.rules[0] in (rules[0].code, rules[0].name)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.catalogue import status_in
+from torchdet_lint.catalogue import release as parsed
+from torchdet_lint.catalogue import reported_as, status_at, status_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,7 +45,7 @@ def as_json(rules: Iterable[dict[str, Any]], *, single: bool) -> str:
 def _op(op: Op, release: tuple[int, int] | None) -> dict[str, Any]:
     data: dict[str, Any] = msgspec.to_builtins(op)
     if release is not None:
-        data["status_in_target"] = status_in(op.status, release)
+        data["status_in_target"] = status_at(op, release)
     return data
 
 
@@ -82,7 +83,7 @@ def as_text(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None 
 
 def _status(op: Op, release: tuple[int, int] | None) -> str:
     if release is not None:
-        return _STATUS[status_in(op.status, release)]
+        return _STATUS[status_at(op, release)]
     return "; ".join(f"since {row.since} {_STATUS[row.status]}" for row in op.status)
 
 
@@ -157,6 +158,62 @@ def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+_MATRIX = """# The nondeterministic operations, release by release
+
+<!-- generated from the catalogue by `make docs`; edit rules/facts/ops.toml -->
+
+What each operation does on the devices named, from torch 1.7 to {newest}. **raises**: it varies from run to run, and
+`torch.use_deterministic_algorithms(True)` makes it raise. **switch**: it varies, and that call makes it deterministic.
+**silent**: it varies, and nothing cures or tells. A dot: deterministic, not there yet, or not examined. *not reported*
+says why no check reports it, *with the mode* that it is told once with a program's missing deterministic mode.
+
+The evidence is in `rules/facts/ops.toml`: torch's documentation, its sources, and the alerts and atomic instructions
+that were read out of the compiled kernels of each release. Where the documentation and the kernels disagree, the
+table follows the kernels.
+"""
+_SHORT = {"errors": "raises", "switchable": "switch", "silent": "silent"}
+
+
+def matrix(ops: Iterable[Op], newest: tuple[int, int] = (2, 15)) -> str:
+    """The page of all ops in Markdown: torch's with a column for each release that changes one, then the others'."""
+    every = sorted(ops, key=lambda op: (op.op.lower(), op.direction, op.devices, op.condition))
+    torch = [op for op in every if op.package == "torch"]
+    releases = sorted({parsed(row.since) for op in torch for row in op.status} | {newest})
+    columns = [f"{major}.{minor}" for major, minor in releases]
+    lines = [_MATRIX.format(newest=columns[-1]), "## torch", ""]
+    lines.append(f"| operation | direction | devices | {' | '.join(columns)} | reported |")
+    lines.append("|---|---|---|" + "---|" * (len(columns) + 1))
+    for op in torch:
+        cells = " | ".join(_SHORT.get(status_in(op.status, target), "·") for target in releases)
+        lines.append(f"| {_named(op)} | {op.direction} | {', '.join(op.devices)} | {cells} | {_reported(op, newest)} |")
+    lines += [
+        "",
+        "## Other packages",
+        "",
+        "| operation | direction | package | history | reported |",
+        "|---|---|---|---|---|",
+    ]
+    for op in every:
+        if op.package != "torch":
+            history = "; ".join(f"{row.since}: {_SHORT.get(row.status, row.status)}" for row in op.status)
+            lines.append(f"| {_named(op)} | {op.direction} | {op.package} | {history} | {_reported(op, newest)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _named(op: Op) -> str:
+    return f"`{op.op}`" + (f"<br>{_cell(op.condition)}" if op.condition else "")
+
+
+def _reported(op: Op, newest: tuple[int, int]) -> str:
+    if op.silent_because:
+        return f"not reported: {_cell(op.silent_because)}"
+    if op.aggregate:
+        return "with the mode"
+    codes = {reported_as(op, row.status) for row in op.status if row.status in _SHORT}
+    now = status_at(op, newest)
+    return reported_as(op, now) if now in _SHORT else ", ".join(sorted(codes)) + " in older releases"
 
 
 def table(rules: Iterable[Rule], link: str = "docs/rules/{stem}.md") -> str:

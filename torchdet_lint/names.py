@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.catalogue import status_in
+from torchdet_lint.catalogue import reported_as, status_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,9 +26,6 @@ _QUOTED = re.compile(r"""["']([\w+-]+)["']""")
 
 BindingKind = Literal["import", "assign", "unpack", "augment", "parameter", "loop", "with", "def", "class", "other"]
 ScopeKind = Literal["module", "class", "function", "comprehension"]
-
-
-_ANY_RELEASE = (10_000, 0)
 
 
 class Operation(NamedTuple):
@@ -82,11 +79,10 @@ class Library:
             rows = [(op.rule, op) for op in self.facts.ops]
             rows += [(op.rule or code, op) for code, rule in self.catalogue.rules.items() for op in rule.ops]
             for rule, op in rows:
-                status = status_in(op.status, target if op.package == "torch" else _ANY_RELEASE)
+                status = status_at(op, target)
                 if op.aggregate or op.silent_because or status in ("absent", "deterministic"):
                     continue
-                plain = "TDL402" if status == "switchable" else "TDL401"
-                code = rule or ("TDL403" if op.direction == "backward" else plain)
+                code = rule or reported_as(op, status)
                 for spelling in op.spellings:
                     owner, _, last = spelling.name.rpartition(".")
                     method = owner.rpartition(".")[2][:1].isupper()

@@ -115,6 +115,8 @@ class Inference:
         self.module = module
         self.facts = module.library.facts.tensors
         self._known: dict[int, Kind] = {}
+        self._tentative: dict[int, Kind] = {}
+        self._cut = False
         self._busy: set[int] = set()
         self._depth = 0
         self._returns: dict[int, Kind] = {}
@@ -149,10 +151,11 @@ class Inference:
     def kind(self, node: cst.BaseExpression) -> Kind:
         """What `node` evidently is, where it stands."""
         key = id(node)
-        found = self._known.get(key)
+        found = self._known.get(key) or self._tentative.get(key)
         if found is not None:
             return found
         if key in self._busy or self._depth >= _DEPTH:
+            self._cut = True
             return UNKNOWN
         self._busy.add(key)
         self._depth += 1
@@ -161,8 +164,11 @@ class Inference:
         finally:
             self._busy.discard(key)
             self._depth -= 1
-        if not self._busy or found.what != "unknown":
-            self._known[key] = found
+        if not self._busy:
+            self._tentative.clear()
+            self._cut = False
+        # What was cut short inside a cycle holds for this question only.
+        (self._tentative if self._cut else self._known)[key] = found
         return found
 
     def _infer(self, node: cst.BaseExpression) -> Kind:
