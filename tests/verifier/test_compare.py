@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from torchdet_lint.verifier import trace
-from torchdet_lint.verifier.compare import compare
+from torchdet_lint.verifier.comparison import compare
 from torchdet_lint.verifier.trace import Site, TraceError, Writer
 
 

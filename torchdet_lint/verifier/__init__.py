@@ -13,16 +13,20 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.determinism import deterministic
     from torchdet_lint.verifier.interventions import Interventions, environment
     from torchdet_lint.verifier.recorder import Recorder as record  # noqa: N813
+    from torchdet_lint.verifier.verification import compare_traces as compare
+    from torchdet_lint.verifier.verification import verify_function as verify
 
 _HOMES = {
     "Interventions": ("interventions", "Interventions"),
     "audit": ("auditing", "audit"),
+    "compare": ("verification", "compare_traces"),
     "deterministic": ("determinism", "deterministic"),
     "environment": ("interventions", "environment"),
     "record": ("recorder", "Recorder"),
+    "verify": ("verification", "verify_function"),
 }
 
-__all__ = ["Interventions", "audit", "deterministic", "environment", "record"]
+__all__ = ["Interventions", "audit", "compare", "deterministic", "environment", "record", "verify"]
 
 
 def __getattr__(name: str) -> Any:

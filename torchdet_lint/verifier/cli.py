@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.verifier.interventions import Interventions
     from torchdet_lint.verifier.launch import ChildResult, Program
-    from torchdet_lint.verifier.verify import Report
+    from torchdet_lint.verifier.verification import Report
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
 FORMATS = ("text", "json", "github", "junit", "sarif")
@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         _need_torch(arguments[0])
         from torchdet_lint.verifier.trace import TraceError
-        from torchdet_lint.verifier.verify import VerifyError
+        from torchdet_lint.verifier.verification import VerifyError
     except _UsageError as error:
         return _fail(str(error))
     try:
@@ -186,7 +186,7 @@ def _compare(arguments: list[str]) -> int:
     parser.add_argument("b", type=Path)
     _report_options(parser)
     options = parser.parse_args(arguments)
-    from torchdet_lint.verifier.verify import compare_traces
+    from torchdet_lint.verifier.verification import compare_traces
 
     return _deliver(compare_traces(options.a, options.b, lint=not options.no_lint), options)
 
@@ -203,7 +203,7 @@ def _verify(arguments: list[str]) -> int:
     _report_options(parser)
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
-    from torchdet_lint.verifier.verify import VerifyError, verify_program
+    from torchdet_lint.verifier.verification import VerifyError, verify_program
 
     program = _program(words)
     if options.runs < 2:

@@ -19,7 +19,7 @@ from torchdet_lint.verifier.trace import BATCH
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from torchdet_lint.verifier.compare import Divergence
+    from torchdet_lint.verifier.comparison import Divergence
 
 _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
 _PLACES = {"data": ("TDL302", "TDL301"), "split": ("TDL303",)}

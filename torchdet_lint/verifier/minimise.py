@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchdet_lint.verifier.interventions import Interventions
-    from torchdet_lint.verifier.verify import Report
+    from torchdet_lint.verifier.verification import Report
 
 _GUESSES = 6
 _ATTEMPTS = 4

@@ -109,7 +109,7 @@ def compare(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     """Call `function` several times and fail the test with the report where an op differs."""
     __tracebackhide__ = True
     from torchdet_lint.verifier.report import text
-    from torchdet_lint.verifier.verify import verify_function
+    from torchdet_lint.verifier.verification import verify_function
 
     report = verify_function(_Call(function, settings), *args, runs=settings.runs, restore=settings.restore, **kwargs)
     if not report.ok:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchdet_lint import catalogue
-from torchdet_lint.verifier.verify import FixOutcome, verify_program
+from torchdet_lint.verifier.verification import FixOutcome, verify_program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torchdet_lint.verifier.interventions import Interventions
     from torchdet_lint.verifier.launch import Program
-    from torchdet_lint.verifier.verify import Mode, Progress, Report
+    from torchdet_lint.verifier.verification import Mode, Progress, Report
 
 
 def verify_fixed(

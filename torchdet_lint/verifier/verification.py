@@ -17,7 +17,7 @@ import msgspec
 
 import torchdet_lint
 from torchdet_lint import catalogue
-from torchdet_lint.verifier import compare as comparing
+from torchdet_lint.verifier import comparison as comparing
 from torchdet_lint.verifier import explain, launch
 from torchdet_lint.verifier.interventions import Interventions
 from torchdet_lint.verifier.interventions import environment as environment_of
@@ -26,7 +26,7 @@ from torchdet_lint.verifier.trace import TraceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torchdet_lint.verifier.compare import Comparison, Divergence
+    from torchdet_lint.verifier.comparison import Comparison, Divergence
     from torchdet_lint.verifier.launch import ChildResult, Program
 
 SCHEMA = "torchdet-lint/verify/1"
