@@ -246,7 +246,8 @@ class Runner(_Table, frozen=True, kw_only=True):
     `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not (`rpc`:
     in a thread of another process);
     `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
-    passed. `trains` and `cuda`: it trains, it may run on CUDA.
+    passed. `bare`: called without arguments it runs any function of the file. `trains` and `cuda`: it trains, it may
+    run on CUDA.
     """
 
     names: tuple[str, ...]
@@ -257,6 +258,7 @@ class Runner(_Table, frozen=True, kw_only=True):
     process: Literal["", "fork", "spawn", "rpc"] = ""
     deferred: bool = False
     workers: str = ""
+    bare: bool = False
     trains: bool = False
     cuda: bool = False
     evidence: tuple[str, ...] = ()

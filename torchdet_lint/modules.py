@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+# A file of the project may have the name of a package that everybody means otherwise: `utils/torch.py`.
+_LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "datasets", "scipy", "sklearn", "pandas"})
 _STANDARD = frozenset(sys.stdlib_module_names)
 
 
@@ -53,10 +55,10 @@ class ModuleMap:
         folder = os.path.dirname(file)
         key = (folder, dotted)
         if key not in self._found:
-            self._found[key] = (
-                self._relative(dotted, folder) if dotted.startswith(".") else self._absolute(dotted, folder)
-            )
-        return self._found[key]
+            relative = dotted.startswith(".")
+            self._found[key] = self._relative(dotted, folder) if relative else self._absolute(dotted, folder)
+        found = self._found[key]
+        return None if found is not None and found.path == file and not dotted.startswith(".") else found
 
     def _relative(self, dotted: str, folder: str) -> Place | None:
         name = dotted.lstrip(".")
@@ -73,7 +75,9 @@ class ModuleMap:
             )
         for base in self._roots(folder, script):
             found = self._descend(base, parts, top=True)
-            if found is not None:
+            if found is not None and not (
+                parts[0] in _LIBRARIES and found.path == os.path.join(base, f"{parts[0]}.py")
+            ):
                 return found
         return None
 

@@ -26,6 +26,7 @@ STARTED = "<started>"
 
 _DEPTH = 24
 _THINGS = 12
+_NESTED = 60
 _FAMILY = 40
 _SEEDING = re.compile(
     r"(?:^|_)seed|seed(?:s|ing)?(?:$|_)|seed_?(?:everything|all|worker)|determinis|reproducib|set_?(?:random_)?seed",
@@ -38,17 +39,10 @@ _NOT_SEEDING = re.compile(
 )
 _INITIALISER = re.compile(r"init|reset_param", re.IGNORECASE)
 _FLAGS = {"backward": "trains", "cuda": "cuda", "share_memory": "shares"}
-_LOADING = frozenset(
-    {
-        "load_state_dict",
-        "load_checkpoint",
-        "load_from_checkpoint",
-        "load_weights",
-        "load_model",
-        "load_pretrained",
-        "load_params",
-    }
+_LOADING = re.compile(
+    r"(?:load|restore|resume)_(?:state|check|ckpt|weight|model|pretrained|param|net|pkl|from)\w*|from_pretrained|restore"
 )
+_LIGHTNING = frozenset({"lightning.pytorch.LightningModule"})
 _MODULES = frozenset({"torch.nn.Module", "lightning.pytorch.LightningModule"})
 _OWN_SEED = frozenset(
     {
@@ -160,6 +154,10 @@ class Project:
         self._outlines: dict[str, Outline] = {}
         self._evaluated: dict[tuple[str, str, tuple[str, str], str], tuple[Thing, ...]] = {}
         self._families: dict[tuple[str, str], list[Thing]] = {}
+        self._open: set[tuple[str, str, tuple[str, str], str]] = set()
+        self._partial: set[tuple[str, str, tuple[str, str], str]] = set()
+        self._open_families: set[tuple[str, str]] = set()
+        self._cut = False
         self._steps: dict[Node, list[Step]] = {}
         self._effects: dict[Node, Effects] = {}
 
@@ -221,13 +219,34 @@ class Project:
         mine = owner if name.startswith("$") else ("", "")
         key = (name, file, mine, within if name.startswith("$super") else "")
         known = self._evaluated.get(key)
-        if known is None:
-            if depth <= 0:
-                return ()
-            self._evaluated[key] = ()
-            found = self._evaluate(name, file, owner, within, depth)
-            known = self._evaluated[key] = tuple(dict.fromkeys(found))[:_THINGS]
+        if known is not None:
+            self._cut |= key in self._partial
+            return known
+        if depth <= 0 or len(self._open) > _NESTED:
+            self._cut = True
+            return ()
+        before, self._cut = self._cut, False
+        self._evaluated[key] = ()
+        self._open.add(key)
+        self._partial.add(key)
+        found = self._evaluate(name, file, owner, within, depth)
+        known = self._evaluated[key] = tuple(dict.fromkeys(found))[:_THINGS]
+        self._open.discard(key)
+        if not self._cut:
+            self._partial.discard(key)
+        self._cut |= before
+        if not self._open:
+            if depth == _DEPTH:
+                self._partial.discard(key)
+            self._forget()
         return known
+
+    def _forget(self) -> None:
+        """Drop what was worked out while an answer it depends on was still open, or out of reach."""
+        for partial in self._partial:
+            del self._evaluated[partial]
+        self._partial.clear()
+        self._cut = False
 
     def _evaluate(self, name: str, file: str, owner: tuple[str, str], within: str, depth: int) -> list[Thing]:
         if name.startswith("?."):
@@ -318,6 +337,9 @@ class Project:
                 return found
             if summary.stands_for(name):
                 return [Thing("unknown", file, name)]
+        starred = self._starred(file, name, depth)
+        if starred:
+            return starred
         if not file.endswith(".py") or file.endswith("__init__.py"):
             folder = os.path.dirname(file) if file.endswith(".py") else file
             names = self.modules.listing(folder)
@@ -327,7 +349,7 @@ class Project:
                 inside = os.path.join(folder, name)
                 initial = os.path.join(inside, "__init__.py")
                 return [Thing("module", initial if "__init__.py" in self.modules.listing(inside) else inside)]
-        return self._starred(file, name, depth) or [Thing("unknown", file, name)]
+        return [Thing("unknown", file, name)]
 
     def _starred(self, file: str, name: str, depth: int) -> list[Thing]:
         if not file.endswith(".py") or depth <= 0:
@@ -398,21 +420,30 @@ class Project:
         known = self._families.get(kind)
         if known is not None:
             return known
-        self._families[kind] = found = [Thing("class", *kind)]
+        found = [Thing("class", *kind)]
+        if kind in self._open_families or len(self._open_families) > _NESTED:
+            self._cut = True
+            return found
+        before, self._cut = self._cut, False
+        self._open_families.add(kind)
         own = self.summary(kind[0]).kind(kind[1])
         later: list[Thing] = []
         for base in own.bases if own is not None else ():
             for thing in self.evaluate(base, kind[0]):
-                if thing.kind == "class" and (thing.file, thing.name) != kind:
+                if thing.kind == "class":
                     later.extend(self.family((thing.file, thing.name)))
                 elif thing.kind == "external":
                     later.extend(Thing("external", "", name) for name in self.library.ancestors(thing.name))
+        self._open_families.discard(kind)
         for thing in (
             *[one for one in later if one.kind == "class"],
             *[one for one in later if one.kind == "external"],
         ):
             if thing not in found and len(found) < _FAMILY:
                 found.append(thing)
+        if not self._cut:
+            self._families[kind] = found
+        self._cut |= before
         return found
 
     def derives(self, kind: tuple[str, str], names: frozenset[str]) -> bool:
@@ -568,7 +599,7 @@ class _Expansion:
         self._decorated(body)
         without = GUARD if node.name == MODULE else -GUARD
         for event in body.events:
-            if without in event.branch:
+            if without in event.branch or (node.name == MODULE and event.branch and event.kind == "call"):
                 continue
             self.event = event
             getattr(self, f"on_{event.kind}")(event)
@@ -797,6 +828,10 @@ class _Expansion:
             for name in argument.names:
                 for thing in self.stands_for(name):
                     self.run_thing(runner, thing, event)
+        if runner.bare and not event.positional and not event.keywords:
+            body = self.project.summary(self.node.file).body(MODULE)
+            for name in body.inner if body is not None else ():
+                self.add("call", node=Node(self.node.file, name))
         if runner.itself and owner[1]:
             self.run_thing(runner, Thing("instance", *owner), event)
 
@@ -831,16 +866,18 @@ class _Expansion:
         """What a method's name says where its receiver is not known."""
         first = event.names[0]
         self.dispatched(first, last)
+        if _LOADING.fullmatch(last) or first in ("torch.load", "torch.jit.load", "pickle.load"):
+            self.add("flag", last, "loads")
         if {thing.kind for thing in things} & {"function", "class", "instance"}:
             return
         if last in _FLAGS:
             self.add("flag", last, _FLAGS[last])
-        elif last in _LOADING or first in ("torch.load", "torch.jit.load"):
-            self.add("flag", last, "loads")
         elif last == "to":
             self._moved(event)
+        elif last == "fit" and not any(self.facts.speaks_of(thing.name) for thing in things):
+            self._fitted(event)
         elif last == "step" and not event.positional:
-            self.add("flag", "step", "locked" if event.locked else "steps")
+            self._stepped(first, event)
         elif last == "apply":
             for thing in [
                 thing for argument in event.positional[:1] for name in argument.names for thing in self.stands_for(name)
@@ -851,6 +888,23 @@ class _Expansion:
             self._tensor_draw(last, first, event)
         if last == "cuda":
             self.add("draw", ".cuda()", "cublas")
+
+    def _fitted(self, event: Event) -> None:
+        """A trainer that something out of sight has made fits a module of Lightning; its flags are not known."""
+        given = [
+            thing for argument in event.positional[:1] for name in argument.names for thing in self.stands_for(name)
+        ]
+        if any(
+            thing.kind == "instance" and self.project.derives((thing.file, thing.name), _LIGHTNING) for thing in given
+        ):
+            self.external("lightning.pytorch.Trainer().fit", event)
+            self.add("flag", "fit", "relaxed")
+
+    def _stepped(self, first: str, event: Event) -> None:
+        """A step of an optimizer, or of something else that steps."""
+        self.add("flag", "step", "locked" if event.locked else "steps")
+        if first.startswith("torch.optim.") or "opt" in first.rpartition(".")[0].rpartition(".")[2].lower():
+            self.add("flag", "step", "trains")
 
     def _tensor_draw(self, last: str, first: str, event: Event) -> None:
         """A method that only tensors have, or one of a tensor that a function of torch returns."""

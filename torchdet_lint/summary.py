@@ -29,6 +29,7 @@ _NAMES = 8
 _LONGEST = 200
 _CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::\d*)?|nccl")
 _CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
+_DISPATCH = re.compile(r"\.(?:command|callback|result_callback|group|set_defaults|add_command)\b")
 _FIRST_ARGUMENT = frozenset({"functools.partial", "copy.deepcopy", "copy.copy", "functools.lru_cache()"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Names = tuple[str, ...]
@@ -303,6 +304,10 @@ class _File:
         else:
             self._bind_target(scope, target, None)
 
+    def functions(self) -> list[str]:
+        """The names of the functions at top level."""
+        return [bound.target for bounds in self.scope.bindings.values() for bound in bounds if bound.kind == "def"]
+
     def function(self, name: str) -> _Scope | None:
         """The scope of a function or class, its own names bound. Functions inside functions are found on the way."""
         if name not in self.scopes:
@@ -530,7 +535,7 @@ class _File:
     def stands_for(self, name: str) -> Names:
         if name not in self.scope.bindings:
             return ()
-        return self.resolve(ast.Name(name), self.scope)
+        return tuple(dict.fromkeys(self._resolve_name(name, self.scope, _DEPTH)))[:_NAMES]
 
     def kind(self, name: str) -> Kind | None:
         scope = self.function(name)
@@ -591,6 +596,8 @@ class _File:
 
     def dispatch(self) -> dict[str, Names]:
         found: dict[str, list[str]] = {}
+        if not any(_DISPATCH.search(line) for line in self.lines):
+            return {}
         for name in list(self.scopes):
             scope = self.scopes[name]
             if scope.kind != "function":
@@ -624,7 +631,7 @@ class _File:
         walk = _Events(self, scope)
         walk.block(node.body, ())
         if scope.kind == "module":
-            return Body(1, tuple(walk.events))
+            return Body(1, tuple(walk.events), inner=tuple(self.functions()))
         parameters = _parameters(node.args)
         uses = {
             event_name[1:].partition(".")[0].partition("(")[0]
@@ -829,6 +836,10 @@ class _Events:
                 parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             elif isinstance(node, ast.Name):
                 continue
+            elif isinstance(node, ast.Attribute):
+                if node.attr == "cuda" and "torch.cuda" in self.file.resolve(node, self.scope):
+                    self.add("cuda", node, branch, ("evident",))
+                parts = [node.value]
             elif isinstance(node, ast.Subscript):
                 names = self.file.resolve(node.value, self.scope)
                 mine = tuple(
@@ -862,10 +873,10 @@ class _Events:
         function = node.func
         names = self.file.resolve(function, self.scope)
         if not names:
-            last = _last(function)
-            names = (f"?.{last}",) if last else ()
-            if not names:
+            tail = _tail(function)
+            if not tail:
                 return
+            names = (f"?.{tail}",)
         opaque = any(isinstance(arg, ast.Starred) for arg in node.args) or any(
             word.arg is None for word in node.keywords
         )
@@ -942,6 +953,13 @@ def _last(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def _tail(node: ast.expr) -> str:
+    """`b.c` of `a.b.c`: the last two words of what is called."""
+    last = _last(node)
+    before = _last(node.value) if isinstance(node, ast.Attribute) else ""
+    return f"{before}.{last}" if before and last else last
 
 
 def _leaves(body: list[ast.stmt]) -> bool:
