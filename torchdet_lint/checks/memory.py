@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue import Rule
     from torchdet_lint.module import Call, Class, Module, Value
 
-_SIZED = ("torch.Tensor", "torch.FloatTensor", "torch.DoubleTensor", "torch.HalfTensor", "torch.LongTensor")
+_TENSOR_OF_SIZE = re.compile(
+    r"\bTensor\((?:\s*\d|[^()\n]*,)|(?:Float|Double|Half|Long)Tensor\((?:\s*\d|[^()\n]*,|\s*\w+\))"
+)
 _METHODS = ("new_empty", "new_empty_strided")
 _TWINS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros", "Tensor": "zeros"}
 _TORCH = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
@@ -763,7 +765,9 @@ def uninitialized_read(module: Module, rule: Rule) -> Iterator[Found]:
 
 
 def _creations(module: Module, rule: Rule) -> Iterator[Call]:
-    yield from module.calls_to(*(name for row in rule.calls for name in row.names))
+    if "Tensor(" in module.text:
+        module.load_where(lambda text: _TENSOR_OF_SIZE.search(text) is not None)
+    yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
     yield from module.method_calls(*_METHODS)
 
 
@@ -816,7 +820,7 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
     if word.endswith("_like") or word in ("empty_strided", "empty_permuted", "new_empty_strided"):
         return Buffer(call.node, word, None)
     sizes = _sizes(module, call)
-    if any(name in _SIZED or name.startswith("torch.cuda.") for name in call.own) and not _evidently_sizes(call, sizes):
+    if word.endswith("Tensor") and not _evidently_sizes(call, sizes):
         return None
     size = tuple(_extent(value) for value in sizes) if sizes is not None else None
     return Buffer(call.node, word, size)
