@@ -74,7 +74,15 @@ class NeedHelper(NamedTuple):
     libraries: tuple[str, ...] = ()
 
 
-Change = Replace | SetArgument | DropArgument | InsertBefore | NeedImport | NeedHelper
+class SeedFunction(NamedTuple):
+    """Seed `libraries` at the start of the top-level function `name`, which a new process runs: from the configured
+    seed and the number of the process, where its first parameter is one."""
+
+    name: str
+    libraries: tuple[str, ...]
+
+
+Change = Replace | SetArgument | DropArgument | InsertBefore | NeedImport | NeedHelper | SeedFunction
 
 
 class RelatedNode(NamedTuple):

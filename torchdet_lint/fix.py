@@ -21,6 +21,7 @@ from torchdet_lint.finding import (
     NeedHelper,
     NeedImport,
     Replace,
+    SeedFunction,
     SetArgument,
 )
 from torchdet_lint.names import BUILTINS, IDENTIFIER
@@ -58,6 +59,7 @@ _LEGACY_NUMPY = re.compile(
     r"\brandom\.(?:seed|rand|randn|randint|random|random_sample|choice|shuffle|permutation|normal|uniform|get_state|set_state)\b"
 )
 _FIRST_LINES = re.compile(r"#!|#.*?coding[:=]")
+_NUMBER_OF_PROCESS = re.compile(r"(?:local_|global_)?rank|\w*(?:_id|_index|_idx)|index|idx|i|gpu|proc|number")
 _CELL_MARK = re.compile(r"#\s*(?:%%|In\s*\[)")
 _WIDE = 100
 
@@ -344,6 +346,8 @@ class _Plan:
                 local.append(self._drop(change))
             elif isinstance(change, InsertBefore):
                 local.append(self._insert(change))
+            elif isinstance(change, SeedFunction):
+                local.append(self._seeded_function(change))
             elif isinstance(change, SetArgument):
                 passed.setdefault(id(change.call), []).append(change)
         for arguments in passed.values():
@@ -980,6 +984,24 @@ class _Plan:
             self.file_edits.append(self._lines_before(1, content))
         else:
             self._define(row, "\n" + content, 1)
+
+    def _seeded_function(self, change: SeedFunction) -> Edit:
+        """Seed at the start of a function, below its docstring."""
+        units = list(self.module.load_functions(lambda name: name == change.name))
+        node = units[0].root.body[0] if units and units[0].root is not None else None
+        if not isinstance(node, cst.FunctionDef) or not isinstance(node.body, cst.IndentedBlock):
+            raise Refusal(f"`{change.name}` is not a plain function of this file")
+        parameters = [*node.params.posonly_params, *node.params.params]
+        first = parameters[0].name.value if parameters else ""
+        seed = "{seed}"
+        if _NUMBER_OF_PROCESS.fullmatch(first):
+            seed = f"{{seed}} + {first}" if self.seed else first
+        lines = []
+        for library in (one for one in LIBRARIES if one in change.libraries):
+            module, line = _SEED_LINE[library]
+            self.needed[module] = module
+            lines.append(line.replace("{seed}", seed))
+        return self._insert(InsertBefore(node.body.body[0], "\n".join(lines)))
 
     def _written(self, statements: Sequence[tuple[str, str]], before: int) -> str:
         return "".join(self.filled(text, self.node, before) + "\n" for _, text in statements)

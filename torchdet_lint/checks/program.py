@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.finding import NeedHelper, Severity
+from torchdet_lint.finding import NeedHelper, SeedFunction, Severity
 from torchdet_lint.project import STARTED, Effects, Node, Project, Ref, Step, combine
 
 if TYPE_CHECKING:
@@ -167,7 +167,10 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 continue
             done.add(seed)
             details = {"seed": seed.what, "draw": draw.what, "place": _place(entry, draw, seed)}
-            yield Fault(seed, details, related=(Story(draw, f"`{draw.what}` draws before the seed"),), at_call=True)
+            here = seed.file == draw.file == entry.file
+            changes = (NeedHelper("seeds", (library,)),) if here else ()
+            story = Story(draw, f"`{draw.what}` draws before the seed")
+            yield Fault(seed, details, related=(story,), changes=changes, at_call=True)
 
 
 def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
@@ -191,10 +194,12 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                     "draw": draw.what,
                     "place": _place(entry, draw, step.ref),
                 }
+                here = step.node.file == step.ref.file and "." not in step.node.name
+                changes = (SeedFunction(step.node.name, (library,)),) if here else ()
                 copied = step.channel == "fork" and f"seed:{library}" in entry.effects
                 yield Fault(
                     step.ref, details, "fork" if copied else "", "warning" if copied else None,
-                    (Story(draw, f"`{draw.what}` draws here, in the new process"),), at_call=True,
+                    (Story(draw, f"`{draw.what}` draws here, in the new process"),), changes, at_call=True,
                 )  # fmt: skip
                 break
 
@@ -224,7 +229,9 @@ def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:
     if late is not None:
         first, setting = late
         details = {"place": _place(entry, first, setting)}
-        yield Fault(setting, details, "late", related=(Story(first, "CUDA is first used here"),), at_call=True)
+        changes = (NeedHelper("cublas"),) if setting.file == first.file == entry.file else ()
+        story = Story(first, "CUDA is first used here")
+        yield Fault(setting, details, "late", related=(story,), changes=changes, at_call=True)
     elif "seed:cublas" not in entry.effects:
         found = entry.leading_to("mode")
         here = found[0] if found is not None else mode
