@@ -11,7 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torchdet_lint.verifier import cli, report, verify  # noqa: E402
+from torchdet_lint.verifier import cli, report  # noqa: E402
+from torchdet_lint.verifier import verification as verify  # noqa: E402
 from torchdet_lint.verifier.launch import Program  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
 
