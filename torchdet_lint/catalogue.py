@@ -285,6 +285,7 @@ class Tensors(_Table, frozen=True, kw_only=True):
     untracked: tuple[str, ...] = ()
     distinctive: tuple[str, ...] = ()
     integer_words: tuple[str, ...] = ()
+    index_words: tuple[str, ...] = ()
     distinct_words: tuple[str, ...] = ()
     data_words: tuple[str, ...] = ()
     gradient_words: tuple[str, ...] = ()

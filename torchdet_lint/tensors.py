@@ -41,8 +41,8 @@ class Kind:
     """What is known of a value.
 
     `dims` is the number of dimensions, `single` those that evidently have size 1 (-1: the last), `distinct` says that
-    no value occurs twice along a dimension, `ones` that all are 1, `items` are the kinds of a tuple's elements, `each`
-    that of what iterating gives, `instance` the class of an object that was made in sight.
+    no value occurs twice along a dimension, `whole` that all are whole numbers, `items` are the kinds of a tuple's
+    elements, `each` that of what iterating gives, `instance` the class of an object that was made in sight.
     """
 
     what: What = "unknown"
@@ -53,7 +53,7 @@ class Kind:
     single: frozenset[int] = frozenset()
     sparse: bool = False
     distinct: bool = False
-    ones: bool = False
+    whole: bool = False
     items: tuple[Kind, ...] = ()
     each: Kind | None = None
     instance: str = ""
@@ -91,7 +91,7 @@ def joined(kinds: Iterable[Kind]) -> Kind:
             single=found.single & kind.single,
             sparse=found.sparse and kind.sparse,
             distinct=found.distinct and kind.distinct,
-            ones=found.ones and kind.ones,
+            whole=found.whole and kind.whole,
             items=tuple(joined(pair) for pair in zip(found.items, kind.items, strict=True))
             if len(found.items) == len(kind.items)
             else (),
@@ -251,6 +251,8 @@ class Inference:
             return OTHER
         here = home.function is scope.function
         bindings = live(home.bindings[node.value], order if here else None)
+        if here:
+            bindings = self._after_the_last_sure(bindings, node, order)
         kinds = [self._binding(binding, home) for binding in bindings]
         found = joined(kinds)
         if found.what == "unknown" and here and home.kind == "function":
@@ -259,6 +261,20 @@ class Inference:
                 found = replace(found, what=used.what, dims=used.dims)
         return self._named(found, node.value)
 
+    def _after_the_last_sure(self, bindings: list[Binding], node: cst.Name, order: int) -> list[Binding]:
+        """`bindings` without those before the last that surely ran before `node`: one in a block around it."""
+        if len(bindings) < 2:
+            return bindings
+        around = {id(ancestor) for ancestor in self.module.ancestors(node)}
+        for index in range(len(bindings) - 1, 0, -1):
+            binding = bindings[index]
+            if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
+                block = self.module.parent(self.module.statement(binding.node))
+                if block is not None and id(block) in around:
+                    later = [other for other in bindings[index + 1 :] if other.order < order]
+                    return [binding, *later]
+        return bindings
+
     def _named(self, kind: Kind, name: str) -> Kind:
         """`kind`, with what the name says where nothing else told."""
         if kind.what == "other":
@@ -266,10 +282,12 @@ class Inference:
         words = self._words(name)
         if kind.dtype in ("unknown", "integer") and not words.isdisjoint(self.facts.distinct_words):
             return replace(kind, dtype="integer", gradient="no", distinct=True)
+        told = kind.gradient == "no" or (kind.gradient == "yes" and kind.is_tensor)
+        told = told and words.isdisjoint(self.facts.index_words)
+        if not told and kind.dtype == "unknown" and not words.isdisjoint(self.facts.integer_words):
+            return replace(kind, dtype="integer", gradient="no")
         if kind.gradient != "unknown":
             return kind
-        if kind.dtype == "unknown" and not words.isdisjoint(self.facts.integer_words):
-            return replace(kind, dtype="integer", gradient="no")
         if not words.isdisjoint(self.facts.data_words):
             return replace(kind, gradient="no")
         if kind.dtype in ("unknown", "floating") and not words.isdisjoint(self.facts.gradient_words):
@@ -558,7 +576,7 @@ class Inference:
     def _subscript(self, node: cst.Subscript) -> Kind:
         kind = self.kind(node.value)
         indices = [element.slice for element in node.slice]
-        if kind.is_tensor:
+        if kind.is_tensor or (kind.what == "unknown" and len(indices) > 1):
             return self._indexed(kind, indices)
         index = indices[0] if len(indices) == 1 and isinstance(indices[0], cst.Index) else None
         if index is not None:
@@ -819,11 +837,11 @@ class Inference:
                 gradient="no",
                 device=self._device_argument(call, first.device),
                 dims=first.dims if name.endswith("_like") else self._shape_dims(call, 0),
-                ones=name in ("new_ones", "ones_like"),
+                whole=name in ("new_ones", "ones_like"),
             )
         if name in self.facts.indexed and self._has_dim(name, call):
             index = Kind(
-                "tensor", "integer", first.device, "no", first.dims, distinct=name in ("sort", "topk")
+                "tensor", "integer", first.device, "no", first.dims, self._kept(call), distinct=name in ("sort", "topk")
             )  # fmt: skip
             return Kind(what="other", gradient=gradient, items=(replace(base, dims=first.dims), index))
         if name in ("unique", "unique_consecutive"):
@@ -848,8 +866,26 @@ class Inference:
         """Whether the function may make another type of an integer."""
         return bare in (
             "sum", "prod", "cumsum", "cumprod", "pow", "mul", "add", "sub", "div", "true_divide", "matmul", "mm", "bmm",
-            "to", "type", "type_as", "masked_fill",
+            "masked_fill",
         )  # fmt: skip
+
+    @staticmethod
+    def _cast(bare: str, first: Kind) -> bool:
+        """Whether an op makes floating-point numbers of whole ones."""
+        casts = ("float", "double", "half", "bfloat16", "to", "type", "type_as")
+        return bare in casts and first.dtype in ("integer", "bool")
+
+    def _kept(self, call: Call) -> frozenset[int]:
+        """The dimension that a reduction keeps with size 1, by `keepdim=True`."""
+        keep = call.arguments.keywords.get("keepdim")
+        at = call.arguments.keywords.get("dim")
+        positional = call.arguments.positional
+        if at is None and positional:
+            at = positional[0 if self._is_method(call) or len(positional) == 1 else 1]
+        where = at.constant if at is not None else None
+        return (
+            frozenset({where}) if keep is not None and keep.constant is True and isinstance(where, int) else frozenset()
+        )
 
     def _type_of(self, name: str, bare: str) -> Dtype | None:
         for candidate in (name, bare):
@@ -912,7 +948,13 @@ class Inference:
                 return found if found in ("integer", "bool", "floating") else None  # type: ignore[return-value]
         if isinstance(node, cst.Attribute) and node.attr.value == "dtype":
             return self.kind(node.value).dtype
-        return "unknown" if "dtype" in keywords else None
+        return None if "dtype" not in keywords and self._names_a_device(node) else "unknown"
+
+    def _names_a_device(self, node: cst.BaseExpression) -> bool:
+        """Whether the argument of `.to(…)` looks like a device rather than a type."""
+        last = names.dotted(node).rpartition(".")[2]
+        constant = self.module.value(node).constant
+        return "device" in last or isinstance(constant, (str, int)) or isinstance(node, cst.Call)
 
     def _device_argument(self, call: Call, default: Device) -> Device:
         value = call.arguments.keywords.get("device")
@@ -955,7 +997,7 @@ class Inference:
             dims = self._literal_dims(call) if name in ("tensor", "as_tensor") else None
         return Kind(
             "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"),
-            distinct=name in ("arange", "randperm"), ones=name in ("ones", "eye"),
+            distinct=name in ("arange", "randperm"), whole=name in ("ones", "eye"),
         )  # fmt: skip
 
     @cached_property
@@ -1021,7 +1063,7 @@ class Inference:
     def _shaped(self, bare: str, base: Kind, first: Kind, call: Call) -> Kind:
         skip = 0 if self._is_method(call) else 1
         if bare in _KEEP_VALUES:
-            base = replace(base, distinct=first.distinct, ones=first.ones)
+            base = replace(base, distinct=first.distinct, whole=first.whole or self._cast(bare, first))
         elif bare in ("argsort", "nonzero", "argwhere", "unique"):
             base = replace(base, distinct=True)
         if bare in ("view", "reshape"):
@@ -1032,10 +1074,13 @@ class Inference:
         if bare in ("expand", "repeat"):
             kept = 1 if bare == "repeat" else -1
             sizes = [value.constant for value in call.arguments.positional[skip:]]
-            same = frozenset(
-                position for position in first.single if 0 <= position < len(sizes) and sizes[position] == kept
-            )
-            return replace(base, dims=self._shape_dims(call, skip), single=same)
+            if bare == "expand" and len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+                sizes = list(sizes[0])
+            before = {size + len(sizes) if size < 0 else size for size in first.single}
+            same = {position for position in before if position < len(sizes) and sizes[position] == kept}
+            if bare == "expand":
+                same |= {position for position, size in enumerate(sizes) if size == 1}
+            return replace(base, dims=self._shape_dims(call, skip), single=frozenset(same))
         if bare in ("permute", "new_zeros", "tile"):
             return replace(base, dims=self._shape_dims(call, skip))
         if bare in ("flatten", "ravel"):
@@ -1045,12 +1090,20 @@ class Inference:
             position = call.argument("dim", ("dim",) if skip == 0 else ("input", "dim"))
             at = position.constant if position is not None else None
             dims = first.dims + 1 if first.dims is not None else None
-            return replace(base, dims=dims, single=frozenset({at}) if isinstance(at, int) else frozenset())
+            if not isinstance(at, int):
+                return replace(base, dims=dims)
+            if at == -1:
+                moved = {size - 1 if size < 0 else size for size in first.single}
+            else:
+                moved = {size + 1 if size >= at else size for size in first.single if size >= 0 <= at}
+            return replace(base, dims=dims, single=frozenset({at, *moved}))
         if bare == "one_hot":
             return replace(base, dims=first.dims + 1 if first.dims is not None else None)
         return self._resized(bare, base, first, call)
 
     def _resized(self, bare: str, base: Kind, first: Kind, call: Call) -> Kind:
+        if bare in ("argmax", "argmin"):
+            return replace(base, single=self._kept(call))
         if bare in ("mean", "sum", "prod", "amax", "amin", "argmax", "argmin", "norm", "logsumexp", "squeeze", "std"):
             return base
         if bare in ("masked_select", "bincount", "histc", "unique", "take"):

@@ -188,14 +188,14 @@ class Operations:
         """Whether the tensors may be, or evidently are, of a floating type that does not add up exactly."""
         operation, call, _ = candidate
         if operation.op.dtypes == "evident-floating":
-            return kind.dtype == "floating"
+            return kind.dtype == "floating" and not kind.whole
         if kind.dtype in ("integer", "bool"):
             return False
         for name in _OPERANDS:
             value = call.argument(name, operation.spelling.parameters)
             if value is not None:
                 operand = self.inference.kind(value.node)
-                if operand.dtype in ("integer", "bool") or operand.ones:
+                if operand.dtype in ("integer", "bool") or operand.whole:
                     return False
         return True
 
