@@ -8,7 +8,7 @@ import fixing
 import pytest
 
 from torchdet_lint import catalogue
-from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SetArgument
+from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SeedFunction, SetArgument
 from torchdet_lint.names import Library
 
 ALL = ("python", "numpy", "torch")
@@ -369,3 +369,44 @@ def test_seeding_function_at_hand_is_called(head, library):
     assert fixing.fixed(text, library, "main", seeds, seed=3) == text.replace(
         "    main()", "    set_seed(3)\n    main()"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "holds"),
+    [
+        (
+            "import torch\nclass A:\n    a = f(d)\n    def g(self, generator): return f(d)\n",
+            "a = f(d, generator=data_generator)",
+        ),
+        ("def g(torch): return f(torch)\n", "import torch as the_torch\n\ngenerator = the_torch.Generator()"),
+        ("import torch\nx = [f(a) for a in b]; import os\n", "manual_seed(0)\n\nx = [f(a, generator=generator) for"),
+        ('"""d"""; import torch\nf(a)\n', '"""d"""; import torch\n\ngenerator = torch.Generator()'),
+        ("import torch\n# %%\nf(a)\n", "import torch\n\ngenerator = torch.Generator().manual_seed(0)\n\n# %%\n"),
+        ("from torch import Generator\nf(a)\n", "\ngenerator = Generator().manual_seed(0)\n"),
+        (
+            "\ufeffimport torch\r\nf(a)\r\n",
+            "import torch\r\n\r\ngenerator = torch.Generator().manual_seed(0)\r\n\r\nf(a, ",
+        ),
+    ],
+)
+def test_helper_fits_the_file(before, holds, library):
+    assert holds in fixing.fixed(before, library, "f", generator)
+
+
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [("def work(rank):", "torch.manual_seed(rank)"), ("def work(data):\n    '''Doc.'''", "torch.manual_seed(0)")],
+)
+def test_target_of_a_process_is_seeded(head, line, library):
+    def ask(call):
+        return (SeedFunction("work", ("torch",)),)
+
+    text = f"import torch\n{head}\n    pass\nf(work)\n"
+    assert fixing.fixed(text, library, "f", ask) == text.replace("    pass", f"    {line}\n    pass")
+
+
+def test_target_of_a_process_that_is_no_plain_function(library):
+    def ask(call):
+        return (SeedFunction("work", ("torch",)),)
+
+    assert "not a plain function" in fixing.refusal("def work(): pass\nf(work)\n", library, "f", ask)

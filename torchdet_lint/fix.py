@@ -59,7 +59,7 @@ _LEGACY_NUMPY = re.compile(
     r"\brandom\.(?:seed|rand|randn|randint|random|random_sample|choice|shuffle|permutation|normal|uniform|get_state|set_state)\b"
 )
 _FIRST_LINES = re.compile(r"#!|#.*?coding[:=]")
-_NUMBER_OF_PROCESS = re.compile(r"(?:local_|global_)?rank|\w*(?:_id|_index|_idx)|index|idx|i|gpu|proc|number")
+_NUMBER_OF_PROCESS = re.compile(r"(?:local_|global_)?rank|\w*(?:_id|_index|_idx)|index|idx|i|number")
 _CELL_MARK = re.compile(r"#\s*(?:%%|In\s*\[)")
 _WIDE = 100
 

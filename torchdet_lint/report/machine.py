@@ -52,6 +52,7 @@ def _fix(fix: Fix | None) -> dict[str, Any] | None:
         return None
     edits = [
         {"content": edit.content, "location": _location(edit.location), "end_location": _location(edit.end_location)}
+        | ({} if edit.cell is None else {"cell": edit.cell})
         for edit in fix.edits
     ]
     return {"applicability": fix.applicability, "message": fix.message, "edits": edits}
