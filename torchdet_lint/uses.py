@@ -46,6 +46,7 @@ _COPIES = frozenset("copy.copy copy.deepcopy typing.cast".split())
 _SAVES = frozenset(
     "save savez save_pretrained dump dumps collate to_csv to_json to_parquet concat write_text writelines".split()
 )
+_SHOWS = frozenset("print set_description set_postfix update write_line".split())
 _MESSAGES = frozenset(
     """debug info warn warning warning_once warning_advice error exception critical log log_once rank_zero_warn
     rank_zero_info info_once warning_cache fail deprecate""".split()
@@ -116,7 +117,7 @@ class Follower:
     def _is_told(self, node: cst.CSTNode) -> bool:
         """Whether `node` is part of a message: of an exception, a warning, a line of the log."""
         for ancestor in self.module.ancestors(node):
-            if isinstance(ancestor, (cst.Raise, cst.Assert)):
+            if isinstance(ancestor, (cst.Raise, cst.Assert, cst.FormattedStringExpression)):
                 return True
             if isinstance(ancestor, cst.Call) and last_word(ancestor.func) in _MESSAGES:
                 return True
@@ -180,6 +181,8 @@ class Follower:
             yield from self._iterated(node, self._of(call))
         elif kind == "copies":
             yield from self._of(call)
+        elif kind == "numbered" and isinstance(loop := self.module.parent(call), cst.For) and not _uses_number(loop):
+            yield from self._iterated(node, self.collected(loop))
         elif kind == "joined":
             uses = list(self._iterated(node, self._of(call)))
             kept = any(use.kind in ("returned", "yielded", "written", "saved") for use in uses)
@@ -323,7 +326,8 @@ class Follower:
         found = []
         for call in self.module.calls:
             own = isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls")
-            if f"@.{name}" in call.own or (call.attribute == name and own):
+            local = any(one.startswith("@.") and one.endswith(f".{name}") for one in call.own)
+            if local or (call.attribute == name and own):
                 found.append(call.node)
         return found
 
@@ -388,7 +392,7 @@ class Follower:
         module = self.module
         start = module.order_of(node) if node is not None else -1
         killers = [
-            (binding.order, module.parent(module.statement(binding.node)))
+            (binding.order, self._reach(binding.node, binding.value, node))
             for binding in (home.bindings.get(name.value, ()) if home is not None else ())
             if binding.order > start
             and binding.node is not None
@@ -401,9 +405,22 @@ class Follower:
             around = list(module.ancestors(load))
             if node is not None and (order <= start or node in around):
                 continue
-            if not any(killed < order and block in around for killed, block in killers):
+            if not any(killed < order and (block is None or block in around) for killed, block in killers):
                 found.append(load)
         return found
+
+    def _reach(
+        self, binder: cst.CSTNode, value: cst.BaseExpression | None, node: cst.CSTNode | None
+    ) -> cst.CSTNode | None:
+        """The block in which a later binding hides the value; None: everywhere after it. `if sort: x = sorted(x)` gives
+        the user the choice, unless the value was itself bound in a branch of that `if`."""
+        module = self.module
+        block = module.parent(module.statement(binder))
+        if isinstance(value, cst.Call) and _SORTERS.search(last_word(value.func)):
+            choice = next((one for one in module.ancestors(binder) if isinstance(one, cst.If)), None)
+            if choice is not None and (node is None or choice not in module.ancestors(node)):
+                return None
+        return block
 
     def _loads(
         self, name: cst.Name, function: cst.FunctionDef | None, home: Scope | None, node: cst.CSTNode | None
@@ -424,8 +441,11 @@ class Follower:
         call = self.module.parent(self.module.parent(load) or load)
         if not isinstance(call, cst.Call) or last_word(call.func) != "len":
             return False
-        comparison = self.module.parent(call)
-        return isinstance(comparison, cst.Comparison) and bare(comparison.comparisons[0].comparator) == "1"
+        around = self.module.parent(call)
+        if isinstance(around, cst.Arg):
+            check = self.module.parent(around)
+            return isinstance(check, cst.Call) and any(bare(arg.value) == "1" for arg in check.args)
+        return isinstance(around, cst.Comparison) and bare(around.comparisons[0].comparator) == "1"
 
     def _in_place(self, node: cst.CSTNode, load: cst.Name) -> bool:
         return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.value is load
@@ -465,10 +485,17 @@ class Follower:
                 if isinstance(module.parent(attribute), (cst.AssignTarget, cst.AnnAssign)):
                     continue
                 found += self._of(attribute)
-        if any(isinstance(use.node, cst.Call) and last_word(use.node.func) == "sort" for use in found):
+        if any(use.kind == "sorted" and self._stays_sorted(use.node, target) for use in found):
             yield Use(target, "sorted")
         else:
             yield from found or [Use(target, "stored")]
+
+    def _stays_sorted(self, node: cst.CSTNode, target: cst.Attribute) -> bool:
+        """`self.x.sort()` or `self.x = sorted(self.x)`."""
+        parent = self.module.parent(node)
+        if isinstance(parent, cst.Assign):
+            return bare(parent.targets[0].target) == bare(target)
+        return isinstance(node, cst.Call) and last_word(node.func) == "sort"
 
     # ------------------------------------------------------------------ loops
 
@@ -607,6 +634,25 @@ def _outermost(module: Module, loop: cst.For, name: str) -> cst.CSTNode:
                 break
             found = ancestor
     return found
+
+
+def _uses_number(loop: cst.For) -> bool:
+    """Whether the body of `for number, x in enumerate(…)` does more with the number than to show it."""
+    if not isinstance(loop.target, cst.Tuple) or not isinstance(loop.target.elements[0].value, cst.Name):
+        return True
+    number = loop.target.elements[0].value.value
+    stack: list[cst.CSTNode] = [loop.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name) and node.value == number:
+            return True
+        shows = isinstance(node, cst.Call) and last_word(node.func) in _SHOWS | _MESSAGES
+        if not shows and not isinstance(node, (cst.If, cst.While)):
+            stack.extend(children(node))
+        elif isinstance(node, (cst.If, cst.While)):
+            stack.append(node.body)
+            stack.extend([node.orelse] if node.orelse is not None else [])
+    return False
 
 
 def _names(root: cst.CSTNode) -> dict[str, list[cst.Name]]:

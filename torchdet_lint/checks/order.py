@@ -383,11 +383,30 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
     if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "device_index"):
         return True
     if isinstance(node, cst.Name) and (annotation := _annotation(module, node)):
-        return annotation in ("int", "float", "bool")
+        return _NUMERIC.fullmatch(annotation) is not None
+    if isinstance(node, cst.Call) and (annotation := _returned_annotation(module, node)):
+        return _NUMERIC.fullmatch(annotation) is not None
     if _scalar(module, node) == "number" or _kind(module, node, 0) == "number":
         return True
     value = module.followed(node, module.scope_of(node), module.order_of(node)) if depth > 0 else None
     return value is not None and value.node is not node and _is_number(module, value.node, depth - 1)
+
+
+_NUMERIC = re.compile(r"(?:(?:[lL]ist|[tT]uple|Sequence)\[)?(?:int|float|bool)(?:,\.\.\.|,int)*\]?")
+
+
+def _returned_annotation(module: Module, node: cst.Call) -> str:
+    """What the function or method of the file that `node` calls says that it returns, or nothing."""
+    word = last_word(node.func)
+    own = isinstance(node.func, cst.Attribute) and bare(node.func.value) in ("self", "cls")
+    if not own and not isinstance(node.func, cst.Name):
+        return ""
+    found = re.search(
+        rf"^[ \t]*(?:async )?def {re.escape(word)}\((?:[^()]|\([^()]*\))*\)\s*->\s*([^:\n]+):",
+        module.text,
+        re.MULTILINE,
+    )
+    return "".join(found[1].split()) if found is not None else ""
 
 
 def _annotation(module: Module, node: cst.Name) -> str:
