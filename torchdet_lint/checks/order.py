@@ -161,7 +161,7 @@ def set_order(module: Module, rule: Rule) -> Iterator[Found]:
     reported: set[tuple[cst.CSTNode, cst.CSTNode]] = set()
     for call in list(module.calls_to(*_SET_MAKERS)):
         kind = _element_kind(module, call.node)
-        if kind == "number":
+        if kind in ("number", "nothing"):
             continue
         for use in Follower(module).uses(call.node, is_set=True):
             if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
@@ -193,7 +193,7 @@ def _iterates_sets(text: str) -> bool:
 
 
 def _element_kind(module: Module, node: cst.Call) -> str:
-    """What the set holds: `number`, `text`, `identity` (hashed by address), `label` or `unknown`."""
+    """What the set holds: `number`, `text`, `identity` (hashed by address), `label`, `nothing` or `unknown`."""
     if node.args:
         return _kind(module, node.args[0].value, 4)
     statement = module.parent(node)
@@ -202,7 +202,9 @@ def _element_kind(module: Module, node: cst.Call) -> str:
         if _INTEGERS.search(bare(statement.annotation.annotation)):
             return "number"
         targets = [statement.target]
-    kinds = set()
+    if not targets:
+        return "nothing"
+    kinds: set[str] = set()
     for target in targets:
         if _NUMBERS.search(last_word(target)):
             return "number"
