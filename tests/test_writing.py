@@ -38,6 +38,15 @@ def test_symbolic_link_goes_on_pointing_to_the_file(tmp_path):
     assert path.read_bytes() == b"new"
 
 
+def test_file_with_two_names_is_fixed_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("a.py").write_text("x = 1  # noqa: TDL201\n")
+    Path("b.py").symlink_to("a.py")
+    assert cli.main(["--isolated", "--no-cache", "--fix", "."]) == 0
+    assert Path("a.py").read_text() == "x = 1\n"
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
 def test_owner_is_kept(tmp_path):
     path = tmp_path / "a.py"

@@ -32,6 +32,8 @@ def replace(path: str, old: bytes, new: bytes) -> None:
             raise WriteError(f"{path}: not written: not a regular file")
         if not before.st_mode & 0o222 or not os.access(target, os.W_OK):
             raise WriteError(f"{path}: not written: the file is read-only")
+        if _read(target) == new:
+            return  # the same file by another name
         _sweep(target)
         with _beside(target) as temporary:
             _fill(temporary, new)
