@@ -1077,7 +1077,7 @@ class Inference:
             if bare == "expand" and len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
                 sizes = list(sizes[0])
             before = {size + len(sizes) if size < 0 else size for size in first.single}
-            same = {position for position in before if position < len(sizes) and sizes[position] == kept}
+            same = {position for position in before if 0 <= position < len(sizes) and sizes[position] == kept}
             if bare == "expand":
                 same |= {position for position, size in enumerate(sizes) if size == 1}
             return replace(base, dims=self._shape_dims(call, skip), single=frozenset(same))
