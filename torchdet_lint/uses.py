@@ -314,7 +314,7 @@ class Follower:
         if not callers:
             yield Use(node, "other" if self._set else kind)
         for call in callers:
-            if isinstance(self.module.parent(node), cst.Element):
+            if isinstance(node, cst.Tuple):
                 yield Use(node, "other")
             else:
                 yield from self._of(call)
