@@ -1,0 +1,204 @@
+"""What is inferred of an expression: the kind of the argument of `probe(…)` in a small program."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from torchdet_lint import catalogue
+from torchdet_lint.module import Module
+from torchdet_lint.names import Library
+from torchdet_lint.source import decode
+from torchdet_lint.tensors import Inference, Kind, joined
+
+LAYER = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3)
+        self.weight = nn.Parameter(torch.zeros(3))
+        self.register_buffer("table", torch.arange(10))
+        self.blocks = nn.ModuleList([nn.Linear(2, 2)])
+
+    def forward(self, x, mask, labels=None, size: int = 3):
+        probe({})
+"""
+FUNCTION = """
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+def function(x: Tensor, index: torch.LongTensor, array: np.ndarray, unknown, n=3):
+{}
+"""
+
+
+@functools.cache
+def library() -> Library:
+    return Library(catalogue.load())
+
+
+def probed(text: str) -> Kind:
+    module = Module(decode("example.py", text.encode()), library())
+    module.load_all()
+    call = next(call for call in module.calls if module.code(call.node.func) == "probe")
+    return module.shared(Inference).kind(call.node.args[0].value)
+
+
+def in_layer(expression: str) -> Kind:
+    return probed(LAYER.format(expression))
+
+
+def in_function(*lines: str) -> Kind:
+    return probed(FUNCTION.format("\n".join(f"    {line}" for line in lines)))
+
+
+@pytest.mark.parametrize(
+    ("expression", "what", "dtype", "gradient"),
+    [
+        ("x", "tensor", "unknown", "yes"),
+        ("mask", "tensor", "integer", "no"),
+        ("size", "other", "unknown", "no"),
+        ("self.conv(x)", "tensor", "floating", "yes"),
+        ("self.weight * 2", "tensor", "floating", "yes"),
+        ("self.table", "tensor", "integer", "no"),
+        ("self.blocks[0](x)", "tensor", "floating", "yes"),
+        ("F.softmax(x, -1)", "tensor", "floating", "yes"),
+        ("x.argmax(-1)", "tensor", "integer", "no"),
+        ("x > 0", "tensor", "bool", "no"),
+        ("x.detach() + 1", "tensor", "unknown", "no"),
+        ("x.shape[0]", "other", "unknown", "no"),
+        ("x.size(0)", "other", "unknown", "no"),
+        ("x.numpy()", "other", "unknown", "no"),
+        ("[y for y in x][0]", "tensor", "unknown", "yes"),
+        ("torch.topk(x, 2).indices", "tensor", "integer", "no"),
+        ("x.long().float()", "tensor", "floating", "no"),
+        ("torch.where(x > 0)[0]", "tensor", "integer", "no"),
+    ],
+)
+def test_in_a_layer(expression: str, what: str, dtype: str, gradient: str) -> None:
+    kind = in_layer(expression)
+    assert (kind.what, kind.dtype, kind.gradient) == (what, dtype, gradient)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("probe(array.cumsum())", "other"),
+        ("probe(np.zeros(3))", "other"),
+        ("probe(pd.read_csv('a').median())", "other"),
+        ("probe([1, 2])", "other"),
+        ("probe(n)", "other"),
+        ("probe(unknown)", "unknown"),
+        ("probe(unknown.unsqueeze(0))", "tensor"),
+        ("probe(x.view(2, 3).T @ x)", "tensor"),
+        ("probe(torch.is_tensor(x))", "other"),
+    ],
+)
+def test_what_is_a_tensor(line: str, what: str) -> None:
+    assert in_function(line).what == what
+
+
+@pytest.mark.parametrize(
+    ("expression", "device"),
+    [
+        ("torch.zeros(3)", "cpu"),
+        ("torch.zeros(3, device=x.device)", "unknown"),
+        ("torch.zeros(3, device='cuda')", "cuda"),
+        ("torch.zeros(3, device=torch.device('cpu'))", "cpu"),
+        ("torch.zeros(3).to(unknown)", "unknown"),
+        ("torch.zeros(3).to(torch.float64)", "cpu"),
+        ("x.cpu().float()", "cpu"),
+        ("torch.from_numpy(array)", "cpu"),
+        ("torch.zeros_like(x)", "unknown"),
+    ],
+)
+def test_the_device(expression: str, device: str) -> None:
+    assert in_function(f"probe({expression})").device == device
+
+
+@pytest.mark.parametrize(
+    ("expression", "dims"),
+    [
+        ("x.flatten()", 1),
+        ("x.view(-1)", 1),
+        ("x.view(2, 3, -1)", 3),
+        ("x.reshape((2, 3))", 2),
+        ("torch.zeros(2, 3).unsqueeze(0)", 3),
+        ("torch.zeros(2, 3)[0]", 1),
+        ("torch.zeros(2, 3)[:, None]", 3),
+        ("torch.randperm(4)", 1),
+        ("torch.nn.functional.interpolate(x, 3, mode='bilinear')", 4),
+        ("torch.tensor([[1.0, 2.0]])", 2),
+        ("x", None),
+    ],
+)
+def test_the_number_of_dimensions(expression: str, dims: int | None) -> None:
+    assert in_function(f"probe({expression})").dims == dims
+
+
+@pytest.mark.parametrize(
+    ("expression", "single"),
+    [
+        ("index.unsqueeze(1)", {1}),
+        ("index[:, None]", {1}),
+        ("index[..., None]", {-1}),
+        ("index.view(-1, 1)", {-1}),
+        ("index.unsqueeze(-1).unsqueeze(-1)", {-1, -2}),
+        ("index[:, None].expand(-1, -1, 4)", {1}),
+        ("index.expand(-1, 1, 4)", {1}),
+        ("x.argmax(dim=1, keepdim=True)", {1}),
+        ("index[..., None, None, None].unsqueeze(-1).expand(3)", set()),
+        ("index", set()),
+    ],
+)
+def test_the_dimensions_of_size_1(expression: str, single: set[int]) -> None:
+    assert set(in_function(f"probe({expression})").single) == single
+
+
+@pytest.mark.parametrize(
+    ("expression", "distinct"),
+    [
+        ("torch.randperm(4)", True),
+        ("torch.argsort(x)[:3]", True),
+        ("x.sort()[1]", True),
+        ("torch.arange(4).to(x.device).unsqueeze(0)", True),
+        ("torch.arange(4)[index]", False),
+        ("torch.argsort(x) % 2", False),
+        ("index", False),
+    ],
+)
+def test_what_names_no_place_twice(expression: str, distinct: bool) -> None:
+    assert in_function(f"probe({expression})").distinct is distinct
+
+
+def test_the_last_sure_assignment_counts() -> None:
+    assert in_function("if n:", "    x = x.long()", "    probe(x)").dtype == "integer"
+    assert in_function("y = x.float()", "if n:", "    y = x.long()", "probe(y)").dtype == "unknown"
+    assert in_function("y = x.float()", "y = x.long()", "probe(y)").dtype == "integer"
+
+
+def test_nothing_is_differentiated_without_gradients() -> None:
+    assert in_function("with torch.no_grad():", "    probe(torch.nn.Parameter(x) * 2)").gradient == "yes"
+    assert in_function("with torch.no_grad():", "    probe(torch.nn.Parameter(x).exp())").gradient == "no"
+    assert in_function("with torch.enable_grad():", "    probe(torch.nn.Parameter(x).exp())").gradient == "yes"
+
+
+def test_functions_of_the_file_are_followed() -> None:
+    text = "import torch\ndef ids(x):\n    return torch.argmax(x, -1)\ndef loop(x):\n    return loop(x)\n"
+    assert probed(text + "def use(x):\n    probe(ids(x))\n").dtype == "integer"
+    assert probed(text + "def use(x):\n    probe(loop(x))\n").what == "unknown"
+
+
+def test_joining_forgets_what_differs_and_overlooks_none() -> None:
+    left = Kind("tensor", "floating", "cpu", "yes", 2)
+    right = Kind("tensor", "integer", "cpu", "no", 2)
+    assert joined([left, right]) == Kind("tensor", "unknown", "cpu", "yes", 2)
+    assert joined([in_function("probe(None)"), left]) == left
+    assert joined([]) == Kind()
