@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STARTED = "<started>"
 
-_DEPTH = 24
+_LEVELS = 4
 _THINGS = 12
 _NESTED = 60
 _FAMILY = 40
@@ -152,10 +152,10 @@ class Project:
         self._texts: dict[str, str] = {}
         self._summaries: dict[str, Summary] = {}
         self._outlines: dict[str, Outline] = {}
-        self._evaluated: dict[tuple[str, str, tuple[str, str], str], tuple[Thing, ...]] = {}
+        self._evaluated: dict[tuple[str, str, tuple[str, str], str, int], tuple[Thing, ...]] = {}
         self._families: dict[tuple[str, str], list[Thing]] = {}
-        self._open: set[tuple[str, str, tuple[str, str], str]] = set()
-        self._partial: set[tuple[str, str, tuple[str, str], str]] = set()
+        self._open: set[tuple[str, str, tuple[str, str], str, int]] = set()
+        self._partial: set[tuple[str, str, tuple[str, str], str, int]] = set()
         self._open_families: set[tuple[str, str]] = set()
         self._cut = False
         self._steps: dict[Node, list[Step]] = {}
@@ -213,31 +213,32 @@ class Project:
     # ------------------------------------------------------------------ names
 
     def evaluate(
-        self, name: str, file: str, owner: tuple[str, str] = ("", ""), within: str = "", depth: int = _DEPTH
+        self, name: str, file: str, owner: tuple[str, str] = ("", ""), within: str = "", level: int = _LEVELS
     ) -> tuple[Thing, ...]:
-        """What `name`, as a summary of `file` has it, stands for; `within` is the function, `owner` its receiver."""
+        """What `name`, as a summary of `file` has it, stands for; `within` is the function, `owner` its receiver.
+
+        `level` is how many results of functions and attributes may be looked through on the way."""
         mine = owner if name.startswith("$") else ("", "")
-        key = (name, file, mine, within if name.startswith("$super") else "")
+        key = (name, file, mine, within if name.startswith("$super") else "", level)
         known = self._evaluated.get(key)
         if known is not None:
             self._cut |= key in self._partial
             return known
-        if depth <= 0 or len(self._open) > _NESTED:
+        if len(self._open) > _NESTED:
             self._cut = True
             return ()
         before, self._cut = self._cut, False
         self._evaluated[key] = ()
         self._open.add(key)
         self._partial.add(key)
-        found = self._evaluate(name, file, owner, within, depth)
+        found = self._evaluate(name, file, owner, within, level)
         known = self._evaluated[key] = tuple(dict.fromkeys(found))[:_THINGS]
         self._open.discard(key)
         if not self._cut:
             self._partial.discard(key)
         self._cut |= before
         if not self._open:
-            if depth == _DEPTH:
-                self._partial.discard(key)
+            self._partial.discard(key)
             self._forget()
         return known
 
@@ -248,21 +249,23 @@ class Project:
         self._partial.clear()
         self._cut = False
 
-    def _evaluate(self, name: str, file: str, owner: tuple[str, str], within: str, depth: int) -> list[Thing]:
+    def _evaluate(self, name: str, file: str, owner: tuple[str, str], within: str, level: int) -> list[Thing]:
         if name.startswith("?."):
             return [Thing("unknown", file, name[2:])]
         if name.startswith("$"):
-            things, tokens = self._dollar(name, file, owner, within)
+            things, tokens = self._dollar(name, file, owner, within, level)
         elif name.startswith("@."):
             things, tokens = [Thing("module", file)], _TOKEN.findall(name[2:])
         elif name.startswith("*."):
             tokens = _TOKEN.findall(name[2:])
-            return self._follow(self._starred(file, tokens[0], depth), tokens[1:], depth)
+            return self._follow(self._starred(file, tokens[0], level), tokens[1:], level)
         else:
-            return self._imported_name(name, file, depth)
-        return self._follow(things, tokens, depth)
+            return self._imported_name(name, file, level)
+        return self._follow(things, tokens, level)
 
-    def _dollar(self, name: str, file: str, owner: tuple[str, str], within: str) -> tuple[list[Thing], list[str]]:
+    def _dollar(
+        self, name: str, file: str, owner: tuple[str, str], within: str, level: int
+    ) -> tuple[list[Thing], list[str]]:
         tokens = _TOKEN.findall(name[1:])
         first = tokens.pop(0)
         if first in ("self", "cls"):
@@ -270,10 +273,10 @@ class Project:
                 return [Thing("unknown", file, tokens[-1] if tokens else first)], []
             return [Thing("instance" if first == "self" else "class", *owner)], tokens
         if first == "super":
-            return self._above(owner, file, within, tokens), []
+            return self._above(owner, file, within, tokens, level), []
         return [Thing("parameter", file, name[1:])], []
 
-    def _above(self, owner: tuple[str, str], file: str, within: str, tokens: list[str]) -> list[Thing]:
+    def _above(self, owner: tuple[str, str], file: str, within: str, tokens: list[str], level: int) -> list[Thing]:
         """`super().method` in the method `within`: the next class after its own in the receiver's order."""
         if not owner[1] or not tokens or tokens[0] == "()":
             return []
@@ -281,12 +284,12 @@ class Project:
         family = self.family(owner)
         places = [index for index, kind in enumerate(family) if (kind.file, kind.name) == defining]
         for kind in family[places[0] + 1 if places else 0 :]:
-            found = self._own_attribute(kind, tokens[0], owner)
+            found = self._own_attribute(kind, tokens[0], owner, level)
             if found:
-                return self._follow(found, tokens[1:], _DEPTH)
+                return self._follow(found, tokens[1:], level)
         return []
 
-    def _imported_name(self, name: str, file: str, depth: int) -> list[Thing]:
+    def _imported_name(self, name: str, file: str, level: int) -> list[Thing]:
         plain, paren, after = name.partition("()")
         place = self.modules.locate(plain, file)
         if place is None:
@@ -294,36 +297,34 @@ class Project:
                 return [Thing("unknown", file, _TOKEN.findall(name)[-1])]
             return [Thing("external", "", name)]
         tokens = [*place.rest, *(("()",) if paren else ()), *_TOKEN.findall(after)]
-        return self._follow([Thing("module", place.path)], tokens, depth)
+        return self._follow([Thing("module", place.path)], tokens, level)
 
-    def _follow(self, things: Sequence[Thing], tokens: Sequence[str], depth: int) -> list[Thing]:
+    def _follow(self, things: Sequence[Thing], tokens: Sequence[str], level: int) -> list[Thing]:
         current = list(things)
         for token in tokens:
             following: list[Thing] = []
             for thing in current:
-                following.extend(self._called(thing, depth) if token == "()" else self._attribute(thing, token, depth))
+                following.extend(self._called(thing, level) if token == "()" else self._attribute(thing, token, level))
             current = list(dict.fromkeys(following))[:_THINGS]
         return current
 
-    def _attribute(self, thing: Thing, name: str, depth: int) -> list[Thing]:
+    def _attribute(self, thing: Thing, name: str, level: int) -> list[Thing]:
         kind = thing.kind
         if kind == "external":
             return [Thing("external", "", self.library.canonical(f"{thing.name}.{name}"))]
         if kind == "module":
-            return self._member(thing.file, name, depth)
+            return self._member(thing.file, name, level)
         if kind == "function":
             inner = f"{thing.name}.{name}"
             if self.summary(thing.file).body(inner) is not None:
                 return [Thing("function", thing.file, inner, thing.owner)]
             return [Thing("unknown", thing.file, name)]
         if kind in ("class", "instance"):
-            return self._class_attribute(thing, name)
+            return self._class_attribute(thing, name, level)
         return [Thing("unknown", thing.file, name)]
 
-    def _member(self, file: str, name: str, depth: int) -> list[Thing]:
+    def _member(self, file: str, name: str, level: int) -> list[Thing]:
         """What `name` is in the module `file`: a definition, an import, a value or a submodule."""
-        if depth <= 0:
-            return []
         if file.endswith(".py"):
             summary = self.summary(file)
             found: list[Thing] = []
@@ -332,12 +333,12 @@ class Project:
                     local = full[2:]
                     found.append(Thing("class" if summary.kind(local) is not None else "function", file, local))
                 else:
-                    found.extend(self.evaluate(full, file, depth=depth - 1))
+                    found.extend(self.evaluate(full, file, level=level))
             if found:
                 return found
             if summary.stands_for(name):
                 return [Thing("unknown", file, name)]
-        starred = self._starred(file, name, depth)
+        starred = self._starred(file, name, level)
         if starred:
             return starred
         if not file.endswith(".py") or file.endswith("__init__.py"):
@@ -351,8 +352,8 @@ class Project:
                 return [Thing("module", initial if "__init__.py" in self.modules.listing(inside) else inside)]
         return [Thing("unknown", file, name)]
 
-    def _starred(self, file: str, name: str, depth: int) -> list[Thing]:
-        if not file.endswith(".py") or depth <= 0:
+    def _starred(self, file: str, name: str, level: int) -> list[Thing]:
+        if not file.endswith(".py"):
             return []
         for module in self.summary(file).stars:
             place = self.modules.locate(module, file)
@@ -361,22 +362,24 @@ class Project:
                 if full in self.library.known:
                     return [Thing("external", "", full)]
             elif not place.rest and place.path != file:
-                found = self.evaluate(f"{module}{'' if module.endswith('.') else '.'}{name}", file, depth=depth - 2)
+                found = self.evaluate(f"{module}{'' if module.endswith('.') else '.'}{name}", file, level=level)
                 if found and found[0].kind != "unknown":
                     return list(found)
         return []
 
-    def _class_attribute(self, thing: Thing, name: str) -> list[Thing]:
+    def _class_attribute(self, thing: Thing, name: str, level: int = _LEVELS) -> list[Thing]:
         me = (thing.file, thing.name)
         for kind in self.family(me):
-            found = self._own_attribute(kind, name, me, as_class=thing.kind == "class")
+            found = self._own_attribute(kind, name, me, level, as_class=thing.kind == "class")
             if found:
                 return found
         if thing.kind == "instance" and name in self.facts.fluent:
             return [Thing("fluent", *me)]
         return [Thing("unknown", thing.file, name)]
 
-    def _own_attribute(self, kind: Thing, name: str, owner: tuple[str, str], *, as_class: bool = False) -> list[Thing]:
+    def _own_attribute(
+        self, kind: Thing, name: str, owner: tuple[str, str], level: int, *, as_class: bool = False
+    ) -> list[Thing]:
         """What the class `kind` itself gives to its instances under `name`."""
         if kind.kind == "external":
             if name == "__init__":
@@ -389,16 +392,17 @@ class Project:
             return []
         if name in own.methods:
             if name in own.properties and not as_class:
-                return self._called(Thing("function", kind.file, own.methods[name], owner), _DEPTH // 2)
+                return self._called(Thing("function", kind.file, own.methods[name], owner), level)
             return [Thing("function", kind.file, own.methods[name], owner)]
+        if level <= 0:
+            return []
         found: list[Thing] = []
         for full in summary.attribute(kind.name, name):
-            found.extend(
-                thing for thing in self.evaluate(full, kind.file, owner, kind.name + ".") if thing.kind != "parameter"
-            )
+            things = self.evaluate(full, kind.file, owner, kind.name + ".", level - 1)
+            found.extend(thing for thing in things if thing.kind != "parameter")
         return found
 
-    def _called(self, thing: Thing, depth: int) -> list[Thing]:
+    def _called(self, thing: Thing, level: int) -> list[Thing]:
         if thing.kind == "external":
             return [Thing("external", "", f"{thing.name}()")] if thing.name.count("()") < 4 else []
         if thing.kind in ("class", "fluent"):
@@ -407,11 +411,11 @@ class Project:
             if thing.name.rpartition(".")[2] in self.facts.fluent and thing.owner[1]:
                 return [Thing("instance", *thing.owner)]
             body = self.summary(thing.file).body(thing.name)
-            if body is None or depth <= 0:
+            if body is None or level <= 0:
                 return []
             found: list[Thing] = []
             for name in body.returns:
-                found.extend(self.evaluate(name, thing.file, thing.owner, thing.name, depth - 2))
+                found.extend(self.evaluate(name, thing.file, thing.owner, thing.name, level - 1))
             return [result for result in found if result.kind not in ("parameter", "unknown")]
         return []
 
@@ -714,7 +718,7 @@ class _Expansion:
 
     def _used(self, bound: dict[str, list[Thing]], tokens: list[str]) -> None:
         """A call of a parameter, or of something of it."""
-        for result in self.project._follow(bound.get(tokens[0], []), tokens[1:], 8):
+        for result in self.project._follow(bound.get(tokens[0], []), tokens[1:], _LEVELS):
             if result.kind in ("function", "class", "instance"):
                 self.called_plainly(result)
             elif result.kind == "external":
