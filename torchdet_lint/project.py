@@ -882,7 +882,7 @@ class _Expansion:
             self._fitted(event)
         elif last == "step" and not event.positional:
             self._stepped(first, event)
-        elif last == "apply":
+        elif last in ("apply", "step"):
             for thing in [
                 thing for argument in event.positional[:1] for name in argument.names for thing in self.stands_for(name)
             ]:
