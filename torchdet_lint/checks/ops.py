@@ -258,6 +258,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
             call.node,
             details,
             variant="exact" if op.exact else operation.status if operation.status in rule.messages else "",
+            severity="warning" if op.exact else None,
             switchable=operation.status == "switchable",
             raises=operation.status == "errors",
         )
