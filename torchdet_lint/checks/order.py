@@ -33,6 +33,7 @@ _TOLD = {
     "gathered": "it becomes an array, a table or a data set here",
     "returned": "it is returned in this order",
     "yielded": "it is yielded in this order",
+    "called": "it is passed on in this order",
 }
 
 
@@ -253,7 +254,7 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
         return "identity"
     if word in ("set", "list", "tuple", "sorted", "frozenset", "chain") and node.args and depth > 0:
         return _kind(module, node.args[0].value, depth - 1)
-    if _NUMBERS.search(word):
+    if word != "values" and _NUMBERS.search(word):
         return "number"
     return "unknown"
 
@@ -333,9 +334,26 @@ def completion_order(module: Module, rule: Rule) -> Iterator[Found]:
     for call in module.method_calls("imap_unordered"):
         calls.setdefault(id(call.node), call)
     for call in sorted(calls.values(), key=lambda call: call.order):
-        use = _first_ordered(Follower(module).uses(call.node))
-        if use is not None:
-            yield Found(call.node, {"call": module.code(call.node.func)}, related=_telling(use))
+        if _has_keys(module, call.node):
+            continue
+        for use in Follower(module).uses(call.node):
+            direct = isinstance(use.node, cst.Call) and any(arg.value is call.node for arg in use.node.args)
+            if use.kind in _ORDERED or (use.kind == "called" and not direct):
+                yield Found(call.node, {"call": module.code(call.node.func)}, related=_telling(use))
+                break
+
+
+def _has_keys(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the loop over `node` looks up which task it was that finished, or takes pairs."""
+    loop = next(
+        (one for one in module.ancestors(node) if isinstance(one, (cst.For, cst.CompFor, cst.FunctionDef))), None
+    )
+    if not isinstance(loop, cst.For):
+        return False
+    if isinstance(loop.target, cst.Tuple):
+        return True
+    code = module.code(loop.body)
+    return re.search(rf"\[\s*{re.escape(bare(loop.target))}\s*\]|\.append\(\(", code) is not None
 
 
 # ---------------------------------------------------------------------- hash()
