@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # How long the reversed side waits for stragglers, and how many results it holds back, before it lets the rest through.
 _PATIENCE_SECONDS = 5.0
 _WINDOW = 64
+# Their classes took hold of the functions when they were made (Python 3.10, 3.13).
+_HOLDERS = ("glob", "pathlib")
 
 
 def files(context: Context, *, reverse: bool = False) -> None:
@@ -34,8 +36,8 @@ def files(context: Context, *, reverse: bool = False) -> None:
         with scandir(path) as entries:
             return _Entries(sorted(entries, key=lambda entry: entry.name, reverse=reverse))
 
-    context.patches.replace_everywhere(listdir, sorted_listdir)
-    context.patches.replace_everywhere(scandir, sorted_scandir)
+    context.patches.replace_everywhere(listdir, sorted_listdir, _HOLDERS)
+    context.patches.replace_everywhere(scandir, sorted_scandir, _HOLDERS)
 
 
 class _Entries:

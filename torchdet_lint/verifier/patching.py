@@ -41,15 +41,14 @@ class Patches:
         os.environ[name] = value
         self.on_undo(lambda: os.environ.pop(name, None) if old is None else os.environ.__setitem__(name, old))
 
-    def replace_everywhere(self, old: Any, new: Any) -> None:
-        """Put `new` wherever an imported module, or a class of one, holds the very object `old`."""
+    def replace_everywhere(self, old: Any, new: Any, classes_of: tuple[str, ...] = ()) -> None:
+        """Put `new` wherever an imported module, or a class in the modules `classes_of`, holds the object `old`."""
         for module in [found for _, found in sorted(sys.modules.items()) if found is not None]:
             space = getattr(module, "__dict__", {})
             for name in [name for name, value in list(space.items()) if value is old]:
                 self.set(module, name, new)
-            # type(), not isinstance(): the latter asks a lazy object for its __class__, and wakes it.
-            for kind in [value for value in list(space.values()) if issubclass(type(value), type)]:
-                if kind.__module__ == getattr(module, "__name__", None):
+            if getattr(module, "__name__", "").partition(".")[0] in classes_of:
+                for kind in [value for value in list(space.values()) if isinstance(value, type)]:
                     self._replace_in_class(kind, old, new)
 
     def _replace_in_class(self, kind: type, old: Any, new: Any) -> None:
