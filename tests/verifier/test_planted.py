@@ -46,7 +46,7 @@ def outputs(folder: Path, interventions: list[Interventions], programs: list[str
             runs.append((output, subprocess.Popen(command, env=env, cwd=folder, stderr=errors)))
     for _, process in runs:
         try:
-            process.wait(timeout=280)
+            process.wait(timeout=560)
         finally:
             process.kill()
     printed = [{file.name: file.read_text() for file in output.iterdir()} for output, _ in runs]
