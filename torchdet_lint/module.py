@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import libcst as cst
 
-from torchdet_lint import names, skeleton
+from torchdet_lint import names, skeleton, tree
 from torchdet_lint.finding import Location
 from torchdet_lint.names import BUILTINS, IDENTIFIER, Binding, Library, Scope, live
 from torchdet_lint.skeleton import Piece, SyntaxFault
@@ -35,6 +35,7 @@ _DEPTH = 14
 _NAMES = 8
 _CHAINED = 3
 _CHANGED = r"(?<![\w.]){}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
+_TENSOR_MADE = re.compile(r"\b\w*Tensor\s*\(|\bpartial\(|=\s*[\w.]*Tensor\s*(?:$|if\b)", re.MULTILINE)
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 _PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
@@ -361,7 +362,8 @@ class Module:
         """Parse the units with a word of `wanted`, and the constructors of the classes whose header has one.
 
         A word in small letters that the file's top level does not bind (`take`, `pad`: half of them stand in prose)
-        counts only as an attribute, as a text, or where something is imported.
+        counts only as an attribute, as a text, or where something is imported; a type of tensor, which stands in every
+        other annotation, only where it is called or where a class derives from it.
         """
         bound = self.scope.bindings.keys() | BUILTINS
         weak = {word for word in wanted if word.islower() and word not in bound and not self.scope.stars}
@@ -369,17 +371,24 @@ class Module:
             hits = words & wanted
             if not hits:
                 continue
-            if (
-                hits <= weak
-                and "import" not in words
-                and not _as_attribute(hits).search(self.skeleton.text(unit.piece))
-            ):
+            if not self._means_it(unit, hits, hits & weak, words):
                 continue
             self._load(unit)
             if unit.piece.kind == "header":
                 for member in self._top_classes[unit.piece.owner].units:
                     if member.piece.name == "__init__":
                         self._load(member)
+
+    def _means_it(self, unit: Unit, hits: frozenset[str], weak: frozenset[str], words: frozenset[str]) -> bool:
+        types = (
+            frozenset(word for word in hits if word.endswith("Tensor")) if unit.piece.kind != "header" else frozenset()
+        )
+        if hits - weak - types:
+            return True
+        text = self.skeleton.text(unit.piece)
+        if weak and ("import" in words or _as_attribute(weak).search(text)):
+            return True
+        return bool(types and _TENSOR_MADE.search(text))
 
     def _attribute_aliases(self, wanted: set[str]) -> set[str]:
         """The attributes that were made another name of something wanted: `self.loader_class = DataLoader`."""
@@ -446,7 +455,7 @@ class Module:
             text = "if 1:\n" + text
             unit.offset = piece.first - 2
         try:
-            root = cst.parse_module(text)
+            root = tree.parse(text)
         except (cst.ParserSyntaxError, RecursionError) as error:
             unit.root = cst.Module([])
             self.skipped.append((piece.first, str(error).partition("\n")[0]))
@@ -562,11 +571,9 @@ class Module:
 
     def _positions(self, unit: Unit) -> Mapping[cst.CSTNode, Any]:
         if unit.positions is None:
-            from libcst.metadata import MetadataWrapper, PositionProvider
-
-            assert unit.root is not None
-            wrapper = MetadataWrapper(unit.root, unsafe_skip_copy=True)
-            unit.positions = _deeply(lambda: wrapper.resolve(PositionProvider))
+            root = unit.root
+            assert root is not None
+            unit.positions = _deeply(lambda: tree.positions(root))
         return unit.positions
 
     def node_at(self, row: int, column: int | None = None) -> cst.CSTNode:
@@ -1061,8 +1068,12 @@ class Module:
 
     def calls_to(self, *wanted: str) -> Iterator[Call]:
         """Calls of what any of the qualified names stands for, through aliases, `partial` and subclasses."""
-        self._wake()
-        self._name_calls()
+        if not self._awake:
+            self._wake()
+        if self._named < len(self._calls):
+            self._name_calls()
+        if self._by_name.keys().isdisjoint(wanted):
+            return
         found = {id(call): call for name in wanted for call in self._by_name.get(name, ())}
         yield from sorted(found.values(), key=lambda call: call.order)
 

@@ -1,0 +1,39 @@
+"""The short cuts through libcst give what libcst gives."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+import rulebook
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from torchdet_lint import tree
+
+TEXTS = sorted({case.example.code for case in rulebook.cases() if case.code != "TDL001"})[::7]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_parse_and_positions(text: str) -> None:
+    ours, theirs = tree.parse(text), cst.parse_module(text)
+    assert ours.deep_equals(theirs)
+    assert ours.code == text
+    wanted = MetadataWrapper(theirs, unsafe_skip_copy=True).resolve(PositionProvider)
+    found = tree.positions(ours)
+    assert [found[node] for node in _all(ours)] == [wanted[node] for node in _all(theirs)]
+
+
+def _all(root: cst.CSTNode) -> list[cst.CSTNode]:
+    nodes = [root]
+    for node in nodes:
+        nodes.extend(child for child in tree.children(node) if isinstance(child, cst.CSTNode))
+    return nodes
+
+
+def test_validation_is_back_afterwards() -> None:
+    for text in ("x = 1\n", "x = = 1\n"):
+        try:
+            tree.parse(text)
+        except cst.ParserSyntaxError:
+            assert text == "x = = 1\n"
+        with pytest.raises(cst.CSTValidationError):
+            cst.Name("")
