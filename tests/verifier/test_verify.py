@@ -108,6 +108,20 @@ def test_the_text_fits_a_screen(diverged, identical):
         assert "\x1b[" in report.text(one, colour=True)
 
 
+def test_a_cured_program_is_told_with_its_price(diverged):
+    import msgspec
+
+    fix = verify.FixOutcome(
+        True, ("TDL102",), ("TDL101", "TDL102"), 1.05, "torchdet-lint --fix --select TDL102 program.py"
+    )
+    text = report.text(msgspec.structs.replace(diverged, verdict="identical", fix=fix))
+    assert text.startswith("✓ with the fixes of TDL102 the runs are equal; without them 3 root causes")
+    assert "fix TDL102: 1.05 times the time of a plain run" in text
+    assert "write it into the source: torchdet-lint --fix --select TDL102 program.py" in text
+    assert "try the fixes" not in text
+    assert len(text.splitlines()) <= report.LINES
+
+
 def test_many_causes_still_fit(diverged):
     import msgspec
 

@@ -74,16 +74,20 @@ class _Search:
         return self.verified(codes).verdict == "identical"
 
     def guess(self, codes: tuple[str, ...], report: Report, whole: tuple[str, ...]) -> tuple[str, ...]:
-        """Fix what the causes name besides `codes`, look again, and so on; empty where that leads nowhere."""
+        """Fix what the causes name besides `codes`, the likeliest rules first, look again, and so on; empty where that
+        leads nowhere."""
         chosen = {BY_RULE[code]: code for code in codes}
         offered = {BY_RULE[code]: code for code in whole}
         for _ in range(_GUESSES):
             before = len(chosen)
-            for cause in report.causes:
-                for code in (cause.rule, *cause.also):
+            likeliest = [cause.rule for cause in report.causes]
+            for named in (likeliest, [code for cause in report.causes for code in cause.also]):
+                for code in named:
                     name = BY_RULE.get(code, "")
                     if name in offered:
                         chosen.setdefault(name, code if code in self._asked.fixes else offered[name])
+                if len(chosen) > before:
+                    break
             if len(chosen) == before:
                 return ()
             codes = tuple(sorted(chosen.values()))

@@ -19,7 +19,7 @@ def text(report: Report, *, colour: bool = False) -> str:
     """
     head = [_verdict(report, colour)]
     tail = [*_spread(report), *_fix(report, colour), *_environment(report), *_not_covered(report, colour)]
-    if report.causes and report.command and not report.fixes:
+    if report.causes and report.command and not report.fixes and report.fix is None:
         tail.append(f"try the fixes: {report.command.replace('verify', 'verify --fix', 1)}")
     tail = [*(line for cause in report.without_effect[:3] for line in _without_effect(cause)), *tail]
     room = LINES - len(head) - len(tail)
@@ -45,6 +45,9 @@ def _verdict(report: Report, colour: bool) -> str:
     fixes = f" with {len(report.fixes)} fixes applied" if report.fixes else ""
     if report.verdict == "failed":
         return _paint(f"✗ the program failed: {report.failure}", _RED, colour)
+    if report.verdict == "identical" and report.fix is not None:
+        plain = f"without them {len(report.causes)} root cause{'s' if len(report.causes) != 1 else ''}"
+        return _paint(f"✓ with the fixes of {','.join(report.fix.fixes)} the runs are equal; {plain}", _GREEN, colour)
     if report.verdict == "identical":
         ops = f"{report.spread.compared:,} ops".replace(",", " ")
         return _paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {ops}", _GREEN, colour)
@@ -119,8 +122,8 @@ def _fix(report: Report, colour: bool) -> list[str]:
         return []
     if fix.cured:
         chosen = ",".join(fix.fixes)
-        price = f", at {fix.ratio:.2f} times the time" if fix.ratio else ""
-        lines = [_paint(f"fix: with {chosen} the runs are equal{price}", _GREEN, colour)]
+        price = f": {fix.ratio:.2f} times the time of a plain run" if fix.ratio else ""
+        lines = [_paint(f"fix {chosen}{price}", _GREEN, colour)]
     else:
         lines = [_paint(f"fix: the runs still differ with {', '.join(fix.fixes) or 'no fix'}", _RED, colour)]
     if fix.command:
