@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.finding import Change, Found, RelatedNode, Replace
 from torchdet_lint.flow import bare
+from torchdet_lint.tree import children
 from torchdet_lint.uses import Follower, Use, last_word
 
 if TYPE_CHECKING:
@@ -345,15 +346,31 @@ def completion_order(module: Module, rule: Rule) -> Iterator[Found]:
 
 def _has_keys(module: Module, node: cst.BaseExpression) -> bool:
     """Whether the loop over `node` looks up which task it was that finished, or takes pairs."""
-    loop = next(
-        (one for one in module.ancestors(node) if isinstance(one, (cst.For, cst.CompFor, cst.FunctionDef))), None
-    )
-    if not isinstance(loop, cst.For):
-        return False
+    for around in module.ancestors(node):
+        if isinstance(around, cst.For):
+            return _takes_keys(module, around)
+        if isinstance(around, cst.CompFor):
+            return False
+        if isinstance(around, (cst.Assign, cst.AnnAssign)):
+            function = module.enclosing_function(around)
+            return function is not None and any(_takes_keys(module, loop) for loop in _loops(function))
+    return False
+
+
+def _takes_keys(module: Module, loop: cst.For) -> bool:
     if isinstance(loop.target, cst.Tuple):
         return True
     code = module.code(loop.body)
     return re.search(rf"\[\s*{re.escape(bare(loop.target))}\s*\]|\.append\(\(", code) is not None
+
+
+def _loops(root: cst.CSTNode) -> Iterator[cst.For]:
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.For) and isinstance(node.iter, cst.Name):
+            yield node
+        stack.extend(children(node))
 
 
 # ---------------------------------------------------------------------- hash()
