@@ -126,6 +126,15 @@ class Summary:
             self._opened = _File(self._text(), self._wrappers, self._canonical)
         return self._opened
 
+    @property
+    def opened(self) -> bool:
+        """Whether the syntax tree is held."""
+        return self._opened is not None
+
+    def close(self) -> None:
+        """Let the syntax tree go; what was asked so far stays."""
+        self._opened = None
+
     def body(self, name: str) -> Body | None:
         """The function with the qualified name `name` (`MODULE`: the file itself), or None."""
         known = self.memo.bodies

@@ -1,0 +1,146 @@
+"""The project half on disk: what is read, how long chains may be, what single files left open, notebooks, the cache."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from torchdet_lint import engine
+from torchdet_lint.config import Settings
+
+
+@pytest.fixture
+def project(tmp_path):
+    def write(**files):
+        for name, text in files.items():
+            (tmp_path / name.replace("_DOT_", ".")).write_text(text)
+        return tmp_path
+
+    return write
+
+
+def lint(folder, *names, **options):
+    settings = Settings(root=str(folder), jobs=1, **options)
+    result = engine.run([str(folder / name) for name in names] or [str(folder)], settings)
+    assert result.errors == ()
+    return result.findings
+
+
+def codes(findings):
+    return [(finding.code, finding.location.row) for finding in findings]
+
+
+GUARD = "if __name__ == '__main__':\n"
+
+
+def test_a_chain_of_calls_may_be_long(project):
+    files = {"m0_DOT_py": "import random\n\ndef run0():\n    return random.random()\n"}
+    for number in range(1, 400):
+        files[f"m{number}_DOT_py"] = (
+            f"import m{number - 1}\n\ndef run{number}():\n    m{number - 1}.run{number - 1}()\n"
+        )
+    folder = project(main_DOT_py="from m399 import run399\n\n" + GUARD + "    run399()\n", **files)
+    (finding,) = lint(folder)
+    assert (finding.code, finding.location.row) == ("TDL103", 4)
+    assert finding.related[0].filename.endswith("m0.py")
+    assert finding.related[0].location.row == 4
+
+
+def test_linting_one_file_reads_what_it_imports_and_no_more(project, monkeypatch):
+    from torchdet_lint import program
+
+    folder = project(
+        main_DOT_py="import used\n\n" + GUARD + "    used.run()\n",
+        used_DOT_py="import random\n\ndef run():\n    random.random()\n",
+        unused_DOT_py="import random\nrandom.random()\n",
+    )
+    seen = []
+    read = program.read
+    monkeypatch.setattr(program, "read", lambda path: seen.append(path.rpartition("/")[2]) or read(path))
+    assert codes(lint(folder, "main.py")) == [("TDL103", 4)]
+    assert set(seen) == {"main.py", "used.py"}
+
+
+LOADER = """
+import torch
+from torch.utils.data import DataLoader
+
+def load(data):
+    return DataLoader(data, shuffle=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("seed", "severity", "words"),
+    [("torch.manual_seed(0)", "warning", "torch is seeded"), ("pass", "error", "every run differs")],
+)
+def test_a_shuffling_loader_is_as_bad_as_its_programs(project, seed, severity, words):
+    main = f"import torch\nfrom data import load\n\n{GUARD}    {seed}\n    list(load(range(3)))\n"
+    findings = lint(project(main_DOT_py=main, data_DOT_py=LOADER))
+    (finding,) = [finding for finding in findings if finding.code == "TDL302"]
+    assert finding.severity == severity
+    assert words in finding.message
+
+
+OP = "import torch\n\ndef add(x: torch.Tensor, i, y):\n    return x.index_add_(0, i, y)\n"
+
+
+def test_deterministic_mode_covers_what_only_it_reaches(project):
+    on = "import torch\nfrom op import add\n\ntorch.use_deterministic_algorithms(True)\nprint(add)\n"
+    folder = project(op_DOT_py=OP, on_DOT_py=on)
+    assert codes(lint(folder)) == []
+    (folder / "off.py").write_text("from op import add\n\nprint(add)\n")
+    assert codes(lint(folder)) == [("TDL402", 4)]
+
+
+def test_an_op_that_raises_says_so_where_the_mode_is_on(project):
+    op = "import torch\n\ndef count(x: torch.Tensor, w: torch.Tensor):\n    return torch.bincount(x, weights=w)\n"
+    on = "import torch\nfrom op import count\n\ntorch.use_deterministic_algorithms(True)\nprint(count)\n"
+    (finding,) = lint(project(op_DOT_py=op, on_DOT_py=on))
+    assert finding.code == "TDL401"
+    assert "it will raise" in finding.message
+
+
+def test_a_notebook_is_one_program(project):
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# words"]},
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": 1,
+            "source": ["%run x.py\n", "import torch"],
+        },
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": 2,
+            "source": ["\n", "x = torch.rand(2)"],
+        },
+    ]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (finding,) = lint(project(work_DOT_ipynb=json.dumps(notebook)))
+    assert (finding.code, finding.cell, finding.location.row) == ("TDL101", 3, 2)
+
+
+def test_the_configuration_names_entry_points_and_seeding_functions(project):
+    library = "import torch\nfrom laboratory import ready\n\nready()\nx = torch.rand(2)\n"
+    folder = project(test_library_DOT_py=library)
+    assert codes(lint(folder)) == []
+    assert codes(lint(folder, entry_points=("test_library.py",))) == [("TDL101", 5)]
+    assert codes(lint(folder, entry_points=("test_library.py",), seed_functions=("ready",))) == []
+
+
+def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
+    folder = project(
+        main_DOT_py="import used\n\n" + GUARD + "    used.run()\n",
+        used_DOT_py="import random\n\ndef run():\n    random.random()\n",
+    )
+    cache = str(tmp_path / "cache")
+    cold = lint(folder, "main.py", cache_dir=cache)
+    assert lint(folder, "main.py", cache_dir=cache) == cold
+    assert codes(cold) == [("TDL103", 4)]
+    (folder / "used.py").write_text("def run():\n    pass\n")
+    assert codes(lint(folder, "main.py", cache_dir=cache)) == []
