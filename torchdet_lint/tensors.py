@@ -33,6 +33,7 @@ _KEEP_VALUES = frozenset(
     """clone contiguous cpu cuda to long int float half double type type_as view reshape flatten unsqueeze squeeze
     expand expand_as repeat permute transpose t detach flip""".split()
 )
+_COUNT = re.compile(r"(?:\d+d?)?")
 _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 
 
@@ -297,7 +298,7 @@ class Inference:
     @staticmethod
     def _words(name: str) -> frozenset[str]:
         """The name, its last word, and its last two."""
-        parts = [part for part in name.lower().rstrip("0123456789_").split("_") if part]
+        parts = [part for part in name.lower().rstrip("0123456789_").split("_") if not _COUNT.fullmatch(part)]
         return frozenset({name.lower(), *parts[-1:], "_".join(parts[-2:])})
 
     def _binding(self, binding: Binding, home: Scope) -> Kind:
