@@ -1428,12 +1428,29 @@ def _on_assign(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: 
         for target in targets:
             binding = Binding("assign", walk.order, node, node.value, conditional=conditional, looped=looped)
             walk.targets(target, scope, binding)
-            walk.module._assignments.append((node, target, node.value, scope, walk.order))
+            for part, value in _pairs(target, node.value):
+                walk.module._assignments.append((node, part, value, scope, walk.order))
             if isinstance(target, cst.Attribute):
                 there = walk.module._attribute_targets.setdefault(target.attr.value, [])
                 there.append((target, node.value, scope, walk.order))
 
     _later(walk, node, scope, (conditional, looped), stack, bind)
+
+
+def _pairs(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Target and value of an assignment, one by one in `a.x, b.y = 1, 2`."""
+    if (
+        isinstance(target, (cst.Tuple, cst.List))
+        and isinstance(value, (cst.Tuple, cst.List))
+        and len(target.elements) == len(value.elements)
+        and all(isinstance(element, cst.Element) for element in (*target.elements, *value.elements))
+    ):
+        for part, given in zip(target.elements, value.elements, strict=True):
+            yield from _pairs(part.value, given.value)
+    else:
+        yield target, value
 
 
 def _on_augmented(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:

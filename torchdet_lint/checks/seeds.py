@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _SEEDING_METHODS = ("manual_seed", "seed", "set_state", "setstate")
 _SEED_KEYWORDS = frozenset({"manual_seed", "random_seed", "random_state", "rng_seed", "seed"})
+_SEEDING_NAME = re.compile(
+    r"(?:fix|init|init_all|set|set_all|set_global|set_random|set_rng|setup)_?seeds?|seed_(?:all|everything)"
+)
 _MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__|["']__main__["']\s*==\s*__name__""")
 _CONVERSIONS = frozenset({"builtins", "hashlib", "math", "numpy", "struct", "zlib"})
 _EVERY_TIME = re.compile(
@@ -144,10 +147,19 @@ def _sinks(module: Module) -> Iterator[_Sink]:
                 seen.add(id(arg.value))
                 yield _Sink(call, Value(module, arg.value, call.scope, call.order), ())
     for call in list(module.calls):
-        for arg in call.node.args:
-            if arg.keyword is not None and arg.keyword.value in _SEED_KEYWORDS and id(arg.value) not in seen:
+        for place, arg in enumerate(call.node.args):
+            named = arg.keyword is not None and arg.keyword.value in _SEED_KEYWORDS
+            first = place == 0 and arg.keyword is None and not arg.star and _seeds_by_its_name(call)
+            if (named or first) and id(arg.value) not in seen:
                 seen.add(id(arg.value))
                 yield _Sink(call, Value(module, arg.value, call.scope, call.order), ())
+
+
+def _seeds_by_its_name(call: Call) -> bool:
+    """Whether a function of the program's other files evidently takes a seed first: `set_seed(…)`."""
+    function = call.node.func
+    name = function.value if isinstance(function, cst.Name) else call.attribute
+    return _SEEDING_NAME.fullmatch(name) is not None
 
 
 def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:

@@ -9,12 +9,13 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.finding import Found, Replace, SetArgument
+from torchdet_lint.names import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.catalogue import Rule
-    from torchdet_lint.module import Call, Module, Value
+    from torchdet_lint.catalogue import Rule, Setting
+    from torchdet_lint.module import Assignment, Call, Module, Value
 
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
 
@@ -23,13 +24,14 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
     """An assignment or an argument that a row lists, where no option of the program's own decides it."""
     for assignment, setting in table.assignments(module, rule):
         given = assignment.value
-        if _restores(module, given, setting.names[0]):
+        if _restores(module, given, setting.names[0]) or _set_right(module, assignment, setting):
             continue
         if not table.may_be_asked_for(module, assignment.node, _unknown([given])):
             continue
         details = {"setting": setting.names[0].rpartition(".")[2], "value": given.source}
-        change = Replace(given.node, setting.replacement)
-        yield Found(assignment.node, details, "" if given.known else "unknown", changes=(change,))
+        alone = not (isinstance(assignment.node, cst.Assign) and len(assignment.node.targets) > 1)
+        change = (Replace(given.node, setting.replacement),) if alone else ()
+        yield Found(assignment.node, details, "" if given.known else "unknown", changes=change)
     for call, row in table.calls(module, rule):
         passed = [call.argument(condition.argument, row.parameters) for condition in row.when]
         values = [value for value in passed if value is not None]
@@ -38,6 +40,17 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
         changes = tuple(SetArgument(call.node, name, text) for name, text in row.give.items())
         details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
         yield Found(call.node, details, row.variant, row.severity, changes=changes)
+
+
+def _set_right(module: Module, assignment: Assignment, setting: Setting) -> bool:
+    """Whether an option that asks for determinism sets it right afterwards, in the same function."""
+    for other in module.assignments_to(*setting.names):
+        value = other.value
+        right = value.known and not any(matches(value.constant, wrong) for wrong in setting.values)
+        later = other.scope is assignment.scope and other.order > assignment.order
+        if later and right and table.asked_for(module, other.node):
+            return True
+    return False
 
 
 def _restores(module: Module, value: Value, setting: str) -> bool:
@@ -80,9 +93,11 @@ def _options(module: Module, rule: Rule) -> Iterator[Found]:
 def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Found]:
     """`torch.compile` with a mode or options that autotune."""
     mode = call.argument("mode")
-    if mode is not None and isinstance(mode.constant, str) and mode.constant.startswith("max-autotune"):
+    modes = [origin.constant for origin in origins(module, mode)] if mode is not None else []
+    tuned = [name for name in modes if isinstance(name, str) and name.startswith("max-autotune")]
+    if tuned:
         change = SetArgument(call.node, "mode", '"default"')
-        yield Found(call.node, {"mode": mode.constant}, changes=(change,), switchable=True)
+        yield Found(call.node, {"mode": tuned[0]}, changes=(change,), switchable=True)
     options = call.argument("options")
     entries = module.dictionary(options.node, options.scope, options.order) if options is not None else None
     for setting in rule.settings:

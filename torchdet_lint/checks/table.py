@@ -53,16 +53,22 @@ def may_be_asked_for(module: Module, node: cst.CSTNode, values: tuple[Value, ...
     """
     if any(_OPTION.search(value.source) for value in values):
         return False
+    wanted = asked_for(module, node)
+    return wanted is None or (wanted and not values)
+
+
+def asked_for(module: Module, node: cst.CSTNode) -> bool | None:
+    """Whether `node` stands in the branch of an option that asks for determinism (False: in the one that does not)."""
     child = node
     for ancestor in module.ancestors(node):
         if isinstance(ancestor, cst.FunctionDef):
-            return _UNDOING.search(ancestor.name.value) is None
+            return None if _UNDOING.search(ancestor.name.value) is None else False
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
             wanted = _asks(ancestor.test)
             if wanted is not None:
-                return wanted is (child is ancestor.body) and not values
+                return wanted is (child is ancestor.body)
         child = ancestor
-    return True
+    return None
 
 
 def _asks(test: cst.BaseExpression) -> bool | None:
