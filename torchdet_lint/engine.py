@@ -126,9 +126,10 @@ def gather(
 def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Result:
     """The result of a run whose files were gathered; `texts` are those that are not as they are on disk."""
     settings, records = gathered.linter.settings, gathered.records
-    together, complaints = program.conclude(
-        gathered.linter, dict(sorted(records.items())), texts or {}, gathered.contents
-    )
+    with _collector_off():
+        together, complaints = program.conclude(
+            gathered.linter, dict(sorted(records.items())), texts or {}, gathered.contents
+        )
     findings = _concluded(gathered.linter, together)
     kept = findings
     if settings.baseline:
