@@ -5,4 +5,7 @@ import torch
 torch.manual_seed(0)
 model = torch.nn.Sequential(*[torch.nn.Linear(size + 1, size + 1) for size in range(24)])
 shared = set(model.parameters())
-print([tuple(parameter.shape) for parameter in shared])
+total = torch.zeros(())
+for parameter in shared:
+    total = total * 0.5 + parameter.sum()
+    print(tuple(parameter.shape), total.item())

@@ -12,6 +12,7 @@ def draw(queue):
 
 if __name__ == "__main__":
     import numpy as np
+    import torch
 
     random.seed(0)
     np.random.seed(0)
@@ -23,5 +24,5 @@ if __name__ == "__main__":
         process.start()
         drawn.append(queue.get())
         process.join()
-    print(drawn)
+    print((torch.tensor(drawn) * 2).tolist())
     assert drawn[0] != drawn[1]
