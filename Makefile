@@ -19,7 +19,7 @@ lint: .venv/dev.stamp  ## ruff, mypy, generated files, and the project by itself
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python docs/generate.py --check
-	$(BIN)/torchdet-lint torchdet_lint tests benchmarks docs --extend-exclude /tests/verifier
+	$(BIN)/torchdet-lint torchdet_lint tests benchmarks docs
 
 bench: .venv/test.stamp  ## side by side with the peers; SOURCES=… names the trees
 	$(BIN)/python benchmarks/static.py $(SOURCES)

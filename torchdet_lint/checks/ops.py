@@ -22,7 +22,7 @@ _STEPS = re.compile(r"\.step\(")
 _ENTRY = re.compile(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _ACCELERATED = re.compile(r"cuda|\.to\(|device|accelerat|trainer|gpu|mps|lightning|deepspeed|xla|fabric", re.IGNORECASE)
 _OPERANDS = ("src", "source", "values", "weights", "value", "val")
-_ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\(([^;]*);")
+_ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
 _KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
 _PLACES = {("cpu",): "the CPU", ("cuda",): "CUDA", ("cpu", "cuda"): "the CPU and CUDA", ("mps",): "MPS"}

@@ -407,6 +407,14 @@ def hash_seed(module: Module, rule: Rule) -> Iterator[Found]:
             yield Found(key.value, {"use": _USES["order"]})
 
 
+def _is_wide_mask(module: Module, node: cst.BinaryOperation) -> bool:
+    """Whether `hash(x) & mask` only makes the number unsigned, as far as one can see: no bucket has 32 bits."""
+    if not isinstance(node.operator, cst.BitAnd):
+        return False
+    mask = module.value(node.right)
+    return not (isinstance(mask.constant, int) and mask.constant < 1 << 31)
+
+
 def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
     """Whether the value is evidently a number or made of numbers: their hashes are not salted."""
     if isinstance(node, (cst.Tuple, cst.List)):
@@ -462,7 +470,7 @@ def _hash_use(module: Module, node: cst.BaseExpression, depth: int) -> str:
         return ""
     if isinstance(parent, cst.BinaryOperation):
         if isinstance(parent.operator, _BUCKETS) and node is parent.left:
-            return _seeded(module, parent, depth) or "bucket"
+            return _seeded(module, parent, depth) or ("" if _is_wide_mask(module, parent) else "bucket")
         if isinstance(parent.operator, cst.Divide) and isinstance(node, cst.FormattedString):
             return "file"
         return _hash_use(module, parent, depth - 1)
