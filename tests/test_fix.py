@@ -410,3 +410,8 @@ def test_target_of_a_process_that_is_no_plain_function(library):
         return (SeedFunction("work", ("torch",)),)
 
     assert "not a plain function" in fixing.refusal("def work(): pass\nf(work)\n", library, "f", ask)
+
+
+def test_import_is_not_made_sure_of_where_the_file_does_without(library):
+    text = "import os\n\ndef g():\n    f()\n\nif has_torch():\n    import torch\n    import torch.nn\n"
+    assert "condition" in fixing.refusal(text, library, "f", worker)

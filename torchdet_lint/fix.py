@@ -24,7 +24,7 @@ from torchdet_lint.finding import (
     SeedFunction,
     SetArgument,
 )
-from torchdet_lint.names import BUILTINS, IDENTIFIER
+from torchdet_lint.names import BUILTINS, IDENTIFIER, dotted
 from torchdet_lint.patch import import_key
 from torchdet_lint.source import comments, split_lines
 
@@ -398,6 +398,7 @@ class _Plan:
 
     def _new_import(self, module: str, node: cst.CSTNode, before: int | None) -> str:
         root = module.partition(".")[0]
+        self._unconditional(root)
         for alias in (_USUAL_ALIAS.get(module, root), root):
             if self.layout.free(alias) or self._only_names(alias, module, node):
                 self._import(f"import {module}" if alias == root else f"import {module} as {alias}", before)
@@ -465,8 +466,12 @@ class _Plan:
             return False
         if self.module.enclosing_function(binding.node) is not None:
             return False
-        return not any(
-            isinstance(around, cst.If) and "TYPE_CHECKING" in self.module.code(around.test)
+        return not self._for_types(binding)
+
+    def _for_types(self, binding: Binding) -> bool:
+        """Whether an import is made for a type checker only."""
+        return binding.node is not None and any(
+            isinstance(around, cst.If) and dotted(around.test).rpartition(".")[2] == "TYPE_CHECKING"
             for around in self.module.ancestors(binding.node)
         )
 
@@ -900,7 +905,7 @@ class _Plan:
             binding
             for bindings in self.module.scope.bindings.values()
             for binding in bindings
-            if binding.kind == "import" and binding.target.partition(".")[0] == module
+            if binding.kind == "import" and binding.target.partition(".")[0] == module and not self._for_types(binding)
         ]
         if imports and all(binding.conditional for binding in imports):
             raise Refusal(f"the file imports {module} on some condition only")
