@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torchdet_lint.project import Project
 
 _TEST = re.compile(r"(?:test_.*|.*_test|conftest)\.py")
-_TREES = 100
 _LOADERS = frozenset({"TDL301", "TDL302", "TDL303"})
 _RAISES = "it varies from run to run, and raises in deterministic mode"
 _WILL_RAISE = "it will raise, for every program that reaches this file turns deterministic mode on"
@@ -209,7 +208,6 @@ class _Program:
                 self.errors.append(_complaint(self.shown(path), "the project's rules", error))
                 continue
             entries.append(entry)
-            self._let_go()
             for code in sorted(self.linter.codes & PROGRAM_CHECKS.keys()):
                 rule = self.linter.catalogue.rules[code]
                 try:
@@ -230,13 +228,6 @@ class _Program:
             },
             tuple(self.errors),
         )
-
-    def _let_go(self) -> None:
-        """Syntax trees are a hundred times their text: a few are worth keeping from one program to the next."""
-        opened = [summary for summary in self.project.summaries.values() if summary.opened]
-        if len(opened) > _TREES:
-            for summary in opened:
-                summary.close()
 
     def _remember(self) -> None:
         for path, summary in self.project.summaries.items():

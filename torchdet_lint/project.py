@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.names import condition_holds
 from torchdet_lint.outline import Outline, outline
-from torchdet_lint.summary import GUARD, MODULE, Argument, Body, Event, Memo, Summary
+from torchdet_lint.summary import GUARD, MODULE, Argument, Body, Event, Memo, Shelf, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -150,6 +150,7 @@ class Project:
         self.memos: dict[str, Memo] = {}
         self._read = read
         self._texts: dict[str, str] = {}
+        self._shelf = Shelf()
         self._summaries: dict[str, Summary] = {}
         self._outlines: dict[str, Outline] = {}
         self._evaluated: dict[tuple[str, str, tuple[str, str], str, int], tuple[Thing, ...]] = {}
@@ -179,7 +180,7 @@ class Project:
         """The functions of `file`."""
         if file not in self._summaries:
             self._summaries[file] = Summary(
-                lambda: self.text(file), self.facts.wrappers, self.library.canonical, self.memos.get(file)
+                lambda: self.text(file), self.facts.wrappers, self.library.canonical, self.memos.get(file), self._shelf
             )
         return self._summaries[file]
 

@@ -27,6 +27,7 @@ GUARD = 1_000_000
 _DEPTH = 14
 _NAMES = 8
 _LONGEST = 200
+_CAPACITY = 2_500_000
 _CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::\d*)?|nccl")
 _CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
 _DISPATCH = re.compile(r"\.(?:command|callback|result_callback|group|set_defaults|add_command)\b")
@@ -101,6 +102,29 @@ class Memo(msgspec.Struct, array_like=True):
     dispatch: dict[str, Names] | None = None
 
 
+class Shelf:
+    """The syntax trees that are held: the ones used last, of files of so much text (a tree is forty times its text)."""
+
+    def __init__(self, capacity: int = _CAPACITY) -> None:
+        """`capacity` is in characters."""
+        self._capacity = capacity
+        self._held: dict[Summary, int] = {}
+
+    def hold(self, summary: Summary, size: int) -> None:
+        """`summary` has opened its file of `size` characters; what was opened first is let go to make room."""
+        self._held[summary] = size
+        total = sum(self._held.values())
+        for oldest in list(self._held):
+            if total <= self._capacity or oldest is summary:
+                return
+            total -= self._held.pop(oldest)
+            oldest.close()
+
+    def use(self, summary: Summary) -> None:
+        """`summary` is used: it goes last."""
+        self._held[summary] = self._held.pop(summary)
+
+
 class Summary:
     """One file, summarised on demand. The text is parsed when something is asked that `memo` does not know."""
 
@@ -110,6 +134,7 @@ class Summary:
         wrappers: frozenset[str],
         canonical: Callable[[str], str],
         memo: Memo | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         """`wrappers` are the callables that return what they are given; `canonical` is `Library.canonical`."""
         self.memo = memo or Memo({}, {}, {}, {})
@@ -117,19 +142,20 @@ class Summary:
         self._text = text
         self._wrappers = wrappers
         self._canonical = canonical
+        self._shelf = shelf or Shelf()
         self._opened: _File | None = None
 
     @property
     def _file(self) -> _File:
         self.grown = True
-        if self._opened is None:
-            self._opened = _File(self._text(), self._wrappers, self._canonical)
-        return self._opened
-
-    @property
-    def opened(self) -> bool:
-        """Whether the syntax tree is held."""
-        return self._opened is not None
+        opened = self._opened
+        if opened is None:
+            text = self._text()
+            opened = self._opened = _File(text, self._wrappers, self._canonical)
+            self._shelf.hold(self, len(text))
+        else:
+            self._shelf.use(self)
+        return opened
 
     def close(self) -> None:
         """Let the syntax tree go; what was asked so far stays."""

@@ -176,6 +176,8 @@ def test_ctrl_c_ends_the_program_too(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        # A job in the background ignores the signal, and its children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 20
     while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
