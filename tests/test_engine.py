@@ -222,3 +222,50 @@ def test_a_suppression_of_a_rule_that_is_not_run_is_not_judged() -> None:
 
 def test_first_sentence() -> None:
     assert first_sentence("Pass `x=1.5`, e.g. so.\nThen go. More.") == "Pass `x=1.5`, e.g. so."
+
+
+OWN = """
+summary = "Own."
+message = "`{name}` varies"
+why = "It does."
+instead = "Use another."
+"""
+OWN_OP = (
+    OWN
+    + """
+[[ops]]
+op = "acme.fast_sum"
+package = "acme"
+direction = "forward"
+spellings = [{ name = "acme.fast_sum", parameters = ["x", "exact"] }]
+when = [{ argument = "exact", test = "falsy" }]
+status = [{ since = "1.0", status = "silent" }]
+"""
+)
+OWN_TABLES = (
+    OWN
+    + """
+[[calls]]
+names = ["acme.roll"]
+
+[[settings]]
+names = ["acme.flags.fast"]
+values = [true]
+"""
+)
+
+
+def test_a_rule_of_ones_own_needs_no_code(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "ACME001-fast-sum.toml").write_text(OWN_OP)
+    (project / "ACME002-own-tables.toml").write_text(OWN_TABLES)
+    (project / "torchdet-lint.toml").write_text('rule-files = ["ACME*.toml"]\nextend-select = ["ACME"]\n')
+    (project / "own.py").write_text(
+        "import acme as a\na.fast_sum(3)\na.fast_sum(3, exact=True)\na.roll()\na.flags.fast = True\n"
+        "a.flags.fast = False\na.fast_sum(4)  # noqa: ACME001\n"
+    )
+    found = [(finding["code"], finding["location"]["row"], finding["message"]) for finding in lint(capsys, "own.py")[1]]
+    assert found == [
+        ("ACME001", 2, "`acme.fast_sum` varies"),
+        ("ACME002", 4, "`acme.roll` varies"),
+        ("ACME002", 5, "`acme.flags.fast` varies"),
+    ]

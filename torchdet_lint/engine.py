@@ -387,16 +387,17 @@ class Linter:
         return Record((finding,), (Rows(fault.row, fault.row, fault.row),))
 
     def _checked(self, module: Module, path: str) -> tuple[list[tuple[Finding, Rows]], tuple[str, ...]]:
-        from torchdet_lint.checks import CHECKS
+        from torchdet_lint.checks import CHECKS, own_rule
 
         found: list[tuple[Finding, Rows]] = []
         errors: list[str] = []
-        for code in sorted(self.codes & CHECKS.keys()):
+        for code in sorted(self.codes & self.catalogue.rules.keys()):
             rule = self.catalogue.rules[code]
             if rule.scope != "file":
                 continue
+            check = CHECKS.get(code, own_rule)
             try:
-                found += [self.finding(module, rule, one) for one in CHECKS[code](module, rule)]
+                found += [self.finding(module, rule, one) for one in check(module, rule)]
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}".partition("\n")[0]
                 errors.append(f"{path}: {code} failed on this file, please report it: {reason}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from torchdet_lint.checks import data, memory, ops, order, program, seeds, settings
+from torchdet_lint.checks.ops import own_rule
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue import Rule
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 Check = Callable[["Module", "Rule"], Iterator["Found"]]
 ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]
+
+__all__ = ["CHECKS", "PROGRAM_CHECKS", "Check", "ProgramCheck", "own_rule"]
 
 CHECKS: Mapping[str, Check] = {
     "TDL104": seeds.unseeded_generator,

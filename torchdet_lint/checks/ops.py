@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint.checks import table
 from torchdet_lint.finding import Found
 from torchdet_lint.tensors import OTHER, UNKNOWN, Inference, Kind
 
@@ -286,3 +287,15 @@ def kernel_atomics(module: Module, rule: Rule) -> Iterator[Found]:
         if any(not _COUNTS.search(match[1]) for match in _ATOMIC.finditer(text)):
             name = "atomicAdd"
             yield Found(node, {"op": name, "device": "CUDA", "condition": "", "instead": ""})
+
+
+def own_rule(module: Module, rule: Rule) -> Iterator[Found]:
+    """What the tables of a user's own rule mean: calls, assignments and ops; `{name}` is the name that was found."""
+    for call, row in table.calls(module, rule):
+        details = {"name": next(name for name in call.names if name in row.names), "source": module.code(call.node)}
+        yield Found(call.node, {**details, **row.details}, row.variant, row.severity)
+    for assignment, setting in table.assignments(module, rule):
+        details = {"name": assignment.names[0], "source": module.code(assignment.node)}
+        yield Found(assignment.node, details, setting.variant)
+    for found in listed_call(module, rule):
+        yield found._replace(details={**found.details, "name": found.details["op"]})
