@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
+    from torchdet_lint.cli import RUNTIME
     from torchdet_lint.cli import main as command
 
+    if sys.argv[1:2] and sys.argv[1] in RUNTIME:
+        sys.exit(command(sys.argv[1:]))
+    gc.disable()  # a lint frees its data as it goes: the collector would only look at what is still used
     sys.exit(command(sys.argv[1:]))
 
 
