@@ -131,7 +131,9 @@ def test_killed_at_any_moment_every_file_is_whole(tmp_path):
         (tmp_path / f"file{number}.py").write_bytes(states[0])
     interrupted = 0
     duration = 0.0
-    for _ in range(KILLS):
+    attempts = 0
+    while interrupted < KILLS and attempts < 6 * KILLS:
+        attempts += 1
         child = os.fork()
         if child == 0:
             os.chdir(tmp_path)
@@ -148,10 +150,12 @@ def test_killed_at_any_moment_every_file_is_whole(tmp_path):
         time.sleep(chooser.random() * min(duration, 0.1))
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
-        interrupted += os.WIFSIGNALED(status)
+        killed = os.WIFSIGNALED(status)
+        interrupted += killed
+        duration *= 1.05 if killed else 0.8  # how long a run takes changes with what else the machine does
         for path in tmp_path.glob("*.py"):
             assert path.read_bytes() in states
-    assert interrupted > KILLS // 2
+    assert interrupted == KILLS
     assert repair.write({str(path): _change(path.read_bytes(), b"last") for path in tmp_path.glob("*.py")}) == {}
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"file{number}.py" for number in range(FILES))
 
