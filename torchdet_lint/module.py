@@ -325,13 +325,9 @@ class Module:
     # ------------------------------------------------------------------ what to parse
 
     @functools.cached_property
-    def _words(self) -> list[frozenset[str]]:
-        return [frozenset(IDENTIFIER.findall(self.skeleton.text(unit.piece))) for unit in self.units]
-
-    @property
     def words(self) -> list[frozenset[str]]:
         """The words of every unit."""
-        return self._words
+        return [frozenset(IDENTIFIER.findall(self.skeleton.text(unit.piece))) for unit in self.units]
 
     def load_where(self, wanted: Callable[[str], bool]) -> None:
         """Parse the units whose text is `wanted`, and with the first of them the statements of the file's top level."""
@@ -349,7 +345,7 @@ class Module:
         wanted = set(self.library.triggers_in(self.text))
         if not wanted:
             return
-        if not any(not words.isdisjoint(wanted) for words in self._words):
+        if not any(not words.isdisjoint(wanted) for words in self.words):
             return
         self.load_statements()
         self._extend(wanted)
@@ -367,7 +363,7 @@ class Module:
         """
         bound = self.scope.bindings.keys() | BUILTINS
         weak = {word for word in wanted if word.islower() and word not in bound and not self.scope.stars}
-        for unit, words in zip(self.units, self._words, strict=True):
+        for unit, words in zip(self.units, self.words, strict=True):
             hits = words & wanted
             if not hits:
                 continue
@@ -411,7 +407,7 @@ class Module:
                     binding.kind == "assign" and isinstance(binding.value, _ALIASES) and not self._makes(binding.value)
                 ):
                     aliases.append((name, frozenset(IDENTIFIER.findall(self.code(binding.value)))))
-        for unit, words in zip(self.units, self._words, strict=True):
+        for unit, words in zip(self.units, self.words, strict=True):
             if unit.piece.kind == "header":
                 aliases.append((unit.piece.name, words))
         grew = True
@@ -770,7 +766,7 @@ class Module:
         if not self._naming:
             assigned: re.Pattern[str] | None = None
             for unit in class_.units:
-                if unit.root is None and name in self._words[unit.index]:
+                if unit.root is None and name in self.words[unit.index]:
                     assigned = assigned or re.compile(rf"\b{name}\s*(?::[^=\n]*)?=(?!=)")
                     if assigned.search(self.skeleton.text(unit.piece)):
                         self._load(unit)
@@ -1203,7 +1199,7 @@ class Module:
         """The calls `self.register_buffer("name", …)` and `register_parameter` in the methods of `class_`."""
         for relative in self.family(class_):
             for unit in relative.units:
-                words = self._words[unit.index]
+                words = self.words[unit.index]
                 if name in words and ("register_buffer" in words or "register_parameter" in words):
                     self._load(unit)
             for call in list(self._calls):
@@ -1214,10 +1210,6 @@ class Module:
                 literal = call.node.args[0].value
                 if isinstance(literal, cst.SimpleString) and literal.evaluated_value == name:
                     yield call
-
-    def local_classes(self) -> list[Class]:
-        """The top-level classes of the file."""
-        return self._top_classes
 
 
 def _header(statement: cst.CSTNode) -> cst.CSTNode:
