@@ -222,7 +222,8 @@ class Seed(_Table, frozen=True, kw_only=True):
     """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter.
 
     `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always); `switch` says that
-    it is the place to turn it off as well. `implicit` seeds are a framework's own, made on the way to something else.
+    it is the place to turn it off as well, and `give` the arguments with which a trainer that has the switch turns it
+    on. `implicit` seeds are a framework's own, made on the way to something else.
     """
 
     names: tuple[str, ...]
@@ -233,6 +234,7 @@ class Seed(_Table, frozen=True, kw_only=True):
     mode: bool = False
     when_mode: tuple[Condition, ...] = ()
     switch: bool = False
+    give: dict[str, str] = {}
     implicit: bool = False
     environment: tuple[str, ...] = ()
     note: str = ""

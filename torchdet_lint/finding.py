@@ -68,10 +68,14 @@ class NeedHelper(NamedTuple):
     `torch.Generator`). Statements of an entry point, at the start of its main guard, or after the imports where
     `Found.node` stands outside the guard: `seeds` (of `libraries`, a subset of `python`, `numpy`, `torch`; none: the
     one that the rule is about), `deterministic` (turns deterministic mode on), `cublas` (the workspace variable).
+    `function`, `package.module:name`, is a function of the project that seeds them all; `before` is a node of a
+    statement at top level, above which they have to stand.
     """
 
     name: str
     libraries: tuple[str, ...] = ()
+    function: str = ""
+    before: Any = None
 
 
 class SeedFunction(NamedTuple):
@@ -82,7 +86,13 @@ class SeedFunction(NamedTuple):
     libraries: tuple[str, ...]
 
 
-Change = Replace | SetArgument | DropArgument | InsertBefore | NeedImport | NeedHelper | SeedFunction
+class Withhold(NamedTuple):
+    """No fix: `reason` says why, and reads on after "No fix: "."""
+
+    reason: str
+
+
+Change = Replace | SetArgument | DropArgument | InsertBefore | NeedImport | NeedHelper | SeedFunction | Withhold
 
 
 class RelatedNode(NamedTuple):

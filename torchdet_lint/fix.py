@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-import bisect
 import functools
 import itertools
 import re
-import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -23,16 +20,19 @@ from torchdet_lint.finding import (
     Replace,
     SeedFunction,
     SetArgument,
+    Withhold,
 )
-from torchdet_lint.names import BUILTINS, IDENTIFIER, dotted
+from torchdet_lint.layout import Layout, first_row, is_text, line_end
+from torchdet_lint.names import dotted
 from torchdet_lint.patch import import_key
 from torchdet_lint.source import comments, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from torchdet_lint.catalogue import Rule
-    from torchdet_lint.finding import Found
+    from torchdet_lint.finding import Change, Found
+    from torchdet_lint.layout import Top
     from torchdet_lint.module import Call, Module
     from torchdet_lint.names import Binding
 
@@ -58,7 +58,6 @@ _ONLY_GENERATORS = re.compile(r"\bdefault_rng\b|\brandom\.Generator\b")
 _LEGACY_NUMPY = re.compile(
     r"\brandom\.(?:seed|rand|randn|randint|random|random_sample|choice|shuffle|permutation|normal|uniform|get_state|set_state)\b"
 )
-_FIRST_LINES = re.compile(r"#!|#.*?coding[:=]")
 _NUMBER_OF_PROCESS = re.compile(r"(?:local_|global_)?rank|\w*(?:_id|_index|_idx)|index|idx|i|number")
 _CELL_MARK = re.compile(r"#\s*(?:%%|In\s*\[)")
 _WIDE = 100
@@ -93,225 +92,6 @@ class Planner:
         return Fix(applicability, message, edits)
 
 
-# ----------------------------------------------------------------------------------------------------- the whole file
-
-
-class _Top(NamedTuple):
-    """A statement of the module: its rows, and what it is to somebody who looks for the place of an import."""
-
-    kind: str
-    first: int
-    last: int
-    node: cst.CSTNode | None = None
-
-
-class Layout:
-    """Where a file keeps its imports and its entry, what its names are, and how it is written."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self.lines = module.skeleton.lines
-        starts, offset = [], 0
-        for line in self.lines:
-            starts.append(offset)
-            offset += len(line)
-        self.starts = [*starts, offset]
-        module.load_statements()
-        self.top = list(_top_statements(module))
-        self.newline = _line_end(self.lines[0]) if self.lines else "\n"
-        self.newline = self.newline or "\n"
-        self.indent = _usual_indent(self.lines)
-        self.taken = _names_in(module.text)
-        self.annotated = bool(re.search(r"\)\s*->", module.text))
-
-    def offset(self, place: Location) -> int:
-        """The place as an index into the text."""
-        return self.starts[place.row - 1] + place.column - 1
-
-    def location(self, offset: int) -> Location:
-        """The inverse of `offset`."""
-        row = min(bisect.bisect_right(self.starts, offset), max(len(self.lines), 1))
-        return Location(row, offset - self.starts[row - 1] + 1)
-
-    def span(self, node: cst.CSTNode) -> tuple[int, int]:
-        """Start and end of `node` as indices into the text."""
-        start, end = self.module.span(node)
-        return self.offset(start), self.offset(end)
-
-    @functools.cached_property
-    def preamble(self) -> int:
-        """The last row of what must stay first: comments at the top, docstring, `__future__` imports."""
-        last = 0
-        for index, top in enumerate(self.top):
-            if top.kind == "future" or (top.kind == "text" and index == 0):
-                last = top.last
-            else:
-                break
-        if last:
-            return last
-        first = self.top[0].first if self.top else len(self.lines) + 1
-        while last + 1 < first and self.lines[last].startswith("#"):
-            last += 1
-        if last + 1 < first and not self.lines[last].strip():
-            return last
-        # What stands right above the first statement is about it, but for these.
-        return sum(bool(_FIRST_LINES.match(line)) for line in self.lines[: min(last, 2)])
-
-    @functools.cached_property
-    def run(self) -> list[_Top]:
-        """The first block of imports: nothing else stands between them."""
-        found: list[_Top] = []
-        for top in self.top:
-            if top.kind in ("import", "imports"):
-                found.append(top)
-            elif found or top.kind not in ("text", "future"):
-                break
-        return found
-
-    @functools.cached_property
-    def imports_end(self) -> int:
-        """The last row of the last import before the first definition, loop or main guard."""
-        last = self.preamble
-        for top in self.top:
-            if top.kind in ("import", "imports"):
-                last = max(last, top.last)
-            elif top.kind in ("guard", "definition"):
-                break
-        return last
-
-    @functools.cached_property
-    def guard(self) -> _Top | None:
-        """The `if __name__ == "__main__"` of the file."""
-        return next((top for top in self.top if top.kind == "guard"), None)
-
-    def top_row(self, row: int) -> _Top | None:
-        """The top-level statement that holds `row`."""
-        return next((top for top in self.top if top.first <= row <= top.last), None)
-
-    def free(self, name: str) -> bool:
-        """Whether `name` means nothing in this file."""
-        return name not in self.taken and name not in BUILTINS
-
-
-def _top_statements(module: Module) -> Iterator[_Top]:
-    for unit in module.units:
-        piece = unit.piece
-        if piece.owner >= 0:
-            if piece.kind == "header":
-                yield _Top("definition", piece.first, module.skeleton.classes[piece.owner].last)
-            continue
-        if piece.kind == "function":
-            yield _Top("definition", piece.first, piece.last)
-            continue
-        assert unit.root is not None
-        for statement in unit.root.body:
-            start, end = module.span(statement)
-            yield _Top(_kind(statement), _first_row(module, statement, start.row), end.row, statement)
-
-
-def _first_row(module: Module, statement: cst.CSTNode, row: int) -> int:
-    decorators: Sequence[cst.CSTNode] = getattr(statement, "decorators", ())
-    return min([row, *(module.span(decorator)[0].row for decorator in decorators)])
-
-
-def _kind(statement: cst.CSTNode) -> str:
-    if isinstance(statement, cst.SimpleStatementLine):
-        first = statement.body[0]
-        if isinstance(first, cst.ImportFrom) and isinstance(first.module, cst.Name):
-            return "future" if first.module.value == "__future__" else "import"
-        if isinstance(first, (cst.Import, cst.ImportFrom)):
-            return "import"
-        return "text" if _is_text(first) else "simple"
-    if isinstance(statement, cst.If) and _is_main_guard(statement.test):
-        return "guard"
-    if isinstance(statement, (cst.If, cst.Try, cst.With)):
-        leaves = list(_leaves(statement))
-        quiet = (cst.Import, cst.ImportFrom, cst.Assign, cst.Pass, cst.Raise, cst.Expr)
-        if all(isinstance(leaf, quiet) for leaf in leaves):
-            return "imports" if any(isinstance(leaf, (cst.Import, cst.ImportFrom)) for leaf in leaves) else "simple"
-    return "definition"
-
-
-def _is_text(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Expr) and isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString))
-
-
-def _is_main_guard(test: cst.CSTNode) -> bool:
-    return (
-        isinstance(test, cst.Comparison)
-        and len(test.comparisons) == 1
-        and isinstance(test.comparisons[0].operator, cst.Equal)
-        and any(
-            isinstance(side, cst.Name) and side.value == "__name__"
-            for side in (test.left, test.comparisons[0].comparator)
-        )
-    )
-
-
-def _leaves(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The small statements in a block, and every definition or loop as one."""
-    if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
-        yield from node.body
-    elif isinstance(node, (cst.If, cst.Else, cst.Try, cst.With, cst.ExceptHandler, cst.Finally)):
-        yield from _leaves(node.body)
-        for name in ("handlers", "orelse", "finalbody"):
-            inner = getattr(node, name, None)
-            for child in inner if isinstance(inner, (list, tuple)) else (inner,) if inner is not None else ():
-                yield from _leaves(child)
-    elif isinstance(node, cst.IndentedBlock):
-        for child in node.body:
-            yield from _leaves(child)
-    else:
-        yield node
-
-
-def _line_end(line: str) -> str:
-    return line[len(line.rstrip("\r\n")) :]
-
-
-def _usual_indent(lines: Sequence[str]) -> str:
-    """The indentation of the first line that opens a block's body, or four spaces."""
-    before = ""
-    for line in lines:
-        if before.endswith(":") and not before.startswith((" ", "\t", "#")):
-            indent = line[: len(line) - len(line.lstrip(" \t"))]
-            if indent and line.strip():
-                return indent
-        if line.strip():
-            before = line.rstrip()
-    return "    "
-
-
-def _names_in(text: str) -> frozenset[str]:
-    """Every name that means something in the file (all its words where the running Python cannot parse it)."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset(IDENTIFIER.findall(text))
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        elif isinstance(node, ast.alias):
-            found.add(node.asname or node.name.partition(".")[0])
-        elif isinstance(node, (ast.Global, ast.Nonlocal)):
-            found.update(node.names)
-        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-            found.add(node.name)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            found.add(node.rest)
-    return frozenset(found)
-
-
-# ---------------------------------------------------------------------------------------------------------- one finding
-
-
 class _Plan:
     """The edits of one finding."""
 
@@ -334,21 +114,15 @@ class _Plan:
         for change in changes:
             if isinstance(change, NeedImport):
                 self.needed[change.module.rpartition(":")[2]] = change.module
+            elif isinstance(change, Withhold):
+                raise Refusal(change.reason)
         for change in changes:
             if isinstance(change, NeedHelper):
                 self._helper(change)
-        local: list[Edit] = []
+        local = [edit for change in changes for edit in self._local(change)]
         passed: dict[int, list[SetArgument]] = {}
         for change in changes:
-            if isinstance(change, Replace):
-                local.append(self._replace(change))
-            elif isinstance(change, DropArgument):
-                local.append(self._drop(change))
-            elif isinstance(change, InsertBefore):
-                local.append(self._insert(change))
-            elif isinstance(change, SeedFunction):
-                local.append(self._seeded_function(change))
-            elif isinstance(change, SetArgument):
+            if isinstance(change, SetArgument):
                 passed.setdefault(id(change.call), []).append(change)
         for arguments in passed.values():
             local += self._arguments(arguments)
@@ -356,6 +130,16 @@ class _Plan:
             if isinstance(change, NeedImport) and change.module not in self.named:
                 self._name(change.module, "", self.node, None)
         return tuple(dict.fromkeys([*self.file_edits, *local]))
+
+    def _local(self, change: Change) -> list[Edit]:
+        """The edits of a change of one place."""
+        if isinstance(change, Replace):
+            return [self._replace(change)]
+        if isinstance(change, DropArgument):
+            return [self._drop(change)]
+        if isinstance(change, InsertBefore):
+            return [self._insert(change)]
+        return [self._seeded_function(change)] if isinstance(change, SeedFunction) else []
 
     # ------------------------------------------------------------------ text
 
@@ -494,9 +278,9 @@ class _Plan:
             return self._lines_before(1, content)
         cell, inside = self.module.source.place(row)
         line = self._raw_line(row)
-        newline = _line_end(line) or self.layout.newline
+        newline = line_end(line) or self.layout.newline
         content = content.replace("\n", newline)
-        if _line_end(line):
+        if line_end(line):
             place = Location(inside + 1, 1)
         else:
             place = Location(inside, len(line) + 1)
@@ -517,7 +301,7 @@ class _Plan:
         cell, inside = self.module.source.place(row)
         line = self.layout.lines[row - 1] if row <= len(self.layout.lines) else ""
         place = Location(inside, 1)
-        return Edit(content.replace("\n", _line_end(line) or self.layout.newline), place, place, cell)
+        return Edit(content.replace("\n", line_end(line) or self.layout.newline), place, place, cell)
 
     def _replace(self, change: Replace) -> Edit:
         node = change.node
@@ -557,7 +341,7 @@ class _Plan:
         block = self.module.parent(statement)
         if (
             isinstance(statement, cst.SimpleStatementLine)
-            and _is_text(statement.body[0])
+            and is_text(statement.body[0])
             and isinstance(block, (cst.IndentedBlock, cst.Module))
             and block.body[0] is statement
         ):
@@ -575,11 +359,11 @@ class _Plan:
 
     def _before(self, statement: cst.CSTNode, content: str) -> Edit:
         """Insert lines before a statement, and before the comments right above it."""
-        row = _first_row(self.module, statement, self.module.span(statement)[0].row)
+        row = first_row(self.module, statement, self.module.span(statement)[0].row)
         return self._lines_before(self._above_comments(statement, row), self._indented(content, statement))
 
     def _indented(self, content: str, statement: cst.CSTNode) -> str:
-        row = _first_row(self.module, statement, self.module.span(statement)[0].row)
+        row = first_row(self.module, statement, self.module.span(statement)[0].row)
         line = self.layout.lines[row - 1]
         indent = line[: len(line) - len(line.lstrip(" \t\f"))].rpartition("\f")[2]
         return "".join(f"{indent}{part}\n" if part.strip() else "\n" for part in content.rstrip("\n").split("\n"))
@@ -672,7 +456,7 @@ class _Plan:
         """What separates the argument that starts at `start` from one that is put before it."""
         line = self.layout.lines[self.layout.location(start).row - 1]
         lead = line[: self.layout.location(start).column - 1]
-        return " " if lead.strip() else (_line_end(line) or self.layout.newline) + lead
+        return " " if lead.strip() else (line_end(line) or self.layout.newline) + lead
 
     def _after_last(self, node: cst.Call, end: int, comma: int, new: Sequence[str]) -> list[Edit]:
         text, layout = self.module.text, self.layout
@@ -692,7 +476,7 @@ class _Plan:
             if comma >= 0:
                 return [self._edit(after, after, f" {joined},")]
             return [self._edit(end, end, f", {joined}")]
-        newline = _line_end(line) or layout.newline
+        newline = line_end(line) or layout.newline
         rest = text[after : self._line_stop(after)]
         if closes_below and rest.strip():
             # A comment after the last argument stays with it.
@@ -707,7 +491,7 @@ class _Plan:
         """The end of the line that holds `offset`, without its line end."""
         row = self.layout.location(offset).row
         line = self.layout.lines[row - 1]
-        return self.layout.starts[row - 1] + len(line) - len(_line_end(line))
+        return self.layout.starts[row - 1] + len(line) - len(line_end(line))
 
     def _drop(self, change: DropArgument) -> Edit:
         args = list(change.call.args)
@@ -738,7 +522,7 @@ class _Plan:
             return
         self.file_edits.append(self._among(run, statement))
 
-    def _among(self, run: Sequence[_Top], statement: str) -> Edit:
+    def _among(self, run: Sequence[Top], statement: str) -> Edit:
         """Put an import into a block of imports: in its place where its group is sorted, else below its like."""
         mine = import_key(statement)
         keyed = [(top, import_key(self._import_text(top))) for top in run if top.kind == "import"]
@@ -757,7 +541,7 @@ class _Plan:
             return self._lines_after(run[run.index(below[0]) - 1].last, f"{statement}\n")
         return self._lines_after((keyed[-1][0] if keyed else run[-1]).last, f"{statement}\n")
 
-    def _group(self, keyed: Sequence[tuple[_Top, _Key]]) -> list[tuple[_Top, _Key]]:
+    def _group(self, keyed: Sequence[tuple[Top, _Key]]) -> list[tuple[Top, _Key]]:
         """Imports that no blank line parts: of several such groups the one with torch or NumPy, else the first."""
         groups = [[keyed[0]]]
         for before, after in itertools.pairwise(keyed):
@@ -768,7 +552,7 @@ class _Plan:
             (group for group in groups if any(key[2].startswith(("torch", "numpy")) for _, key in group)), groups[0]
         )
 
-    def _import_text(self, top: _Top) -> str:
+    def _import_text(self, top: Top) -> str:
         assert isinstance(top.node, cst.SimpleStatementLine)
         return self.module.code(top.node.body[0])
 
@@ -801,7 +585,7 @@ class _Plan:
         elif need.name == "generator":
             self.helpers["generator"] = self._seeded_generator() or self._define_generator()
         elif need.name == "seeds":
-            self._seeds(need.libraries or (_OWN_LIBRARY.get(self.rule.code, "torch"),))
+            self._seeds(need)
         elif need.name == "deterministic":
             self._enter([_DETERMINISTIC])
         elif need.name == "cublas":
@@ -927,22 +711,37 @@ class _Plan:
 
     # ------------------------------------------------------------------ the entry point
 
-    def _seeds(self, libraries: Iterable[str]) -> None:
-        wanted = [library for library in LIBRARIES if library in libraries]
-        function = self._seed_function(frozenset(wanted))
-        if function is not None:
-            self._enter([("", function)])
+    def _seeds(self, need: NeedHelper) -> None:
+        libraries = need.libraries or (_OWN_LIBRARY.get(self.rule.code, "torch"),)
+        function = self._seed_function(frozenset(libraries), need.before) or self._project_function(need.function)
+        if function:
+            self._enter([("", f"{function}({{seed}})")], need.before)
         else:
-            self._enter([_SEED_LINE[library] for library in wanted])
+            self._enter([_SEED_LINE[library] for library in LIBRARIES if library in libraries], need.before)
 
-    def _seed_function(self, libraries: frozenset[str]) -> str | None:
-        """A call of the function of this file, or of one that it imports, that seeds all of `libraries`."""
+    def _project_function(self, function: str) -> str:
+        """The seeding function of another file, as a hole; empty where its name means something else here."""
+        module, _, name = function.partition(":")
+        if not name or not (self.layout.free(name) or self._bound(f"{module}.{name}", self.node, None)):
+            return ""
+        self.needed[name] = function
+        return f"{{{name}}}"
+
+    def _seed_function(self, libraries: frozenset[str], before: cst.CSTNode | None) -> str | None:
+        """The function of this file, or of a framework that it imports, that seeds all of `libraries`."""
+        limit = self.module.span(before)[0].row if before is not None else None
         rows = {name: row for row in self.module.library.facts.seeds for name in row.names if row.argument}
         for name, bindings in sorted(self.module.scope.bindings.items()):
             for binding in bindings:
                 row = rows.get(self.module.library.canonical(binding.target)) if binding.kind == "import" else None
-                if row is not None and not binding.conditional and len(row.seeds) > 1 and libraries <= set(row.seeds):
-                    return f"{name}({self.seed})"
+                if (
+                    row is not None
+                    and not binding.conditional
+                    and len(row.seeds) > 1
+                    and libraries <= set(row.seeds)
+                    and (limit is None or self._usable(binding, binding.target, limit))
+                ):
+                    return name
         for unit in self.module.load_functions(_SEED_FUNCTION.search):
             assert unit.root is not None
             node = unit.root.body[0]
@@ -951,8 +750,8 @@ class _Plan:
             parameters = [*node.params.posonly_params, *node.params.params]
             if _required(node.params) > 1 or not parameters or "seed" not in parameters[0].name.value.lower():
                 continue
-            if libraries <= self._seeded_by(node) and self._reaches(unit.piece.last):
-                return f"{node.name.value}({self.seed})"
+            if limit is None and libraries <= self._seeded_by(node) and self._reaches(unit.piece.last):
+                return node.name.value
         return None
 
     def _reaches(self, last: int) -> bool:
@@ -971,11 +770,14 @@ class _Plan:
                         found.update(rows[name].seeds)
         return frozenset(found)
 
-    def _enter(self, statements: Sequence[tuple[str, str]]) -> None:
-        """Insert statements where the program begins."""
+    def _enter(self, statements: Sequence[tuple[str, str]], before: cst.CSTNode | None = None) -> None:
+        """Insert statements where the program begins, or above the top-level statement that holds `before`."""
         for module, _ in statements:
             if module:
                 self.needed[module] = module
+        if before is not None:
+            self._enter_above(before, statements)
+            return
         guard = self.layout.guard
         if guard is not None and (guard.first <= self.row or self._in_function()):
             self._enter_guard(guard, statements)
@@ -989,6 +791,15 @@ class _Plan:
             self.file_edits.append(self._lines_before(1, content))
         else:
             self._define(row, "\n" + content, 1)
+
+    def _enter_above(self, before: cst.CSTNode, statements: Sequence[tuple[str, str]]) -> None:
+        top = self.layout.top_row(self.module.span(before)[0].row)
+        if top is None or top.node is None:
+            raise Refusal("what draws first is not imported at top level")
+        row = self._above_comments(top.node, top.first) - 1
+        content = self._written(statements, top.first)
+        blank = row > 0 and not self.layout.lines[row - 1].strip()
+        self._define(row, content if blank else f"\n{content}", 1)
 
     def _seeded_function(self, change: SeedFunction) -> Edit:
         """Seed at the start of a function, below its docstring."""
@@ -1011,7 +822,7 @@ class _Plan:
     def _written(self, statements: Sequence[tuple[str, str]], before: int) -> str:
         return "".join(self.filled(text, self.node, before) + "\n" for _, text in statements)
 
-    def _enter_guard(self, guard: _Top, statements: Sequence[tuple[str, str]]) -> None:
+    def _enter_guard(self, guard: Top, statements: Sequence[tuple[str, str]]) -> None:
         assert isinstance(guard.node, cst.If)
         content = self._written(statements, guard.first)
         first = guard.node.body.body[0]

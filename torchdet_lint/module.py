@@ -591,6 +591,23 @@ class Module:
                 statement = node
         return unit.root if statement is None else _header(statement)
 
+    def calls_at(self, row: int, column: int) -> list[Call]:
+        """The calls that start at `row` and `column` (as `node_at` counts), the outer before the inner."""
+        unit = next(
+            (unit for unit in reversed(self.units) if unit.piece.first <= row <= unit.piece.last), self.units[0]
+        )
+        self.load_statements()
+        self._load(unit)
+        here = row - unit.offset
+        found = [
+            self.call_at(node)
+            for node, where in self._positions(unit).items()
+            if isinstance(node, cst.Call)
+            and where.start.line == here
+            and self._bytes(row, where.start.column) == column
+        ]
+        return [call for call in found if call is not None]
+
     def _bytes(self, row: int, column: int) -> int:
         return len(self.skeleton.lines[row - 1][:column].encode())
 

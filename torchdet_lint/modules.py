@@ -60,6 +60,30 @@ class ModuleMap:
         found = self._found[key]
         return None if found is not None and found.path == file and not dotted.startswith(".") else found
 
+    def name_of(self, path: str, file: str, imports: Iterable[str]) -> str:
+        """A dotted name of the module `path` that is sure to work in `file`, whose imports are `imports`: one that
+        starts where `file` itself lies as a script, or where its imports evidently start. Empty: there is none."""
+        folder = os.path.dirname(file)
+        starts = [] if "__init__.py" in self.listing(folder) else [("", folder)]
+        for dotted in imports:
+            place = self.locate(dotted, file)
+            if dotted.startswith("."):
+                starts.append((".", folder))
+            elif place is not None:
+                base = os.path.dirname(place.path) if place.path.endswith("__init__.py") else place.path
+                for _ in range(dotted.count(".") + 1 - len(place.rest)):
+                    base = os.path.dirname(base)
+                starts.append(("", base))
+        for dot, base in dict.fromkeys(starts):
+            parts = os.path.relpath(path.removesuffix(".py"), base).split(os.sep)
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            if parts and all(part.isidentifier() for part in parts):
+                name = dot + ".".join(parts)
+                place = self.locate(name, file)
+                if place is not None and place == Place(path):
+                    return name
+        return ""
+
     def _relative(self, dotted: str, folder: str) -> Place | None:
         name = dotted.lstrip(".")
         for _ in range(len(dotted) - len(name) - 1):

@@ -15,18 +15,23 @@ _GUARD = re.compile(
     r"^if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE
 )
 _WORK = re.compile(
-    r"^(?!def\b|class\b|from\b|import\b|async def\b|@|#|\"|')(?:(?:for|while|with|async)\b|[^\n#]*\w\()", re.MULTILINE
+    r"^(?![ \t]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|')"
+    r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w\()",
+    re.MULTILINE,
 )
+_SEEDER = re.compile(r"^def[ \t]+(\w*(?:seed|determinis|reproduc)\w*)[ \t]*\(", re.MULTILINE | re.IGNORECASE)
+_WORKER = re.compile(r"worker", re.IGNORECASE)
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What the whole run knows of every file without summarising it: the modules it imports (absolute or with leading
-    dots, one entry for every name it takes from one), whether it has a main guard, and whether it does work at top
-    level."""
+    dots, one entry for every name it takes from one), whether it has a main guard, whether it does work at top level,
+    and its functions whose names speak of seeds."""
 
     imports: tuple[str, ...] = ()
     guard: bool = False
     works: bool = False
+    seeders: tuple[str, ...] = ()
 
 
 def outline(text: str) -> Outline:
@@ -44,7 +49,13 @@ def outline(text: str) -> Outline:
             name = part.partition("#")[0].strip().partition(" ")[0]
             if name:
                 imports.add(module if name == "*" else f"{module}{joint}{name}")
-    return Outline(tuple(sorted(imports)), bool(_GUARD.search(text)), _works(text))
+    return Outline(tuple(sorted(imports)), bool(_GUARD.search(text)), _works(text), _seeders(text))
+
+
+def _seeders(text: str) -> tuple[str, ...]:
+    if "seed" not in text:
+        return ()
+    return tuple(name for name in _SEEDER.findall(text) if not _WORKER.search(name))
 
 
 def _works(text: str) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.checks.program import Entry, Fault
     from torchdet_lint.engine import Linter, Record
+    from torchdet_lint.finding import Change
     from torchdet_lint.module import Module
     from torchdet_lint.project import Project
 
@@ -201,7 +202,7 @@ class _Program:
         found: dict[str, dict[tuple[Any, ...], tuple[Finding, Rows]]] = {}
         entries: list[Entry] = []
         for path in self.entry_points():
-            entry = Entry(self.project, path, target, self.shown)
+            entry = Entry(self.project, path, target, self.shown, self.seeders)
             try:
                 assert entry.effects is not None
             except Exception as error:
@@ -285,6 +286,16 @@ class _Program:
         """A path as the user is shown it."""
         return self.paths[path] if path in self.paths else os.path.relpath(path)
 
+    def seeders(self) -> list[tuple[str, str]]:
+        """The functions that speak of seeds, of the files linted and of those that were read on the way."""
+        outlines = {path: self._outline(path) for path in sorted({*self.records, *self.read})}
+        return [
+            (path, name)
+            for path, outline in outlines.items()
+            if path.endswith(".py") and not _TEST.fullmatch(os.path.basename(path))
+            for name in outline.seeders
+        ]
+
     # ------------------------------------------------------------------ findings
 
     def _report(self, fault: Fault, code: str, found: dict[str, dict[tuple[Any, ...], tuple[Finding, Rows]]]) -> None:
@@ -303,7 +314,8 @@ class _Program:
         row = fault.ref.row if fault.at_call else fault.ref.statement
         node = module.node_at(row, fault.ref.column if fault.at_call else None)
         rule = self.linter.catalogue.rules[code]
-        one = Found(node, fault.details, fault.variant, fault.severity, changes=fault.changes)
+        changes = tuple(_placed(change, module) for change in fault.changes)
+        one = Found(node, fault.details, fault.variant, fault.severity, changes=changes)
         finding, rows = self.linter.finding(module, rule, one)
         related = tuple(
             self._related(story.ref.file, story.ref.row, story.ref.column, story.message) for story in fault.related
@@ -366,6 +378,22 @@ class _Program:
                     seen.add(file)
                     queue.append(file)
         return seen
+
+
+def _placed(change: Change, module: Module) -> Change:
+    """`change` with nodes of `module` where it names places."""
+    from torchdet_lint.finding import NeedHelper, SetArgument, Withhold
+
+    if isinstance(change, NeedHelper) and change.before is not None:
+        return change._replace(before=module.node_at(change.before.statement))
+    if isinstance(change, SetArgument):
+        ref = change.call
+        calls = module.calls_at(ref.row, ref.column)
+        named = [call for call in calls if ref.what in call.names] or calls
+        if len(named) != 1:
+            return Withhold(f"the call in line {ref.row} that takes `{change.name}` is not evident")
+        return change._replace(call=named[0].node)
+    return change
 
 
 def _complaint(path: str, what: str, error: Exception) -> str:

@@ -816,6 +816,8 @@ class _Expansion:
             self.add("flag", what, "relaxed")
         else:
             self.environment(seed.environment if not seed.when_mode else ())
+            if seed.give:
+                self.add("flag", full, "switch")
 
     def _told(self, event: Event, seed: Seed) -> bool:
         """Whether a switch was given at all: what it is set against is TDL204's and TDL208's business."""

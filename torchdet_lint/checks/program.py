@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.finding import NeedHelper, SeedFunction, Severity
+from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Severity, Withhold
 from torchdet_lint.project import STARTED, Effects, Node, Project, Ref, Step, combine
+from torchdet_lint.seeders import seeding_function
+from torchdet_lint.summary import GUARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torchdet_lint.catalogue import Rule
     from torchdet_lint.finding import Change
@@ -29,7 +31,9 @@ class Story(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """What a check found: the place (the whole statement, or the call at `ref`), and the words of the message."""
+    """What a check found: the place (the whole statement, or the call at `ref`), and the words of the message.
+
+    In `changes` a place of the same file stands for the node there: a `Ref`."""
 
     ref: Ref
     details: dict[str, str]
@@ -41,12 +45,14 @@ class Fault(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it."""
+    """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it; `seeders`
+    are files and names of functions that speak of seeds."""
 
     project: Project
     file: str
     target: Target
     shown: Callable[[str], str]
+    seeders: Callable[[], Iterable[tuple[str, str]]] = tuple
 
     @property
     def node(self) -> Node:
@@ -75,17 +81,22 @@ class Entry(NamedTuple):
                 return step.ref, effects[f"flag:{flag}"]
         return None
 
-    def first_draw(self, library: str) -> tuple[Ref, Ref] | None:
+    def first_draw(self, library: str) -> tuple[Step, Ref] | None:
         """The first step of the entry point that draws from `library` what changes a result, and the draw."""
         channels = self.draws(library)
         for step, effects in self.steps():
             channel, draw = effects.get(f"begin:{library}", ("", None))
             if channel in channels:
-                return step.ref, draw
+                return step, draw
             for other in channels:
                 if f"draw:{other}" in effects:
-                    return step.ref, effects[f"draw:{other}"]
+                    return step, effects[f"draw:{other}"]
         return None
+
+    def seeds(self, libraries: tuple[str, ...], before: Ref | None = None) -> NeedHelper:
+        """What seeds `libraries` at the start of the program, by a function of the project where it has one."""
+        function = seeding_function(self.project, self.file, libraries, self.seeders(), mode=self.has("mode"))
+        return NeedHelper("seeds", libraries, function, before)
 
     def has(self, flag: str) -> bool:
         """Whether the program has the flag."""
@@ -130,7 +141,7 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
     found = entry.first_draw(library)
     if found is None or f"seed:{library}" in entry.effects or entry.has("perhaps"):
         return
-    here, draw = found
+    here, draw = found[0].ref, found[1]
     missing = tuple(
         name for name in ("python", "numpy", "torch") if entry.draws(name) and f"seed:{name}" not in entry.effects
     )
@@ -141,7 +152,7 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
         details,
         variant,
         related=(Story(draw, f"`{draw.what}` draws here"),),
-        changes=(NeedHelper("seeds", missing),),
+        changes=(entry.seeds(missing),),
     )
 
 
@@ -167,10 +178,18 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 continue
             done.add(seed)
             details = {"seed": seed.what, "draw": draw.what, "place": _place(entry, draw, seed)}
-            here = seed.file == draw.file == entry.file
-            changes = (NeedHelper("seeds", (library,)),) if here else ()
+            changes = (_earlier_seed(entry, library, seed),)
             story = Story(draw, f"`{draw.what}` draws before the seed")
             yield Fault(seed, details, related=(story,), changes=changes, at_call=True)
+
+
+def _earlier_seed(entry: Entry, library: str, seed: Ref) -> Change:
+    """A seed above what draws first, where the program and the late seed are one file."""
+    found = entry.first_draw(library)
+    if seed.file != entry.file or found is None:
+        return Withhold(f"the program starts in {entry.shown(entry.file)}, and has to be seeded there")
+    step = found[0]
+    return entry.seeds((library,), step.ref if GUARD not in step.branch else None)
 
 
 def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
@@ -215,7 +234,23 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
         return
     here, training = found
     details = {"place": _place(entry, training, here)}
-    yield Fault(here, details, related=(Story(training, "trains here"),), changes=(NeedHelper("deterministic"),))
+    yield Fault(here, details, related=(Story(training, "trains here"),), changes=_switched(entry))
+
+
+def _switched(entry: Entry) -> tuple[Change, ...]:
+    """Deterministic mode turned on: by the switches of the trainers that have one, else by torch's own call."""
+    switches: dict[tuple[Ref, str], str] = {}
+    for node in reached(entry):
+        for step in entry.project.steps(node):
+            if (step.kind, step.channel) == ("flag", "switch"):
+                for row in entry.project.facts.seeds[step.ref.what]:
+                    switches |= {(step.ref, name): value for name, value in row.give.items()}
+    for ref, name in switches:
+        if ref.file != entry.file:
+            return (Withhold(f"`{name}` of the trainer made in {entry.shown(ref.file)}:{ref.row} is to be turned on"),)
+    if switches:
+        return tuple(SetArgument(ref, name, value) for (ref, name), value in switches.items())
+    return (NeedHelper("deterministic"),)
 
 
 def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:
