@@ -88,11 +88,45 @@ def test_positional_argument_is_replaced_in_place(library):
         ("f(x for x in y)", "generator expression"),
         ("f(**options)", "`**` may pass `seed`"),
         ("f(  # why\n)", "# why"),
-        ("options = {'seed': None}\nf(**options)", "somewhere else"),
+        ("options = {'seed': None}\nf(**options)\ng(**options)", "somewhere else"),
+        ("options = {'seed': None}\nf(**options)\nprint(options)", "somewhere else"),
+        ("options = {'seed': None}\nother = options\nf(**other)", "somewhere else"),
     ],
 )
 def test_argument_that_cannot_be_added(before, reason, library):
     assert reason in fixing.refusal(before + "\n", library, "f", argument)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("f(a, **{'seed': None})", "f(a, **{'seed': 0})"),
+        ("f(a, **dict(seed=None, b=1))", "f(a, **dict(seed=0, b=1))"),
+        ("o = {'seed': None}\nf(**o)", "o = {'seed': 0}\nf(**o)"),
+        ("o = {'b': 1}\nf(**o)", "o = {'b': 1}\nf(**o, seed=0)"),
+        ("o = {'b': 1}\nf(a, **o)", "o = {'b': 1}\nf(a, seed=0, **o)"),
+        ("o = dict(b=1, seed=None)\nf(**o)\nf(a, **o)", "o = dict(b=1, seed=0)\nf(**o)\nf(a, **o)"),
+        ("o = {}\no['seed'] = None\nf(**o)", "o = {}\no['seed'] = 0\nf(**o)"),
+        ("o = {}\no.update(seed=None)\nf(**o)", "o = {}\no.update(seed=0)\nf(**o)"),
+        ("o = {}\nif c:\n    o['seed'] = None\nf(**o)", "o = {}\nif c:\n    o['seed'] = 0\nf(**o)"),
+        ("o = {'seed': None} if c else {}\nf(**o)", "o = {'seed': 0} if c else {}\nf(**o)"),
+        (
+            "def g():\n    o: dict = {'seed': None,  # why\n    }\n    return f(**o)",
+            "def g():\n    o: dict = {'seed': 0,  # why\n    }\n    return f(**o)",
+        ),
+    ],
+)
+def test_dictionary_in_sight_is_edited_where_it_holds_the_argument(before, after, library):
+    assert fixing.fixed(before + "\n", library, "f", argument) == after + "\n"
+
+
+def test_helper_stands_above_the_dictionary_that_needs_it(library):
+    text = "import torch\noptions = {'generator': None}\nimport os\nf(d, **options)\n"
+    fixed = fixing.fixed(text, library, "f", generator)
+    assert (
+        "import torch\n\ngenerator = torch.Generator().manual_seed(0)\n\noptions = {'generator': generator}\n" in fixed
+    )
+    assert fixed.endswith("f(d, **options)\n")
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,8 @@ def test_unsafe_fix_waits_to_be_asked_for(capsys):
 
 
 def test_fix_that_is_not_made_says_why(capsys):
-    Path("a.py").write_text(LOADER.replace("num_workers=2", "**{'num_workers': 2, 'worker_init_fn': None}"))
+    options = "options = {'num_workers': 2, 'worker_init_fn': None}\nprint(options)\n"
+    Path("a.py").write_text(LOADER.replace("\n\ndef", f"\n{options}\ndef").replace("num_workers=2", "**options"))
     assert run("--select", "TDL301", "--fix", "a.py") == 1
     out = capsys.readouterr().out
     assert "No fix: `worker_init_fn` comes from somewhere else than the call." in out
@@ -145,6 +146,20 @@ def test_standard_input_is_fixed_to_standard_output(text, monkeypatch, capfdbina
     assert capfdbinary.readouterr().out == (expected.replace("\n", "\r\n") if "\r" in text else expected).encode()
     assert status == 0
     assert list(Path().iterdir()) == []
+
+
+def test_numpy_is_left_alone_where_only_generators_draw():
+    """Nothing is written that ruff's NPY002 dislikes."""
+    text = (
+        LOADER
+        + "\n\nif __name__ == '__main__':\n    rng = np.random.default_rng()\n    load(torch.rand(rng.integers(9)))\n"
+    )
+    Path("a.py").write_text("import numpy as np\n" + text)
+    assert run("--fix", "a.py") == 0
+    fixed = Path("a.py").read_text()
+    assert "rng = np.random.default_rng(0)\n" in fixed
+    assert "    torch.manual_seed(0)\n" in fixed
+    assert "np.random.seed" not in fixed
 
 
 def test_notebook_is_fixed_in_its_cells():

@@ -60,6 +60,7 @@ _LEGACY_NUMPY = re.compile(
 )
 _NUMBER_OF_PROCESS = re.compile(r"(?:local_|global_)?rank|\w*(?:_id|_index|_idx)|index|idx|i|number")
 _CELL_MARK = re.compile(r"#\s*(?:%%|In\s*\[)")
+_CHANGING = r"^[ \t]*{}(?:\s*:[^=\n]*)?\s*(?:=(?!=)|\[[^\]]*\]\s*=(?!=)|\.update\()"
 _WIDE = 100
 
 
@@ -116,6 +117,8 @@ class _Plan:
                 self.needed[change.module.rpartition(":")[2]] = change.module
             elif isinstance(change, Withhold):
                 raise Refusal(change.reason)
+            elif isinstance(change, SetArgument):
+                self._look_up(change)
         for change in changes:
             if isinstance(change, NeedHelper):
                 self._helper(change)
@@ -398,18 +401,23 @@ class _Plan:
         new: list[str] = []
         for change in changes:
             value = change.value if change.value not in self.helpers else f"{{{change.value}}}"
-            value = self.filled(value, node)
             held = self._held(node, call, change.name)
             if held is not None:
-                edits.append(self._edit(*self.layout.span(held), value))
+                edits.append(self._edit(*self.layout.span(held), self.filled(value, held)))
             else:
-                new.append(f"{change.name}={value}")
+                new.append(f"{change.name}={self.filled(value, node)}")
         if new:
             edits += self._appended(node, new)
         return edits
 
+    def _look_up(self, change: SetArgument) -> None:
+        """What is needed is needed already where the dictionary is made that holds the argument."""
+        held = self._held(change.call, self.module.call_at(change.call), change.name)
+        if held is not None and self.module.span(held)[0].row < self.row:
+            self.node, self.row = held, self.module.span(held)[0].row
+
     def _held(self, node: cst.Call, call: Call | None, name: str) -> cst.BaseExpression | None:
-        """The value that the call passes for `name` by keyword or by position."""
+        """The value that the call is given for `name`: by keyword, by position, or in a dictionary."""
         for arg in node.args:
             if arg.keyword is not None and arg.keyword.value == name:
                 return arg.value
@@ -417,12 +425,54 @@ class _Plan:
             return None
         value = call.argument(name, self._parameters(call))
         if value is not None:
-            if not any(arg.value is value.node and not arg.star for arg in node.args):
+            if not any(arg.value is value.node and not arg.star for arg in node.args) and not self._unpacked(
+                call, value.node
+            ):
                 raise Refusal(f"`{name}` comes from somewhere else than the call")
             return value.node
         if any(arg.star == "**" for arg in node.args) and call.opaque:
             raise Refusal(f"`**` may pass `{name}` already")
         return None
+
+    def _unpacked(self, call: Call, value: cst.CSTNode) -> bool:
+        """Whether `value` stands in a dictionary that only such calls unpack: `f(**{…})`, or a name of this scope."""
+        around = list(self.module.ancestors(value))
+        if any(arg.star == "**" and arg.value in around for arg in call.node.args):
+            return True
+        name = self._changed_by(self.module.statement(value))
+        home = call.scope.home(name)
+        if not _unpacks(call, name) or home is None or self.module.scope_of(value).home(name) is not home:
+            return False
+        unpacking = [other for other in self.module.calls if _unpacks(other, name)]
+        uses = len(re.findall(rf"\b{re.escape(name)}\b", self.module.text))
+        changes = len(re.findall(_CHANGING.format(re.escape(name)), self.module.text, re.MULTILINE))
+        return uses == changes + len(unpacking) and all(self._alike(other, call) for other in unpacking)
+
+    def _alike(self, one: Call, other: Call) -> bool:
+        """Whether two calls are of the same thing."""
+        code = self.module.code
+        return not set(one.names).isdisjoint(other.names) or code(one.node.func) == code(other.node.func)
+
+    @staticmethod
+    def _changed_by(statement: cst.CSTNode) -> str:
+        """The name of the dictionary that a statement makes or changes."""
+        small = (
+            statement.body[0] if isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1 else None
+        )
+        target: cst.CSTNode | None = None
+        if isinstance(small, cst.Assign) and len(small.targets) == 1:
+            target = small.targets[0].target
+        elif isinstance(small, cst.AnnAssign):
+            target = small.target
+        elif (
+            isinstance(small, cst.Expr)
+            and isinstance(small.value, cst.Call)
+            and isinstance(small.value.func, cst.Attribute)
+        ):
+            target = small.value.func.value
+        while isinstance(target, cst.Subscript):
+            target = target.value
+        return target.value if isinstance(target, cst.Name) else ""
 
     def _parameters(self, call: Call) -> Sequence[str] | None:
         """The parameters of the callee: what the catalogue says of it anywhere, or what the rule says."""
@@ -835,6 +885,13 @@ class _Plan:
         indent, newline = self.layout.indent, self.layout.newline
         lines = "".join(f"{newline}{indent}{line}" for line in content.split("\n") if line)
         self.file_edits.append(self._edit(start - gap, start, f"{lines}{newline}{indent}"))
+
+
+def _unpacks(call: Call, name: str) -> bool:
+    """Whether `**name` is among the arguments."""
+    return any(
+        arg.star == "**" and isinstance(arg.value, cst.Name) and arg.value.value == name for arg in call.node.args
+    )
 
 
 def _required(parameters: cst.Parameters) -> int:

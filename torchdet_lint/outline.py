@@ -12,10 +12,10 @@ _IMPORTS = re.compile(
     re.MULTILINE,
 )
 _GUARD = re.compile(
-    r"^if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE
+    r"^\f?if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE
 )
 _WORK = re.compile(
-    r"^(?![ \t]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|')"
+    r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|')"
     r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w\()",
     re.MULTILINE,
 )
