@@ -114,6 +114,28 @@ class Status(_Table, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Rewrite(_Table, frozen=True, kw_only=True):
+    """Another way to write a call of an op, which is deterministic and gives the same values and gradients.
+
+    In `content`, the new expression, `{name}` stands for the argument `name`, `{*name}` for its elements, `{self}` for
+    the tensor that the op works on, `{function}` and `{*}` for what is called and all that is passed, `{torch}` for the
+    module. An argument that `content` does not use may not be passed, unless `when` says what it is. In its place
+    `arguments` gives single arguments another value. `names` are the last names of the spellings that it is for (none:
+    all), `since` the first release of torch in which it helps; `floating` and `integer` name arguments that must not
+    evidently be of the other kind of type; with `statement` the result must be of no use to anybody.
+    """
+
+    content: str = ""
+    arguments: dict[str, str] = {}
+    names: tuple[str, ...] = ()
+    when: tuple[Condition, ...] = ()
+    since: str = "1.7"
+    floating: tuple[str, ...] = ()
+    integer: tuple[str, ...] = ()
+    statement: bool = False
+    dense: bool = False
+
+
 class Op(_Table, frozen=True, kw_only=True):
     """One nondeterministic op: all its spellings, the direction that varies, and where and when it does.
 
@@ -143,6 +165,7 @@ class Op(_Table, frozen=True, kw_only=True):
     unless_within: tuple[str, ...] = ()
     condition: str = ""
     instead: str = ""
+    rewrites: tuple[Rewrite, ...] = ()
     evidence: tuple[str, ...] = ()
 
 

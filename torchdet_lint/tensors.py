@@ -256,10 +256,14 @@ class Inference:
             bindings = self._after_the_last_sure(bindings, node, order)
         kinds = [self._binding(binding, home) for binding in bindings]
         found = joined(kinds)
-        if found.what == "unknown" and here and home.kind == "function":
-            used = self._usage(home).get(node.value)
-            if used is not None:
-                found = replace(found, what=used.what, dims=used.dims)
+        if here and home.kind == "function":
+            if found.what == "unknown":
+                used = self._usage(home).get(node.value)
+                if used is not None:
+                    found = replace(found, what=used.what, dims=used.dims)
+            elif found.is_tensor and found.dims is None and len(home.bindings[node.value]) == 1:
+                used = self._usage(home).get(node.value)
+                found = replace(found, dims=used.dims) if used is not None else found
         return self._named(found, node.value)
 
     def _after_the_last_sure(self, bindings: list[Binding], node: cst.Name, order: int) -> list[Binding]:

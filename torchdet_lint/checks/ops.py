@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
+from torchdet_lint.checks.rewrites import Rewriting
 from torchdet_lint.finding import Found
 from torchdet_lint.tensors import OTHER, UNKNOWN, Inference, Kind
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.catalogue import Condition, Rule
+    from torchdet_lint.finding import Change
     from torchdet_lint.module import Call, Module, Value
     from torchdet_lint.names import Operation
 
@@ -103,6 +105,17 @@ class Operations:
         return all(self._holds(candidate, condition, kind) for condition in op.when) and not (
             op.unless_within and self._within(call.node, op.unless_within)
         )
+
+    def changes(self, candidate: _Candidate) -> tuple[Change, ...]:
+        """What makes the call deterministic, where the table has a rewrite and the code shows that it fits."""
+        operation, call, _ = candidate
+        if not operation.op.rewrites:
+            return ()
+        kind = self.subject(candidate)
+        rewriting = Rewriting(
+            self.module, self.inference, operation, call, lambda condition: self._holds(candidate, condition, kind)
+        )
+        return rewriting.changes()
 
     def subject(self, candidate: _Candidate) -> Kind:
         """The tensor that the op works on: the receiver of a method, the first argument of a function."""
@@ -246,7 +259,9 @@ class Operations:
 
 def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
     """The calls of the ops that `rule` reports in the target release."""
-    for operation, call, _ in module.shared(Operations).found.get(rule.code, ()):
+    operations = module.shared(Operations)
+    for candidate in operations.found.get(rule.code, ()):
+        operation, call, _ = candidate
         op = operation.op
         details = {
             "op": operation.spelling.name,
@@ -260,6 +275,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
             details,
             variant="exact" if op.exact else operation.status if operation.status in rule.messages else "",
             severity="warning" if op.exact else None,
+            changes=operations.changes(candidate),
             switchable=operation.status == "switchable",
             raises=operation.status == "errors",
         )
