@@ -272,7 +272,7 @@ class Runner(_Table, frozen=True, kw_only=True):
     in a thread of another process);
     `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
     passed. `bare`: called without arguments it runs any function of the file. `trains` and `cuda`: it trains, it may
-    run on CUDA.
+    run on CUDA; `host`: the conditions, if any, under which it is told to run on the CPU.
     """
 
     names: tuple[str, ...]
@@ -286,6 +286,7 @@ class Runner(_Table, frozen=True, kw_only=True):
     bare: bool = False
     trains: bool = False
     cuda: bool = False
+    host: tuple[Condition, ...] = ()
     evidence: tuple[str, ...] = ()
 
 

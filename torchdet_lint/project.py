@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.names import condition_holds
 from torchdet_lint.outline import Outline, outline
-from torchdet_lint.summary import GUARD, MODULE, Argument, Body, Event, Memo, Shelf, Summary
+from torchdet_lint.summary import DEVICE_QUERIES, GUARD, MODULE, Argument, Body, Event, Memo, Shelf, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,7 +38,13 @@ _NOT_SEEDING = re.compile(
     re.IGNORECASE,
 )
 _INITIALISER = re.compile(r"init|reset_param", re.IGNORECASE)
-_FLAGS = {"backward": "trains", "cuda": "cuda", "share_memory": "shares"}
+_FLAGS = {
+    "backward": "trains",
+    "optimize_parameters": "trains",
+    "optimizer_step": "trains",
+    "cuda": "cuda",
+    "share_memory": "shares",
+}
 _LOADING = re.compile(
     r"(?:load|restore|resume)_(?:state|check|ckpt|weight|model|pretrained|param|net|pkl|from)\w*|from_pretrained|restore"
 )
@@ -786,7 +792,9 @@ class _Expansion:
                 self._all_seeded(full, now=True)
         if not known and not facts.makes(name):
             self._perhaps_seeds(Thing("external", "", name), event)
-        if name.startswith(("torch.cuda.", "torch.accelerator.")):
+        if name.startswith(("torch.cuda.", "torch.accelerator.")) and not name.partition(".")[2].partition(".")[
+            2
+        ].startswith(DEVICE_QUERIES):
             self.add("flag", channel="cuda")
         if name in facts.modes_off:
             self.add("flag", name, "relaxed")
@@ -829,7 +837,9 @@ class _Expansion:
     def hand_over(self, runner: Runner, event: Event, owner: tuple[str, str]) -> None:
         if runner.trains:
             self.add("flag", channel="trains")
-        if runner.cuda:
+        if runner.host and self.facts.meets(event, runner.host, runner.parameters):
+            self.add("flag", channel="host")
+        elif runner.cuda:
             self.add("flag", channel="cuda")
         for argument in _handed(runner, event):
             for name in argument.names:

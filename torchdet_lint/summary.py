@@ -30,9 +30,15 @@ _LONGEST = 200
 _CAPACITY = 1_500_000
 _CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::\d*)?|nccl")
 _CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
+DEVICE_QUERIES = ("is_", "get_", "device_count", "manual_seed", "seed", "initial_seed", "empty_cache", "set_rng_state")
 _DISPATCH = re.compile(r"\.(?:command|callback|result_callback|group|set_defaults|add_command)\b")
 _FIRST_ARGUMENT = frozenset({"functools.partial", "copy.deepcopy", "copy.copy", "functools.lru_cache()"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
+_CONTAINERS = frozenset(
+    {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "collections.OrderedDict"}
+)
+_PASSED_ON = frozenset({"enumerate", "iter", "list", "reversed", "sorted", "tqdm", "tuple"})
 Names = tuple[str, ...]
 
 
@@ -258,6 +264,7 @@ class _File:
         self.stars: list[str] = []
         self.scopes: dict[str, _Scope] = {}
         self._resolved: dict[tuple[ast.expr, _Scope], Names] = {}
+        self._elements: dict[tuple[ast.expr, _Scope], Names] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, _Scope]]]] = {}
         try:
             with warnings.catch_warnings():
@@ -294,14 +301,23 @@ class _File:
                 self._bind_target(scope, target, node.value)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self._bind_target(scope, node.target, node.value)
-        elif isinstance(node, ast.AugAssign):
-            self._bind_target(scope, node.target, None)
+        elif isinstance(node, (ast.AugAssign, ast.Expr)):
+            self._bind_part(scope, node)
         elif isinstance(node, (ast.For, ast.AsyncFor)):
             self._bind_loop(scope, node.target, node.iter)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
                 if item.optional_vars is not None:
                     self._bind_target(scope, item.optional_vars, item.context_expr)
+
+    def _bind_part(self, scope: _Scope, node: ast.AugAssign | ast.Expr) -> None:
+        """`blocks += [Block()]` and `blocks.append(Block())`."""
+        owner, part = _added(node)
+        if part is not None:
+            if isinstance(owner, ast.Name) and owner.id in scope.bindings:
+                scope.bind(owner.id, _Bound("part", value=part))
+        elif isinstance(node, ast.AugAssign):
+            self._bind_target(scope, node.target, None)
 
     def _enter(self, kind: str, outer: _Scope, node: Any) -> str:
         name = f"{outer.name}.{node.name}" if outer.name else node.name
@@ -332,10 +348,24 @@ class _File:
             self._bind_target(scope, target.value, None)
 
     def _bind_loop(self, scope: _Scope, target: ast.expr, over: ast.expr) -> None:
-        """A loop over a tuple in sight binds each of its elements; over anything else, something unknown."""
+        """A loop over a tuple in sight binds each of its elements; over a name, what is in it; else nothing known."""
         if isinstance(target, ast.Name) and isinstance(over, (ast.Tuple, ast.List)):
             for element in over.elts:
                 scope.bind(target.id, _Bound("value", value=element))
+        elif isinstance(target, ast.Name) and isinstance(over, (ast.Name, ast.Attribute)):
+            scope.bind(target.id, _Bound("element", value=over))
+        elif isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
+            targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+            if over.func.id == "enumerate" and len(targets) == 2:
+                self._bind_target(scope, targets[0], None)
+                self._bind_loop(scope, targets[1], over.args[0])
+            elif over.func.id == "zip" and len(targets) == len(over.args):
+                for element, part in zip(targets, over.args, strict=True):
+                    self._bind_loop(scope, element, part)
+            elif over.func.id in _PASSED_ON:
+                self._bind_loop(scope, target, over.args[0])
+            else:
+                self._bind_target(scope, target, None)
         else:
             self._bind_target(scope, target, None)
 
@@ -405,7 +435,53 @@ class _File:
                 if len(elements) <= 4 * _NAMES
                 else ()
             )
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return self.resolve(node.elt, scope, depth - 1)
+        if isinstance(node, ast.Starred):
+            return self.elements(node.value, scope, depth - 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            sides = (node.left, node.right)
+            if any(isinstance(side, _LITERALS) for side in sides):
+                return [name for side in sides for name in self.resolve(side, scope, depth - 1)]
         return ()
+
+    def elements(self, node: ast.expr, scope: _Scope, depth: int = _DEPTH) -> Names:
+        """The names of what is in the container `node`, as far as it is filled in sight."""
+        key = (node, scope)
+        known = self._elements.get(key)
+        if known is None and depth > 0:
+            self._elements[key] = ()
+            known = self._elements[key] = tuple(dict.fromkeys(self._find_elements(node, scope, depth)))[:_NAMES]
+        return known or ()
+
+    def _find_elements(self, node: ast.expr, scope: _Scope, depth: int) -> Iterable[str]:
+        if isinstance(node, _LITERALS):
+            return self.resolve(node, scope, depth - 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return [name for side in (node.left, node.right) for name in self.elements(side, scope, depth - 1)]
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in _PASSED_ON and node.args:
+                return self.elements(node.args[0], scope, depth - 1)
+            if not _CONTAINERS.isdisjoint(self.resolve(node.func, scope, depth - 1)):
+                return [name for arg in node.args for name in self.resolve(arg, scope, depth - 1)]
+        values: Iterable[tuple[ast.expr, _Scope]] = ()
+        if isinstance(node, ast.Name):
+            home = scope.home(node.id)
+            bounds = home.bindings[node.id] if home is not None else []
+            values = [
+                (bound.value, home)
+                for bound in bounds
+                if home is not None and bound.value is not None and bound.kind in ("value", "part")
+            ]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            method = scope.method
+            if (
+                method is not None
+                and method.outer is not None
+                and "$self" in self.resolve(node.value, scope, depth - 1)
+            ):
+                values = self._values_of(method.outer).get(node.attr, ())
+        return [name for value, where in values for name in self.elements(value, where, depth - 1)]
 
     def _joined(self, name: str, attribute: str) -> str:
         if name.endswith("."):
@@ -427,8 +503,10 @@ class _File:
                 found.append(f"@.{bound.target}")
             elif bound.kind == "parameter":
                 found.extend(self._resolve_parameter(name, bound, home, scope, depth))
-            elif bound.value is not None and bound.kind in ("value", "default"):
-                outer = home if bound.kind == "value" else home.outer or home
+            elif bound.kind == "element" and bound.value is not None:
+                found.extend(self.elements(bound.value, home, depth - 1))
+            elif bound.value is not None and bound.kind in ("value", "default", "part"):
+                outer = home if bound.kind != "default" else home.outer or home
                 found.extend(self.resolve(bound.value, outer, depth - 1))
         return found
 
@@ -492,6 +570,8 @@ class _File:
                     )
             elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
                 found.append(f"{function}()")
+                if function in _CONTAINERS:
+                    found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
         return found
 
     def _resolve_subscript(self, node: ast.Subscript, scope: _Scope, depth: int) -> list[str]:
@@ -513,9 +593,12 @@ class _File:
             ]
         found = self.resolve(node.value, scope, depth - 1)
         return [
-            name
-            for name in found
-            if name.endswith(".*") or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
+            *self.elements(node.value, scope, depth - 1),
+            *(
+                name
+                for name in found
+                if name.endswith(".*") or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
+            ),
         ]
 
     def followed(self, node: ast.expr, scope: _Scope) -> tuple[ast.expr, _Scope]:
@@ -592,15 +675,18 @@ class _File:
         scope = self.function(kind)
         if scope is None or scope.kind != "class":
             return ()
-        if kind not in self._self_values:
-            self._self_values[kind] = self._assigned(scope)
-        found = [full for value, where in self._self_values[kind].get(name, ()) for full in self.resolve(value, where)]
+        found = [full for value, where in self._values_of(scope).get(name, ()) for full in self.resolve(value, where)]
         for bound in scope.bindings.get(name, ()):
             if bound.kind == "value" and bound.value is not None:
                 found.extend(self.resolve(bound.value, scope))
             elif bound.kind == "class":
                 found.append(f"@.{bound.target}")
         return tuple(dict.fromkeys(found))[:_NAMES]
+
+    def _values_of(self, scope: _Scope) -> dict[str, list[tuple[ast.expr, _Scope]]]:
+        if scope.name not in self._self_values:
+            self._self_values[scope.name] = self._assigned(scope)
+        return self._self_values[scope.name]
 
     def _assigned(self, scope: _Scope) -> dict[str, list[tuple[ast.expr, _Scope]]]:
         """Attribute -> the values that the methods of a class give to it through their first parameter."""
@@ -618,6 +704,11 @@ class _File:
                         targets, value = statement.targets, statement.value
                     elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
                         targets, value = [statement.target], statement.value
+                    elif isinstance(statement, (ast.AugAssign, ast.Expr)):
+                        owner, part = _added(statement)
+                        if owner is None or part is None:
+                            continue
+                        targets, value = [owner], part
                     else:
                         continue
                     for target in targets:
@@ -704,6 +795,7 @@ class _Events:
         self.statement = 1
         self.locks = 0
         self.idle = False
+        self.muted = False
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
 
@@ -746,8 +838,10 @@ class _Events:
     def flat(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         """Record a definition, an import or a simple statement."""
         if isinstance(node, _FUNCTIONS):
+            self.muted = True
             for decorator in node.decorator_list:
                 self.expression(decorator, branch)
+            self.muted = False
             for _, default in _defaults(node.args):
                 self.expression(default, branch)
         elif isinstance(node, ast.ClassDef):
@@ -863,13 +957,14 @@ class _Events:
             if isinstance(node, ast.Call):
                 stack.append((node, True, deferred))
                 parts: list[ast.AST] = [node.func, *node.args, *(word.value for word in node.keywords)]
+                parts = [] if self.asks_for_devices(node.func) else parts
             elif isinstance(node, ast.Lambda):
                 deferred = True
                 parts = [node.body]
             elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
                 parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
                 parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            elif isinstance(node, ast.Name):
+            elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
             elif isinstance(node, ast.Attribute):
                 if node.attr == "cuda" and "torch.cuda" in self.file.resolve(node, self.scope):
@@ -887,9 +982,17 @@ class _Events:
                 parts = list(ast.iter_child_nodes(node))
             stack.extend((part, False, deferred) for part in reversed(parts))
 
+    def asks_for_devices(self, node: ast.AST) -> bool:
+        """Whether `node` is a function of `torch.cuda` that runs nothing there: `is_available`, `device_count`."""
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr.startswith(DEVICE_QUERIES)
+            and not {"torch.cuda", "torch.accelerator"}.isdisjoint(self.file.resolve(node.value, self.scope))
+        )
+
     def text(self, node: ast.Constant, branch: tuple[int, ...]) -> None:
         value = node.value
-        if not isinstance(value, str) or len(value) > 40:
+        if not isinstance(value, str) or len(value) > 40 or self.muted:
             return
         if _CUDA_TEXT.fullmatch(value):
             self.add("cuda", node, branch, ("evident",))
@@ -960,8 +1063,8 @@ class _Events:
         )  # fmt: skip
 
 
-# A draw that makes a seed is TDL105's business; one that picks a port or a name changes no result.
-_IDLE = re.compile(r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b", re.IGNORECASE)
+# A draw that makes a seed is TDL105's business; one that picks a port, a name or a pause changes no result.
+_IDLE = re.compile(r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b|\bsleep\(", re.IGNORECASE)
 _TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -995,6 +1098,20 @@ def _tail(node: ast.expr) -> str:
     last = _last(node)
     before = _last(node.value) if isinstance(node, ast.Attribute) else ""
     return f"{before}.{last}" if before and last else last
+
+
+def _added(node: ast.AugAssign | ast.Expr) -> tuple[ast.expr | None, ast.expr | None]:
+    """The container that a statement adds to, and what it adds as a list."""
+    if isinstance(node, ast.AugAssign):
+        return (node.target, node.value) if isinstance(node.value, _LITERALS) else (None, None)
+    call = node.value
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args):
+        return None, None
+    if call.func.attr in ("append", "insert"):
+        return call.func.value, ast.List([call.args[-1]], ast.Load())
+    if call.func.attr == "extend" and isinstance(call.args[0], _LITERALS):
+        return call.func.value, call.args[0]
+    return None, None
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Severity, Withhold
 from torchdet_lint.project import STARTED, Effects, Node, Project, Ref, Step, combine
 from torchdet_lint.seeders import seeding_function
-from torchdet_lint.summary import GUARD
+from torchdet_lint.summary import GUARD, MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -63,6 +63,11 @@ class Entry(NamedTuple):
     def effects(self) -> Effects:
         """Its effects."""
         return self.project.effects(self.node)
+
+    @property
+    def imported_again(self) -> Effects:
+        """The effects of importing its file: what a spawned process does before it runs its target."""
+        return self.project.effects(Node(self.file, MODULE))
 
     def steps(self) -> Iterator[tuple[Step, Effects]]:
         """The steps of the entry point's own file, each with the effects of what it calls."""
@@ -199,13 +204,14 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
             if step.kind != "process" or step.node is None:
                 continue
             inner = entry.project.effects(step.node)
-            if "flag:perhaps" in inner:
+            again = entry.imported_again
+            if "flag:perhaps" in inner or "flag:perhaps" in again:
                 continue
             for library in ("torch", "numpy", "python"):
                 channels = [one for one in _CHANNELS[library] if f"draw:{one}" in inner]
                 if channels == ["dropout"] and "flag:trains" not in inner:
                     continue
-                if f"seed:{library}" in inner or not channels:
+                if f"seed:{library}" in inner or f"seed:{library}" in again or not channels:
                     continue
                 draw = inner[f"draw:{channels[0]}"]
                 details = {
@@ -227,7 +233,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     """Training on CUDA, and deterministic mode nowhere."""
     if "cuda" not in entry.target.devices or not (entry.has("trains") and entry.has("cuda")):
         return
-    if entry.has("mode") or entry.has("relaxed"):
+    if entry.has("mode") or entry.has("relaxed") or entry.has("host"):
         return
     found = entry.leading_to("trains")
     if found is None:
