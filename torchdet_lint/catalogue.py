@@ -189,8 +189,9 @@ class Example(_Table, frozen=True, kw_only=True):
 class Rule(_Table, frozen=True, kw_only=True):
     """All that is said about one rule; its code and name are those of the file.
 
-    `triggers` are words for which a statement is parsed; `marks` are pieces of text for which a file is looked at, its
-    check deciding which statements to parse. `words` are the names that the check reads, by the role they play.
+    `triggers` are words for which a statement is parsed; `marks` are pieces of text, and `patterns` regular
+    expressions, for which a file is looked at, its check deciding which statements to parse. `words` are the names
+    that the check reads, by the role they play.
     """
 
     code: str
@@ -209,6 +210,7 @@ class Rule(_Table, frozen=True, kw_only=True):
     scope: Literal["run", "file", "project"] = "file"
     triggers: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
     words: dict[str, tuple[str, ...]] = {}
     calls: tuple[Call, ...] = ()
     settings: tuple[Setting, ...] = ()

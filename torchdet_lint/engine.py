@@ -289,6 +289,7 @@ class Linter:
         self._library: Library | None = None
         self._words: tuple[_Words, ...] | None = None
         self._marks: tuple[bytes, ...] = ()
+        self._patterns: tuple[re.Pattern[bytes], ...] = ()
         self._planner: Planner | None = None
 
     def key(self) -> tuple[str, ...]:
@@ -364,8 +365,14 @@ class Linter:
         """Whether a word stands in the file without which no rule can say anything."""
         if self._words is None:
             self._words = tuple(_Words.of(root, last) for root, last in words(self.catalogue).items())
-            self._marks = tuple(sorted(mark.encode() for rule in self.catalogue.rules.values() for mark in rule.marks))
-        return any(mark in data for mark in self._marks) or any(word.stands_in(data) for word in self._words)
+            rules = self.catalogue.rules.values()
+            self._marks = tuple(sorted(mark.encode() for rule in rules for mark in rule.marks))
+            self._patterns = tuple(re.compile(text.encode()) for rule in rules for text in rule.patterns)
+        return (
+            any(mark in data for mark in self._marks)
+            or any(word.stands_in(data) for word in self._words)
+            or any(pattern.search(data) for pattern in self._patterns)
+        )
 
     def _quiet(self, source: Source) -> Record:
         suppressions = suppress.parse(source.text)

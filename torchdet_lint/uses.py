@@ -11,10 +11,10 @@ from torchdet_lint.flow import bare, names_in
 from torchdet_lint.tree import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.module import Module
-    from torchdet_lint.names import Scope
+    from torchdet_lint.names import Binding, Scope
 
 
 class Use(NamedTuple):
@@ -68,6 +68,7 @@ _SET_METHODS = frozenset("union intersection difference symmetric_difference cop
 _GROWS = frozenset({"append", "extend", "insert", "appendleft", "extendleft"})
 _FILE_WRITES = frozenset({"write", "writelines", "writerow", "writerows"})
 _BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
+_SETS = re.compile(r"[sS]et\b|Iterable|Collection|Sized|Container")
 _STEPS = 60
 
 
@@ -80,22 +81,23 @@ class Follower:
         self._names: dict[int, dict[str, list[cst.Name]]] = {}
         self._seen: set[int] = set()
         self._set = False
-        self._origin: cst.BaseExpression | None = None
+        self._entered: dict[int, cst.Call] = {}
 
     def uses(self, node: cst.BaseExpression, *, is_set: bool = False) -> list[Use]:
         """Every use of the value of `node` that is in sight, each once.
 
         A set (`is_set`) has no order until something iterates it: it may be returned or passed on.
         """
+        return self._collect(is_set, lambda: self._of(node))
+
+    def uses_of_name(self, name: cst.Name, node: cst.CSTNode, *, is_set: bool = False) -> list[Use]:
+        """The same of what `node` binds to `name`."""
+        return self._collect(is_set, lambda: self._named(name, node))
+
+    def _collect(self, is_set: bool, uses: Callable[[], Iterator[Use]]) -> list[Use]:
         self._seen = set()
         self._set = is_set
-        self._origin = None
-        found: list[Use] = []
-        for use in self._of(node):
-            use = use._replace(origin=use.origin or self._origin)
-            if use not in found:
-                found.append(use)
-        return found
+        return list(dict.fromkeys(uses()))
 
     def _of(self, node: cst.BaseExpression) -> Iterator[Use]:
         if id(node) in self._seen or len(self._seen) > _STEPS:
@@ -127,11 +129,11 @@ class Follower:
 
     def _iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:
         """`uses` of what iterating `node` has made: no longer a set."""
-        before = self._set, self._origin
-        if self._set:
-            self._set, self._origin = False, node
-        yield from uses
-        self._set, self._origin = before
+        before = self._set
+        self._set = False
+        for use in uses:
+            yield use._replace(origin=use.origin or node) if before else use
+        self._set = before
 
     # Each handler is told the value and what holds it.
 
@@ -177,7 +179,9 @@ class Follower:
         kind = self._kind_of_call(names, word)
         if self._set and kind in ("saved", "gathered", "written"):
             kind = "called"
-        if kind == "passes":
+        if kind == "passes" and word == "zip" and any(_counts(other.value) for other in call.args):
+            yield Use(call, "numbered", node if self._set else None)
+        elif kind == "passes":
             yield from self._iterated(node, self._of(call))
         elif kind == "copies":
             yield from self._of(call)
@@ -237,7 +241,10 @@ class Follower:
         if bound is None:
             yield Use(call, "called")
             return
+        before = self._entered
+        self._entered = {**before, id(function): call}
         yield from self._loads(bound.name, function, self.module.inner_scope(function), None)
+        self._entered = before
 
     def _function(self, name: str) -> cst.FunctionDef | None:
         if name.count(".") != 1:
@@ -282,9 +289,21 @@ class Follower:
         index = parent.slice[0].slice
         if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
             yield from self._of(parent)
+        elif isinstance(index, cst.Index) and (loop := self._goes_through(parent, index.value)) is not None:
+            yield from self._iterated(node, self.collected(loop))
         else:
             first = isinstance(index, cst.Index) and bare(index.value) in ("0", "-1")
             yield Use(parent, "picked" if first else "indexed")
+
+    def _goes_through(self, node: cst.Subscript, index: cst.BaseExpression) -> cst.For | None:
+        """The loop `for i in range(…)` around `node`, `x[i]`, whose `i` does nothing but this and be shown."""
+        if not isinstance(index, cst.Name) or not isinstance(node.value, (cst.Name, cst.Attribute)):
+            return None
+        for loop in self.module.ancestors(node):
+            if isinstance(loop, cst.For) and bare(loop.target) == index.value:
+                same = isinstance(loop.iter, cst.Call) and last_word(loop.iter.func) == "range"
+                return loop if same and not _uses_index(loop, index.value, bare(node)) else None
+        return None
 
     def _index(self, node: Any, parent: Any) -> Iterator[Use]:
         yield Use(node, "keyed")
@@ -320,7 +339,10 @@ class Follower:
                 yield from self._of(call)
 
     def _callers(self, function: cst.FunctionDef) -> list[cst.Call]:
-        """The calls of a top-level function, or of a method through `self`, in the file."""
+        """The calls of a top-level function, or of a method through `self`, in the file; of one that the value was
+        followed into, that call."""
+        if id(function) in self._entered:
+            return [self._entered[id(function)]]
         name = function.name.value
         self.module.load_where(lambda text: re.search(rf"\b{name}\s*\(", text) is not None)
         found = []
@@ -344,7 +366,8 @@ class Follower:
             yield from self._of(parent)
         for target in targets:
             if isinstance(target, (cst.Tuple, cst.List)):
-                yield Use(parent, "other" if self._set else "indexed")
+                only = len(target.elements) == 1
+                yield Use(parent, "measured" if only else "other" if self._set else "indexed")
             else:
                 yield from self._stored(target, parent)
 
@@ -412,10 +435,13 @@ class Follower:
     def _reach(
         self, binder: cst.CSTNode, value: cst.BaseExpression | None, node: cst.CSTNode | None
     ) -> cst.CSTNode | None:
-        """The block in which a later binding hides the value; None: everywhere after it. `if sort: x = sorted(x)` gives
+        """The block in which a later binding hides the value; None: everywhere after it, as where whatever binds the
+        value at `node` comes by there too. `if sort: x = sorted(x)` gives
         the user the choice, unless the value was itself bound in a branch of that `if`."""
         module = self.module
         block = module.parent(module.statement(binder))
+        if node is not None and any(around is block for around in module.ancestors(node)):
+            return None
         if isinstance(value, cst.Call) and _SORTERS.search(last_word(value.func)):
             choice = next((one for one in module.ancestors(binder) if isinstance(one, cst.If)), None)
             if choice is not None and (node is None or choice not in module.ancestors(node)):
@@ -429,6 +455,8 @@ class Follower:
         alone = any(self._is_counted_one(load) for load in loads)
         for load in loads:
             if isinstance(node, (cst.For, cst.While)) and self._grows(load):
+                continue
+            if self._set and self._is_no_set(load):
                 continue
             for use in self._of(load):
                 if not (alone and use.kind in ("picked", "returned")):
@@ -446,6 +474,17 @@ class Follower:
             check = self.module.parent(around)
             return isinstance(check, cst.Call) and any(bare(arg.value) == "1" for arg in check.args)
         return isinstance(around, cst.Comparison) and bare(around.comparisons[0].comparator) == "1"
+
+    def _is_no_set(self, load: cst.Name) -> bool:
+        """Whether `load` stands where an `isinstance` says that it is something else than a set."""
+        below: cst.CSTNode = load
+        for around in self.module.ancestors(load):
+            if isinstance(around, cst.If) and below is around.body:
+                text = bare(around.test)
+                if text.startswith(f"isinstance({load.value},") and not _SETS.search(text):
+                    return True
+            below = around
+        return False
 
     def _in_place(self, node: cst.CSTNode, load: cst.Name) -> bool:
         return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.value is load
@@ -513,11 +552,24 @@ class Follower:
                     yield from self._grown_in_loop(owner, loop)
                 elif word in _FILE_WRITES and outside and isinstance(owner, cst.Name):
                     yield Use(node, "written")
-            elif isinstance(node, cst.AugAssign) and isinstance(node.value, (cst.List, cst.ListComp)):
-                if isinstance(node.target, cst.Name):
-                    yield from self._grown_in_loop(node.target, loop)
+                elif word == "setdefault" and len(node.args) == 2 and _is_length(node.args[1].value, owner):
+                    yield Use(node, "numbered")
+            elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
+                yield from self._grown_in_loop(node.target, loop)
             elif isinstance(node, cst.Assign):
                 yield from self._numbered(node, loop)
+
+    def _adds_elements(self, node: cst.AugAssign) -> bool:
+        """Whether `x += y` makes a list longer: `y` is a display, or `x` began as one."""
+        if not isinstance(node.operator, cst.AddAssign):
+            return False
+        if isinstance(node.value, (cst.List, cst.ListComp)):
+            return True
+        if not isinstance(node.target, cst.Name):
+            return False
+        home = self.module.scope_of(node).home(node.target.value)
+        bindings = home.bindings[node.target.value] if home is not None else ()
+        return any(isinstance(_bound(binding), (cst.List, cst.ListComp)) for binding in bindings)
 
     def _grown_in_loop(self, owner: cst.BaseExpression, loop: cst.For) -> Iterator[Use]:
         if isinstance(owner, cst.Name):
@@ -534,10 +586,8 @@ class Follower:
         if not isinstance(target, cst.Subscript):
             return
         value = node.value
-        if isinstance(value, cst.Call) and isinstance(value.func, cst.Name) and value.func.value == "len":
-            if bare(value.args[0].value) == bare(target.value):
-                yield Use(node, "numbered")
-        elif isinstance(value, cst.Name) and _counted(loop, value.value):
+        counter = isinstance(value, cst.Name) and _counted(loop, value.value)
+        if counter or _is_length(value, target.value):
             yield Use(node, "numbered")
 
     _HANDLERS: dict[type, Any] = {  # noqa: RUF012
@@ -583,6 +633,26 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("printed", frozenset({"builtins.print"})),
     ("keyed", frozenset({"builtins.dict", "builtins.dict.fromkeys"})),
 )
+
+
+def _bound(binding: Binding) -> cst.CSTNode | None:
+    """What a binding gives the name, unpacked from a display where it stands in one."""
+    value: cst.CSTNode | None = binding.value
+    for position in binding.path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or position >= len(value.elements):
+            return None
+        value = value.elements[position].value
+    return value
+
+
+def _counts(node: cst.BaseExpression) -> bool:
+    """Whether `node` is a `range` or a counter."""
+    return isinstance(node, cst.Call) and last_word(node.func) in ("range", "count", "arange")
+
+
+def _is_length(node: cst.BaseExpression, owner: cst.BaseExpression) -> bool:
+    """Whether `node` is `len(owner)`."""
+    return isinstance(node, cst.Call) and bare(node) == f"len({bare(owner)})"
 
 
 def last_word(node: cst.BaseExpression) -> str:
@@ -646,13 +716,31 @@ def _uses_number(loop: cst.For) -> bool:
         node = stack.pop()
         if isinstance(node, cst.Name) and node.value == number:
             return True
-        shows = isinstance(node, cst.Call) and last_word(node.func) in _SHOWS | _MESSAGES
-        if not shows and not isinstance(node, (cst.If, cst.While)):
-            stack.extend(children(node))
-        elif isinstance(node, (cst.If, cst.While)):
-            stack.append(node.body)
-            stack.extend([node.orelse] if node.orelse is not None else [])
+        stack.extend(_parts_that_count(node, number))
     return False
+
+
+def _uses_index(loop: cst.For, number: str, element: str) -> bool:
+    """Whether the body of `for number in range(…)` does more with the number than to take the `element` `x[number]`."""
+    stack: list[cst.CSTNode] = [loop.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name) and node.value == number:
+            return True
+        if not (isinstance(node, cst.Subscript) and bare(node) == element):
+            stack.extend(_parts_that_count(node, number))
+    return False
+
+
+def _parts_that_count(node: cst.CSTNode, number: str) -> Sequence[cst.CSTNode]:
+    """The children of `node` in which `number` would decide more than what is shown and when."""
+    if isinstance(node, cst.Call) and last_word(node.func) in _SHOWS | _MESSAGES:
+        return ()
+    if isinstance(node, (cst.If, cst.While)):
+        return (node.body,) if node.orelse is None else (node.body, node.orelse)
+    if isinstance(node, cst.For) and number in names_in(node.target):
+        return (node.iter,)
+    return children(node)
 
 
 def _names(root: cst.CSTNode) -> dict[str, list[cst.Name]]:

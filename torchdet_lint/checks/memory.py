@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from torchdet_lint.module import Call, Class, Module, Value
 
 _TENSOR_OF_SIZE = re.compile(
-    r"\bTensor\((?:\s*\d|[^()\n]*,)|(?:Float|Double|Half|Long)Tensor\((?:\s*\d|[^()\n]*,|\s*\w+\))"
+    r"\bTensor\((?:\s*\d|[^()\n]*,)|(?:Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16)Tensor\((?:\s*\d|[^()\n]*,|\s*\w+\))"
 )
-_METHODS = ("new_empty", "new_empty_strided")
-_TWINS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros", "Tensor": "zeros"}
+_METHODS = ("new_empty", "new_empty_strided", "new")
+_TWINS = {
+    "empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros", "new": "new_zeros", "Tensor": "zeros",
+}  # fmt: skip
 _TORCH = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
 _WHOLE_VIEWS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
 
@@ -95,6 +97,7 @@ class Buffer(NamedTuple):
     node: cst.Call
     word: str
     size: tuple[int | str, ...] | None
+    array: bool = False
 
 
 class Read(NamedTuple):
@@ -235,6 +238,8 @@ class Reads(Flow[State]):
                 owner = self.value(target.value, state)
                 if target.attr.value == "data":
                     self.write(owner, state)
+                elif target.attr.value in ("real", "imag"):
+                    self.write(_unknown(owner), state)
 
     def augment(self, node: cst.AugAssign, state: State) -> None:
         """`x += y` reads both."""
@@ -529,7 +534,10 @@ class Reads(Flow[State]):
         else:
             self.escape(self.value(node.func, state), state)
         if node in self.created:
-            self.pass_on(node, receiver, state, reads=False)
+            if self.created[node].word.endswith("_like"):
+                self._arguments(node, state)
+            else:
+                self.pass_on(node, receiver, state, reads=False)
             return self.allocate(node, state)
         if receiver:
             return self.method(node, receiver, word, state)
@@ -641,6 +649,8 @@ class Reads(Flow[State]):
                 return self._initialise(node, state)
             if module in _TORCH:
                 return self._torch(node, last, state)
+            if module == "numpy":
+                return self._numpy(node, last, state)
             if name in self.words["wrappers"]:
                 return self._arguments(node, state)
             if name in self.words["looks"]:
@@ -668,6 +678,19 @@ class Reads(Flow[State]):
         if reads and self._ignores_input(node):
             reads = False
         self.pass_on(node, _NONE, state, reads=reads)
+        return _NONE
+
+    def _numpy(self, node: cst.Call, last: str, state: State) -> _Refs:
+        """NumPy's functions take the array to write as a further positional argument too."""
+        if last in self.words["views"]:
+            return self._arguments(node, state)
+        if last in self.words["metadata"] or last.endswith("_like"):
+            self._arguments(node, state)
+        elif last in self.words["reads"] and node.args and not node.args[0].star:
+            self.read(self.value(node.args[0].value, state), node.args[0].value, state)
+            self.pass_on(node, _NONE, state, reads=False)
+        else:
+            self.pass_on(node, _NONE, state, reads=False)
         return _NONE
 
     def _arguments(self, node: cst.Call, state: State) -> _Refs:
@@ -817,13 +840,48 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
     device = call.argument("device")
     if device is not None and device.constant == "meta":
         return None
+    if any(name.startswith("numpy.") for name in call.names):
+        return _array(module, call, word)
     if word.endswith("_like") or word in ("empty_strided", "empty_permuted", "new_empty_strided"):
         return Buffer(call.node, word, None)
     sizes = _sizes(module, call)
     if word.endswith("Tensor") and not _evidently_sizes(call, sizes):
         return None
+    if word == "new" and not _is_new_tensor(call, sizes):
+        return None
     size = tuple(_extent(value) for value in sizes) if sizes is not None else None
     return Buffer(call.node, word, size)
+
+
+def _array(module: Module, call: Call, word: str) -> Buffer | None:
+    """An array of numbers: one of objects holds `None`."""
+    dtype = call.keyword_node("dtype")
+    given = dtype.value if dtype is not None else call.node.args[1].value if len(call.node.args) > 1 else None
+    if given is not None and bare(given).strip("\"'") in ("object", "O", "np.object_", "numpy.object_", "str"):
+        return None
+    shape = call.keyword_node("shape") or (call.node.args[0] if call.node.args and not call.node.args[0].star else None)
+    if word != "empty" or shape is None:
+        return Buffer(call.node, word, None, True)
+    elements = module.elements(shape.value, call.scope, call.order)
+    if elements is not None:
+        return Buffer(call.node, word, tuple(_extent(module.value(element)) for element in elements), True)
+    value = module.value(shape.value)
+    single = value.known or isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name))
+    return Buffer(call.node, word, (_extent(value),) if single else None, True)
+
+
+def _is_new_tensor(call: Call, sizes: list[Value] | None) -> bool:
+    """Whether `x.new(…)` is the tensor's method, and was given extents."""
+    if isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls"):
+        return False
+    if not sizes or any(arg.keyword is not None for arg in call.node.args):
+        return False
+    return any(isinstance(size.constant, int) or _EXTENT.search(bare(size.node)) for size in sizes) and not any(
+        isinstance(arg.value, (cst.List, cst.Tuple)) for arg in call.node.args
+    )
+
+
+_EXTENT = re.compile(r"\.size\(|\.shape\b|^len\(")
 
 
 def _sizes(module: Module, call: Call) -> list[Value] | None:
@@ -876,7 +934,8 @@ def _twin(module: Module, buffer: Buffer) -> tuple[Change, ...]:
         return ()
     if isinstance(function, cst.Attribute):
         return (Replace(function.attr, twin),)
-    return (NeedImport("torch"), Replace(function, "{torch}." + twin))
+    root = "numpy" if buffer.array else "torch"
+    return (NeedImport(root), Replace(function, f"{{{root}}}.{twin}"))
 
 
 # ---------------------------------------------------------------------- memory kept in an attribute

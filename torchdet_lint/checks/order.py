@@ -13,7 +13,7 @@ from torchdet_lint.tree import children
 from torchdet_lint.uses import Follower, Use, last_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.catalogue import Rule
     from torchdet_lint.module import Call, Module
@@ -147,7 +147,7 @@ def _only_sorted(body: str, name: str) -> bool:
 _SET_MAKERS = ("builtins.set", "builtins.frozenset")
 _NUMBERS = re.compile(
     r"(?:^|_)(?:idx|idxs|idcs|index|indexes|indices|inds?|ids?|dims?|axes|axis|ranks?|sizes?|lengths?|lens|levels?|epochs?"
-    r"|steps?|years?|nums?|numbers?|counts?|positions?|offsets?|rows|cols|seeds?|ints|integers|ports?|gpus?|devices"
+    r"|steps?|updates?|iters?|iterations?|years?|nums?|numbers?|counts?|positions?|offsets?|rows|cols|seeds?|ints|integers|ports?|gpus?|devices"
     r"|bins?|strides?|layers?|shapes?|nodes?|edges?|folds?|times?|timesteps?|thresholds?|scores?|values?)$"
 )
 _LABELS = re.compile(r"(?:^|_)(?:labels?|targets?|classes|y|ys|y_true|y_train|gt)$|label_set$")
@@ -159,43 +159,82 @@ _ORDERED_SET = (
 
 def set_order(module: Module, rule: Rule) -> Iterator[Found]:
     """A set iterated into something whose order matters."""
-    module.load_where(_iterates_sets)
-    reported: set[tuple[cst.CSTNode, cst.CSTNode]] = set()
-    for call in list(module.calls_to(*_SET_MAKERS)):
-        kind = _element_kind(module, call.node)
+    display = re.compile(rule.patterns[0])
+    if "set(" not in module.text and not display.search(module.text):
+        return
+    module.load_where(_iterating(module, display))
+    reported: set[tuple[cst.CSTNode, cst.CSTNode | None]] = set()
+    for node in _sets(module, display):
+        kind = _element_kind(module, node)
         if kind in ("number", "nothing"):
             continue
-        for use in Follower(module).uses(call.node, is_set=True):
+        for use in Follower(module).uses(node, is_set=True):
             if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
-                place = (use.node, module.statement(call.node))
+                place = (use.node, use.origin)
                 if place not in reported:
                     reported.add(place)
-                    yield _set_found(module, call.node, kind, use)
+                    yield _set_found(module, node, kind, use)
                 break
 
 
-_SET_ASSIGNED = re.compile(r"\b(\w+)\s*(?::[^=\n]+)?=[^=\n]*\b(?:frozen)?set\(")
-_ITERATED = re.compile(
-    r"(?:\bin\s+|\b(?:list|tuple|enumerate|join|iter|array|tensor|zip|map|sample|choice)\(\s*|\*)(?:self\.)?(\w+)"
-)
-_DIRECT = re.compile(
-    r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|sample|choice|zip|map)\(\s*\(?(?:frozen)?set\("
-    r"|\bfor\b[^:\n]*\bin\s+(?:frozen)?set\(|\breturn\s+(?:frozen)?set\((?!\))"
-)
+def _sets(module: Module, display: re.Pattern[str]) -> list[cst.BaseExpression]:
+    """The calls, displays and comprehensions that make sets, in the order of the source."""
+    found: list[cst.BaseExpression] = [call.node for call in module.calls_to(*_SET_MAKERS)]
+    for unit in module.units:
+        if unit.root is not None and display.search(module.skeleton.text(unit.piece)):
+            stack: list[cst.CSTNode] = [unit.root]
+            while stack:
+                node = stack.pop()
+                if isinstance(node, (cst.Set, cst.SetComp)):
+                    found.append(node)
+                stack.extend(children(node))
+    return sorted(found, key=module.order_of)
 
 
-def _iterates_sets(text: str) -> bool:
-    """Whether a unit may iterate a set: cheap evidence, so that not every file with a set is parsed."""
-    if "set(" not in text:
-        return False
-    if _DIRECT.search(text):
-        return True
-    assigned = set(_SET_ASSIGNED.findall(text))
-    return bool(assigned) and not assigned.isdisjoint(_ITERATED.findall(text))
+_MAKER = re.compile(r"\b(?:frozen)?set\(")
+_NAMED = re.compile(r"(\bself\.|\bcls\.|)\b(\w+)\s*(?::[^=\n]+)?=[^=\n]*$")
+_TAKERS = r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|zip|map|sample|choice)\(\s*\(?|\*"
+_LOOP = r"\bfor\b[^:\n]*\bin\s+(?:(?!sorted)[\w.]+\()?"
+_TAKEN = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\breturn\s+)$")
+_GONE_THROUGH = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\w\.extend\()(?:self\.|cls\.)?$")
+_BEFORE = 100
 
 
-def _element_kind(module: Module, node: cst.Call) -> str:
+def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]:
+    """Whether a unit may iterate a set: cheap evidence, so that not every unit with a set is parsed."""
+    taken: set[str] = set()
+    shared: set[str] = set()
+    own: dict[str, set[str]] = {}
+    pieces = [(unit.piece, module.skeleton.text(unit.piece)) for unit in module.units]
+    for piece, text in pieces:
+        for match in (*_MAKER.finditer(text), *display.finditer(text)):
+            before = text[max(0, match.start() - _BEFORE) : match.start()]
+            line = before.rpartition("\n")[2]
+            if line.count('"') % 2 or line.count("'") % 2:
+                continue
+            if _TAKEN.search(before):
+                taken.add(text)
+            elif named := _NAMED.search(before):
+                (shared if named[1] or piece.kind != "function" else own.setdefault(text, set())).add(named[2])
+    if not shared and not own:
+        return taken.__contains__
+    gone_through: set[str] = set()
+    for _, text in pieces:
+        names = shared | own.get(text, set())
+        for match in re.finditer(rf"\b(?:{'|'.join(sorted(names))})\b", text) if names else ():
+            if _GONE_THROUGH.search(text[max(0, match.start() - _BEFORE) : match.start()]):
+                taken.add(text)
+                gone_through.add(match[0])
+    if gone_through & shared:
+        makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
+        taken.update(text for _, text in pieces if makes.search(text))
+    return taken.__contains__
+
+
+def _element_kind(module: Module, node: cst.BaseExpression) -> str:
     """What the set holds: `number`, `text`, `identity` (hashed by address), `label`, `nothing` or `unknown`."""
+    if not isinstance(node, cst.Call):
+        return _kind(module, node, 4)
     if node.args:
         return _kind(module, node.args[0].value, 4)
     statement = module.parent(node)
@@ -260,6 +299,9 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
     return "unknown"
 
 
+_MAKE_NUMBERS = frozenset("int len float item round ord size numel dim min max abs getuid".split())
+
+
 def _scalar(module: Module, node: cst.BaseExpression) -> str:
     """What `node` is as an element."""
     if isinstance(node, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
@@ -268,7 +310,21 @@ def _scalar(module: Module, node: cst.BaseExpression) -> str:
         return "number"
     if isinstance(node, cst.Call):
         word = last_word(node.func)
-        if word in ("int", "len", "float", "item", "round", "ord", "size", "numel", "dim", "min", "max", "abs"):
+        if word in (
+            "int",
+            "len",
+            "float",
+            "item",
+            "round",
+            "ord",
+            "size",
+            "numel",
+            "dim",
+            "min",
+            "max",
+            "abs",
+            "getuid",
+        ):
             return "number"
         if word in ("str", "lower", "upper", "strip", "join", "format", "replace", "basename", "decode", "title"):
             return "text"
@@ -330,22 +386,51 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
 
 def completion_order(module: Module, rule: Rule) -> Iterator[Found]:
     """Results collected in the order in which workers happened to finish."""
-    names = tuple(name for row in rule.calls for name in row.names)
+    sets = rule.words["sets"]
+    names = tuple(name for row in rule.calls for name in row.names if name not in sets)
     calls = {id(call.node): call for call in module.calls_to(*names)}
-    for call in module.method_calls("imap_unordered"):
+    for call in module.method_calls(*_UNORDERED):
         calls.setdefault(id(call.node), call)
     for call in sorted(calls.values(), key=lambda call: call.order):
-        if _has_keys(module, call.node):
-            continue
-        for use in Follower(module).uses(call.node):
-            direct = isinstance(use.node, cst.Call) and any(arg.value is call.node for arg in use.node.args)
-            if use.kind in _ORDERED or (use.kind == "called" and not direct):
-                yield Found(call.node, {"call": module.code(call.node.func)}, related=_telling(use))
-                break
+        use = _first_unordered(module, call.node)
+        if use is not None:
+            yield Found(call.node, {"call": module.code(call.node.func)}, related=_telling(use))
+    for call in module.calls_to(*sets):
+        use = _first_ordered(_uses_of_done(module, call.node))
+        if use is not None:
+            yield Found(call.node, {"call": module.code(call.node.func)}, "set", related=_telling(use))
 
 
-def _has_keys(module: Module, node: cst.BaseExpression) -> bool:
-    """Whether the loop over `node` looks up which task it was that finished, or takes pairs."""
+_UNORDERED = ("imap_unordered", "map_unordered")
+
+
+def _first_unordered(module: Module, node: cst.Call) -> Use | None:
+    if _has_keys(module, node):
+        return None
+    for use in Follower(module).uses(node):
+        direct = isinstance(use.node, cst.Call) and any(arg.value is node for arg in use.node.args)
+        if use.kind in _ORDERED or (use.kind == "called" and not direct):
+            return use
+    return None
+
+
+def _uses_of_done(module: Module, node: cst.BaseExpression) -> list[Use]:
+    """The uses of the set of finished tasks: `done` of `done, pending = wait(…)`, or `wait(…).done`."""
+    parent = module.parent(node)
+    if isinstance(parent, cst.Await):
+        return _uses_of_done(module, parent)
+    if isinstance(parent, cst.Attribute) and parent.attr.value == "done":
+        return [] if _has_keys(module, parent) else Follower(module).uses(parent, is_set=True)
+    if not isinstance(parent, cst.Assign) or not isinstance(target := parent.targets[0].target, cst.Tuple):
+        return []
+    done = target.elements[0].value
+    if not isinstance(done, cst.Name) or _has_keys(module, node, done.value):
+        return []
+    return Follower(module).uses_of_name(done, parent, is_set=True)
+
+
+def _has_keys(module: Module, node: cst.BaseExpression, name: str = "") -> bool:
+    """Whether the loop over `node`, or over its `name`, looks up which task it was that finished, or takes pairs."""
     for around in module.ancestors(node):
         if isinstance(around, cst.For):
             return _takes_keys(module, around)
@@ -353,7 +438,8 @@ def _has_keys(module: Module, node: cst.BaseExpression) -> bool:
             return False
         if isinstance(around, (cst.Assign, cst.AnnAssign)):
             function = module.enclosing_function(around)
-            return function is not None and any(_takes_keys(module, loop) for loop in _loops(function))
+            loops = _loops(function) if function is not None else ()
+            return any(_takes_keys(module, loop) for loop in loops if not name or bare(loop.iter) == name)
     return False
 
 
@@ -423,18 +509,30 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
         return _is_number(module, node.args[0].value, depth)
     if isinstance(node, cst.BinaryOperation):
         return _is_number(module, node.left, depth) and _is_number(module, node.right, depth)
+    if isinstance(node, cst.IfExp):
+        return _is_number(module, node.body, depth) and _is_number(module, node.orelse, depth)
+    if isinstance(node, cst.Name) and node.value in ("None", "True", "False"):
+        return True
     if isinstance(node, cst.Subscript):
         return _is_number(module, node.value, depth)
     if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "device_index"):
         return True
     if isinstance(node, cst.Name) and (annotation := _annotation(module, node)):
-        return _NUMERIC.fullmatch(annotation) is not None
+        return _is_numeric(annotation)
     if isinstance(node, cst.Call) and (annotation := _returned_annotation(module, node)):
-        return _NUMERIC.fullmatch(annotation) is not None
+        return _is_numeric(annotation)
     if _scalar(module, node) == "number" or _kind(module, node, 0) == "number":
         return True
     value = module.followed(node, module.scope_of(node), module.order_of(node)) if depth > 0 else None
     return value is not None and value.node is not node and _is_number(module, value.node, depth - 1)
+
+
+def _is_numeric(annotation: str) -> bool:
+    """Whether an annotation, `None` aside, says number or numbers."""
+    annotation = annotation.removesuffix("|None").removeprefix("typing.")
+    if annotation.startswith("Optional["):
+        annotation = annotation[len("Optional[") : -1]
+    return _NUMERIC.fullmatch(annotation) is not None
 
 
 _NUMERIC = re.compile(r"(?:(?:[lL]ist|[tT]uple|Sequence)\[)?(?:int|float|bool)(?:,\.\.\.|,int)*\]?")
