@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench docs fuzz verify-long clean
+.PHONY: run test lint bench docs evidence fuzz verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	-$(BIN)/torchdet-lint examples/birdsong
@@ -26,6 +26,9 @@ bench: .venv/test.stamp  ## side by side with the peers; SOURCES=… names the t
 
 docs: .venv/run.stamp  ## the rule pages and the README's table, from rules/
 	$(BIN)/python docs/generate.py
+
+evidence: .venv/test.stamp  ## what the installed torch says of its ops, beside the tables: for a new release
+	$(BIN)/python tests/evidence.py
 
 fuzz: .venv/test.stamp  ## any grammatical program, for longer than the suite takes
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/test_fuzz.py

@@ -14,6 +14,8 @@ import torch.nn.utils.parametrizations
 import torch.nn.utils.prune
 import torch.quasirandom
 import torch.utils.data
+import torchfacts
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchdet_lint import catalogue
 
@@ -71,10 +73,19 @@ ARGUMENTS = {
     "torch.nn.functional.fractional_max_pool2d_with_indices": (ROIS, 2, (3, 3)),
     "torch.nn.functional.fractional_max_pool3d": (VOLUMES, 2, (3, 3, 3)),
     "torch.nn.functional.fractional_max_pool3d_with_indices": (VOLUMES, 2, (3, 3, 3)),
+    "torch.nn.functional.rrelu": (-TENSOR, 0.1, 0.3, True),
+    "torch.rrelu": (-TENSOR, 0.1, 0.3, True),
+    "torch.nn.functional.scaled_dot_product_attention": (ROIS, ROIS, ROIS, None, 0.5),
+    "torch.nn.functional.multi_head_attention_forward": (
+        *(TENSOR, TENSOR, TENSOR, 6, 2, torch.ones(18, 6), None, None, None, False, 0.5),
+        *(torch.ones(6, 6), None, True),
+    ),
     "torch.Tensor.bernoulli": (),
     "torch.Tensor.geometric_": (0.5,),
     "torch.Tensor.multinomial": (2,),
 }
+# Not by its arguments alone: see `test_what_is_drawn_inside`.
+INSIDE = {"torch.func.vmap", "torch.vmap", "torch.testing.make_tensor"}
 PYTHON_ARGUMENTS = {
     "betavariate": (1, 1),
     "binomialvariate": (9, 0.5),
@@ -352,22 +363,53 @@ def test_every_name_is_there(name):
     assert callable(find(name))
 
 
-def test_functions_with_the_random_tag_are_listed():
-    """Every op of ATen that is tagged as random and is a function of torch under the same name."""
-    public = set()
-    for name in dir(torch.ops.aten):
-        packet = getattr(torch.ops.aten, name, None)
-        overloads = getattr(packet, "overloads", None)
-        if overloads is None:
-            continue
-        tagged = any(
-            torch.Tag.nondeterministic_seeded in getattr(packet, overload).tags for overload in packet.overloads()
-        )
-        if tagged and not name.startswith("_") and callable(getattr(torch, name, None)):
-            public.add(f"torch.{name}")
-    through_modules = {"torch.gru", "torch.lstm", "torch.miopen_rnn", "torch.rnn_relu", "torch.rnn_tanh"}
-    assert len(public) > 15
-    assert public - through_modules <= set(named("torch"))
+@pytest.mark.parametrize("name", torchfacts.random_ops())
+def test_an_op_with_the_random_tag_is_listed(name):
+    """Every op of ATen that torch tags as random, under each name by which it can be called."""
+    listed = {known for row in FACTS.draws for known in row.names}
+    if name in torchfacts.REACHED_THROUGH:
+        assert torchfacts.REACHED_THROUGH[name] in listed
+    else:
+        assert set(torchfacts.random_ops()[name]) <= listed
+
+
+def test_the_tags_are_found():
+    assert {"rand", "multinomial", "bernoulli_", "scaled_dot_product_attention"} <= torchfacts.random_ops().keys()
+    assert torchfacts.REACHED_THROUGH.keys() <= torchfacts.random_ops().keys(), "a name that torch no longer has"
+    assert not torchfacts.tagged("nondeterministic_bitwise"), "an op says of itself that its bits vary: give it a row"
+
+
+class Tags(TorchDispatchMode):
+    """Whether an op that is tagged as random was run."""
+
+    drew = False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
+        return func(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize("name", sorted(ARGUMENTS))
+def test_a_listed_function_runs_an_op_with_the_random_tag(name):
+    """The other direction: what the table says of torch's functions is what torch says of them."""
+    receiver = (TENSOR.clone(),) if name.startswith("torch.Tensor.") else ()
+    with Tags() as tags:
+        find(name)(*receiver, *ARGUMENTS[name])
+    assert tags.drew
+
+
+def test_every_listed_function_of_torch_is_called_by_a_test():
+    called = {*ARGUMENTS, *(name for name in named("torch") if name.endswith("_") or "dropout" in name)}
+    other = ("torch.distributions.", "torch.utils.", "torch.nn.utils.", "torch.nn.init.")
+    left = {name for name in named("torch") if name.startswith("torch.") and not name.startswith(other)} - called
+    assert left == INSIDE
+
+
+def test_what_is_drawn_inside():
+    for vmap in (torch.vmap, torch.func.vmap):
+        assert draws(lambda vmap=vmap: vmap(torch.rand_like, randomness="different")(TENSOR))
+        assert draws(lambda vmap=vmap: vmap(torch.rand_like, randomness="same")(TENSOR))
+    assert draws(lambda: torch.testing.make_tensor((3,), dtype=torch.float32, device="cpu"))
 
 
 def parameters(name):
