@@ -77,6 +77,12 @@ def test_long_line_of_a_broken_call_is_broken_again(library):
     assert fixing.fixed(before, library, "f", argument) == f"f(a,\n  b, {'c' * 90},\n  seed=0)\n"
 
 
+def test_wide_line_of_a_broken_call_is_broken_before_its_options(library):
+    before = f"f(\n    a, {'c' * 90}, **o\n)\n".replace("**o", "**{}")
+    after = f"f(\n    a, {'c' * 90},\n    seed=0,\n    **{{}}\n)\n"
+    assert fixing.fixed(before, library, "f", argument) == after
+
+
 def test_positional_argument_is_replaced_in_place(library):
     text = "import numpy as np\nnp.random.default_rng(None)\n"
     assert fixing.fixed(text, library, "default_rng", argument).endswith("default_rng(0)\n")

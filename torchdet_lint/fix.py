@@ -495,18 +495,25 @@ class _Plan:
             raise Refusal("the call takes a generator expression without parentheses of its own")
         stars = [arg for arg in node.args if arg.star == "**"]
         if stars and stars[-1] is node.args[-1] and len(node.args) > len(stars):
-            first = layout.span(stars[0])[0]
-            separator = self._before_argument(first)
-            return [self._edit(first, first, "".join(f"{part},{separator}" for part in new))]
+            return [self._before_stars(node, layout.span(stars[0])[0], new)]
         end = layout.span(node.args[-1])[1]
         comma = _comma_after(text, end)
         return self._after_last(node, end, comma, new)
 
-    def _before_argument(self, start: int) -> str:
-        """What separates the argument that starts at `start` from one that is put before it."""
-        line = self.layout.lines[self.layout.location(start).row - 1]
-        lead = line[: self.layout.location(start).column - 1]
-        return " " if lead.strip() else (line_end(line) or self.layout.newline) + lead
+    def _before_stars(self, node: cst.Call, start: int, new: Sequence[str]) -> Edit:
+        """Put arguments before `**options`, which starts at `start`: on lines of their own where that has one, or where
+        a call that is broken already would grow too wide."""
+        where = self.layout.location(start)
+        line = self.layout.lines[where.row - 1]
+        lead = line[: where.column - 1]
+        newline = line_end(line) or self.layout.newline
+        broken = where.row > self.layout.location(self.layout.span(node)[0]).row
+        if lead.strip() and broken and len(line.rstrip()) + len(", ".join(new)) + 2 > _WIDE:
+            indent = newline + line[: len(line) - len(line.lstrip(" \t"))]
+            gap = len(lead) - len(lead.rstrip(" \t"))
+            return self._edit(start - gap, start, "".join(f"{indent}{part}," for part in new) + indent)
+        separator = " " if lead.strip() else newline + lead
+        return self._edit(start, start, "".join(f"{part},{separator}" for part in new))
 
     def _after_last(self, node: cst.Call, end: int, comma: int, new: Sequence[str]) -> list[Edit]:
         text, layout = self.module.text, self.layout

@@ -955,7 +955,10 @@ class Module:
             return _either([self.dictionary(part, scope, order, depth - 1) for part in (node.body, node.orelse)])
         if isinstance(node, cst.Name):
             return self._named_dictionary(node.value, scope, order, depth)
-        value = self.followed(node, scope, order)
+        changed = isinstance(node, cst.Attribute) and re.search(
+            _CHANGED.format(re.escape(names.dotted(node))), self.text
+        )
+        value = None if changed else self.followed(node, scope, order)
         if value is None:
             return None
         node, scope, order = value.node, value.scope, value.order
