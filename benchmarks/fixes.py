@@ -101,6 +101,17 @@ def stray(source: Source, data: bytes, fixes: Sequence[Fix]) -> list[str]:
     return found
 
 
+def compiles(path: str, data: bytes) -> bool:
+    """Whether a file, of a notebook its code, compiles."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(decode(path, data).text, path, "exec", dont_inherit=True)
+    except SyntaxError:
+        return False
+    return True
+
+
 def fixable(findings: Sequence[Finding]) -> list[Finding]:
     """Those that a fix goes with."""
     return [finding for finding in findings if finding.fix is not None and finding.fix.edits]
@@ -129,13 +140,8 @@ def check(tree: Path, copy: Path, edits: list[bytes]) -> list[str]:
         repaired = repair.repair([str(copy)], settings)
         faults += repair.write(repaired.changes).values()
         for path, change in sorted(repaired.changes.items()):
-            text = decode(path, change.new).text
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    compile(text, path, "exec", dont_inherit=True)
-            except SyntaxError as error:
-                faults.append(f"{path}:{error.lineno}: does not compile")
+            if compiles(path, change.old) and not compiles(path, change.new):
+                faults.append(f"{path}: does not compile")
             name = str(Path(tree.name, os.path.relpath(path, copy)))
             edits.append(patch.diff(name, change.old, change.new))
         again = repair.repair([str(copy)], settings)

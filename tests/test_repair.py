@@ -185,6 +185,25 @@ def test_notebook_is_fixed_in_its_cells():
     assert [line for line in text.splitlines() if line in kept] == kept
 
 
+def test_what_a_cell_shows_last_stays_last(capfdbinary):
+    """A cell's last expression is its output: nothing is put after it. The patch is one that git takes."""
+    sources = [
+        "import torch as t\nt.__version__",
+        "a = 1\na",
+        "# draw\nx = t.rand(3)\nx",
+        "import torch as t\nimport os",
+    ]
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in sources]
+    Path("a.ipynb").write_text(
+        json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+    )
+    assert run("--select", "TDL101", "--diff", "a.ipynb") == 1
+    subprocess.run(["git", "apply", "-"], input=capfdbinary.readouterr().out, check=True)
+    fixed = [cell["source"] for cell in json.loads(Path("a.ipynb").read_text())["cells"]]
+    assert fixed == ["import torch as t\n\nt.manual_seed(0)\n\nt.__version__", *sources[1:]]
+    assert run("--select", "TDL101", "a.ipynb") == 0
+
+
 def test_file_that_changes_while_it_is_fixed_is_left_alone(monkeypatch, capsys):
     Path("a.py").write_text(LOADER)
     write = repair.write

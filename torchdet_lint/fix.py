@@ -220,9 +220,11 @@ class _Plan:
         usual = _USUAL_ALIAS.get(target, target)
         for name in sorted(names, key=lambda name: (name != usual, name)):
             bindings = self.module.scope.bindings[name]
-            if all(self._usable(binding, target, before) for binding in bindings) and (
-                scope.home(name) is self.module.scope
+            if scope.home(name) is not self.module.scope or not all(
+                self._means(binding, target) for binding in bindings
             ):
+                continue
+            if any(binding.kind == "import" and self._above(binding, before) for binding in bindings):
                 return name
         return self._bound_inside(target, node) if before is None else None
 
@@ -243,17 +245,19 @@ class _Plan:
                 return name
         return None
 
-    def _usable(self, binding: Binding, target: str, before: int | None) -> bool:
+    def _means(self, binding: Binding, target: str) -> bool:
+        """Whether a binding imports `target`, or stands in for it where it cannot be imported."""
         if binding.kind != "import":
             # `except ImportError: np = None`
             return binding.conditional and binding.value is not None and self.module.value(binding.value).is_none
-        if binding.target != target or binding.node is None:
-            return False
-        if before is not None and self.module.span(binding.node)[0].row >= before:
-            return False
-        if self.module.enclosing_function(binding.node) is not None:
-            return False
-        return not self._for_types(binding)
+        return binding.target == target and binding.node is not None and not self._for_types(binding)
+
+    def _above(self, binding: Binding, before: int | None) -> bool:
+        """Whether an import is made at top level, above row `before`."""
+        assert binding.node is not None
+        return self.module.enclosing_function(binding.node) is None and (
+            before is None or self.module.span(binding.node)[0].row < before
+        )
 
     def _for_types(self, binding: Binding) -> bool:
         """Whether an import is made for a type checker only."""
@@ -593,7 +597,8 @@ class _Plan:
             return self._lines_after((plain or [group[-1][0]])[-1].last, f"{statement}\n")
         below = [top for top, key in keyed if key[0] > mine[0]]
         if below and below[0] is run[0]:
-            return self._lines_before(below[0].first, f"{statement}\n")
+            apart = "\n" if import_key(self._import_text(below[0]))[0] == 3 else ""
+            return self._lines_before(below[0].first, f"{statement}\n{apart}")
         if below:
             return self._lines_after(run[run.index(below[0]) - 1].last, f"{statement}\n")
         return self._lines_after((keyed[-1][0] if keyed else run[-1]).last, f"{statement}\n")
@@ -652,9 +657,8 @@ class _Plan:
 
     def _definition_row(self) -> int:
         """The row after which a definition goes: after the imports, and above the top-level statement that needs it."""
-        row = self.layout.imports_end
         top = self.layout.top_row(self.row) if self._at_top(self.row) else None
-        return top.first - 1 if top is not None and top.first <= row else row
+        return self.layout.below_imports(top.first if top is not None else None)
 
     def _fresh(self, names: Sequence[str]) -> str:
         for name in (*names, *(f"{names[0]}_{number}" for number in range(2, 100))):
@@ -796,7 +800,7 @@ class _Plan:
                     and not binding.conditional
                     and len(row.seeds) > 1
                     and libraries <= set(row.seeds)
-                    and (limit is None or self._usable(binding, binding.target, limit))
+                    and (limit is None or self._above(binding, limit))
                 ):
                     return name
         for unit in self.module.load_functions(_SEED_FUNCTION.search):
@@ -833,30 +837,21 @@ class _Plan:
             if module:
                 self.needed[module] = module
         if before is not None:
-            self._enter_above(before, statements)
+            self._enter_below(self.layout.below_imports(self.module.span(before)[0].row), statements)
             return
         guard = self.layout.guard
         if guard is not None and (guard.first <= self.row or self._in_function()):
             self._enter_guard(guard, statements)
             return
-        row = self.layout.imports_end
         top = self.layout.top_row(self.row) if not self._in_function() else None
-        if top is not None and top.first <= row:
-            row = top.first - 1
+        self._enter_below(self.layout.below_imports(top.first if top is not None else None), statements)
+
+    def _enter_below(self, row: int, statements: Sequence[tuple[str, str]]) -> None:
         content = self._written(statements, row + 1)
         if row == 0:
             self.file_edits.append(self._lines_before(1, content))
         else:
             self._define(row, "\n" + content, 1)
-
-    def _enter_above(self, before: cst.CSTNode, statements: Sequence[tuple[str, str]]) -> None:
-        top = self.layout.top_row(self.module.span(before)[0].row)
-        if top is None or top.node is None:
-            raise Refusal("what draws first is not imported at top level")
-        row = self._above_comments(top.node, top.first) - 1
-        content = self._written(statements, top.first)
-        blank = row > 0 and not self.layout.lines[row - 1].strip()
-        self._define(row, content if blank else f"\n{content}", 1)
 
     def _seeded_function(self, change: SeedFunction) -> Edit:
         """Seed at the start of a function, below its docstring."""

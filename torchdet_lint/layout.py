@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _FIRST_LINES = re.compile(r"#!|#.*?coding[:=]")
 
 
+IMPORTS = ("import", "imports")
+
+
 class Top(NamedTuple):
     """A statement of the module: its rows, and what it is to somebody who looks for the place of an import."""
 
@@ -88,7 +91,7 @@ class Layout:
         """The first block of imports: nothing else stands between them."""
         found: list[Top] = []
         for top in self.top:
-            if top.kind in ("import", "imports"):
+            if top.kind in IMPORTS:
                 found.append(top)
             elif found or top.kind not in ("text", "future"):
                 break
@@ -99,11 +102,17 @@ class Layout:
         """The last row of the last import before the first definition, loop or main guard."""
         last = self.preamble
         for top in self.top:
-            if top.kind in ("import", "imports"):
+            if top.kind in IMPORTS:
                 last = max(last, top.last)
             elif top.kind in ("guard", "definition"):
                 break
         return last
+
+    def below_imports(self, row: int | None = None) -> int:
+        """The row below which things go that need the imports, and that a statement in `row` needs."""
+        if row is None or row > self.imports_end:
+            return self.imports_end
+        return max([self.preamble, *(top.last for top in self.top if top.kind in IMPORTS and top.last < row)])
 
     @functools.cached_property
     def guard(self) -> Top | None:

@@ -98,10 +98,13 @@ class Entry(NamedTuple):
                     return step, effects[f"draw:{other}"]
         return None
 
-    def seeds(self, libraries: tuple[str, ...], before: Ref | None = None) -> NeedHelper:
-        """What seeds `libraries` at the start of the program, by a function of the project where it has one."""
+    def seeds(self, libraries: tuple[str, ...]) -> NeedHelper:
+        """What seeds `libraries` before the first draw from any of them, by a function of the project if it has one."""
         function = seeding_function(self.project, self.file, libraries, self.seeders(), mode=self.has("mode"))
-        return NeedHelper("seeds", libraries, function, before)
+        firsts = [found[0] for library in libraries if (found := self.first_draw(library)) is not None]
+        first = min(firsts, key=self.project.steps(self.node).index, default=None)
+        above = first.ref if first is not None and GUARD not in first.branch else None
+        return NeedHelper("seeds", libraries, function, above)
 
     def has(self, flag: str) -> bool:
         """Whether the program has the flag."""
@@ -190,11 +193,9 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
 
 def _earlier_seed(entry: Entry, library: str, seed: Ref) -> Change:
     """A seed above what draws first, where the program and the late seed are one file."""
-    found = entry.first_draw(library)
-    if seed.file != entry.file or found is None:
+    if seed.file != entry.file:
         return Withhold(f"the program starts in {entry.shown(entry.file)}, and has to be seeded there")
-    step = found[0]
-    return entry.seeds((library,), step.ref if GUARD not in step.branch else None)
+    return entry.seeds((library,))
 
 
 def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
