@@ -137,7 +137,7 @@ def test_the_json_is_documented(diverged):
     table = json.loads(diverged.to_json())
     assert table["schema"] == "torchdet-lint/verify/1"
     page = DOCUMENTATION.read_text()
-    structs = [verify.Report, verify.RunSummary, verify.Cause, verify.Spread, verify.FixOutcome]
+    structs = [verify.Report, verify.RunSummary, verify.Cause, verify.Spread, verify.FixOutcome, verify.Held]
     missing = [f for struct in structs for f in struct.__struct_fields__ if f"`{f}`" not in page]
     assert not missing
     assert msgspec.json.decode(diverged.to_json(), type=verify.Report) == diverged
@@ -289,3 +289,41 @@ def test_a_function_is_verified_in_this_process():
     outcome = verify.verify_function(drifting, runs=3)
     assert outcome.verdict == "diverged"
     assert outcome.first.source == "number"
+
+
+TRAINS = """
+import atexit
+import torch
+
+torch.backends.cudnn.benchmark = True
+model = torch.nn.Linear(3, 2)
+optimizers = [torch.optim.SGD(model.parameters(), lr=0.1), torch.optim.AdamW(model.parameters())]
+atexit.register(print, "ended in order")
+for step in range(1000):
+    model(torch.ones(4, 3)).sum().backward()
+    for optimizer in optimizers:
+        optimizer.step()
+    print(step)
+"""
+
+
+def test_each_run_ends_after_the_steps_asked_for_and_the_report_says_so(tmp_path):
+    program = Program("script", str(write(tmp_path, "import torch\ntorch.manual_seed(0)\n" + TRAINS)))
+    outcome = verify.verify_program(program, steps=3, keep=tmp_path / "kept", lint=False)
+    assert outcome.verdict == "identical"
+    assert "the program was ended after 3 optimizer steps" in outcome.not_covered
+    assert (tmp_path / "kept" / "A.out").read_text() == "0\n1\nended in order\n"
+    whole = verify.verify_program(Program("script", program.target), steps=2000, lint=False, timeout=200)
+    assert not any("steps" in note for note in whole.not_covered)
+
+
+def test_what_the_program_does_against_the_fixes_is_told_with_its_line(tmp_path, capsys):
+    script = write(tmp_path, TRAINS)
+    status, out, _ = run("verify", "--fix=TDL101,TDL201", "--no-lint", "--steps", "2", script, capsys=capsys)
+    assert status == 0
+    assert "held: program.py:5 TDL201 torch.backends.cudnn.benchmark = True refused" in out
+    assert "fix TDL101:" in out
+
+
+def test_steps_must_not_be_negative(capsys):
+    assert run("verify", "--steps", "-1", __file__, capsys=capsys)[0] == 2

@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.patching import Patches, Reporter, after_import, shown, user_line
+from torchdet_lint.verifier import draws
+from torchdet_lint.verifier.patching import Patches, Reporter, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,18 +22,6 @@ if TYPE_CHECKING:
 
 # torch seeds an unseeded generator with some 60 random bits, and a person's seed is small: one in 2**20 is mistaken.
 _UNSEEDED_FROM = 2**40
-_PYTHON_DRAWS = (
-    "betavariate binomialvariate choice choices expovariate gammavariate gauss getrandbits lognormvariate "
-    "normalvariate paretovariate randbytes randint random randrange sample shuffle triangular uniform "
-    "vonmisesvariate weibullvariate"
-).split()
-_NUMPY_DRAWS = (
-    "beta binomial bytes chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric laplace "
-    "logistic lognormal logseries multinomial multivariate_normal negative_binomial noncentral_chisquare "
-    "noncentral_f normal pareto permutation poisson power rand randint randn random random_integers random_sample "
-    "ranf rayleigh sample shuffle standard_cauchy standard_exponential standard_gamma standard_normal standard_t "
-    "triangular uniform vonmises wald weibull zipf"
-).split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +58,6 @@ class audit:  # noqa: N801
         self._patches = Patches()
         self._reporter = Reporter(quiet=True)
         self._draws: collections.Counter[tuple[str, str, str, int, bool]] = collections.Counter()
-        self._seeded: set[str] = set()
         self._recorder: Recorder | None = None
         self._roots: tuple[Path, ...] = ()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -89,7 +77,7 @@ class audit:  # noqa: N801
             raise RuntimeError("this audit() has been used; make another one")
         self._folder = tempfile.TemporaryDirectory(prefix="torchdet-")
         self._torch_unseeded = torch.initial_seed() >= _UNSEEDED_FROM
-        self._watch_generators()
+        draws.watch(self._patches, self._drew)
         self._watch_switches(torch)
         self._roots = (Path(sys._getframe(1).f_code.co_filename).resolve().parent, Path.cwd())
         self._recorder = Recorder(self._trace, roots=self._roots)
@@ -131,6 +119,10 @@ class audit:  # noqa: N801
     def _never_seeded(self, seed: int) -> bool:
         return self._torch_unseeded and seed >= _UNSEEDED_FROM
 
+    def _drew(self, code: str, message: str, file: str, line: int) -> None:
+        # What seeded `random` before the audit began leaves no trace.
+        self._draws[code, message, file, line, code != "TDL103"] += 1
+
     def _drawn(self) -> Iterator[AuditFinding]:
         for (code, message, file, line, certain), count in self._draws.items():
             yield AuditFinding(code, message, shown(file, self._roots), line, count, certain)
@@ -138,48 +130,6 @@ class audit:  # noqa: N801
     def _relaxed(self) -> Iterator[AuditFinding]:
         for event in self._reporter.events:
             yield AuditFinding(event.code, event.text, shown(event.file, self._roots), event.line, 1)
-
-    def _watch_generators(self) -> None:
-        import random
-
-        self._watch(random, ("seed", "setstate"), _PYTHON_DRAWS, "TDL103", "random", certain=False)
-        after_import(self._patches, "numpy.random", self._watch_numpy)
-
-    def _watch_numpy(self, numpy: Any) -> None:
-        # NumPy forgets the entropy it began with as soon as it is seeded.
-        if getattr(numpy.mtrand._rand._bit_generator, "seed_seq", None) is not None:
-            self._watch(numpy, ("seed", "set_state"), _NUMPY_DRAWS, "TDL102", "NumPy", certain=True)
-
-    def _watch(self, module: Any, seeds: Any, draws: Any, code: str, name: str, *, certain: bool) -> None:
-        for seed in seeds:
-            original = getattr(module, seed)
-            self._patches.replace_everywhere(original, self._seeding(original, name))
-        for draw in draws:
-            original = getattr(module, draw, None)
-            if original is not None:
-                message = f"{module.__name__}.{draw} draws, and nothing has seeded {name}"
-                self._patches.replace_everywhere(original, self._drawing(original, code, message, name, certain))
-
-    def _seeding(self, original: Callable[..., Any], name: str) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def seed(*args: Any, **kwargs: Any) -> Any:
-            if (args and args[0] is not None) or kwargs:
-                self._seeded.add(name)
-            return original(*args, **kwargs)
-
-        return seed
-
-    def _drawing(
-        self, original: Callable[..., Any], code: str, message: str, name: str, certain: bool
-    ) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def draw(*args: Any, **kwargs: Any) -> Any:
-            if name not in self._seeded:
-                file, line = user_line()
-                self._draws[code, message, file, line, certain] += 1
-            return original(*args, **kwargs)
-
-        return draw
 
     def _watch_switches(self, torch: Any) -> None:
         def watch(owner: Any, name: str, code: str, what: str, bad: Callable[[Any], bool]) -> Callable[..., Any]:

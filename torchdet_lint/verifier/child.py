@@ -8,11 +8,8 @@ import sys
 
 del sys.path[0]
 
-import atexit  # noqa: E402
 import importlib.util  # noqa: E402
 import json  # noqa: E402
-import os  # noqa: E402
-import random  # noqa: E402
 import types  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -32,7 +29,12 @@ def main() -> None:
         sys.path.insert(0, folder)
         roots = [folder, str(Path.cwd())]
     if control["trace"]:
-        _record_from_torch_on(control, roots)
+        _find_own_package()
+        from torchdet_lint.verifier import onset
+
+        order = {**control, "roots": roots}
+        onset.begin(order)
+        onset.begin_below(order)
     try:
         {"module": _module, "notebook": _notebook, "script": _script, "folder": _folder}[kind](target)
     except BaseException as error:
@@ -102,71 +104,6 @@ def _package_folder(name: str) -> list[str]:
     except (ImportError, ValueError):
         return []
     return list(spec.submodule_search_locations or ()) if spec is not None else []
-
-
-class _After:
-    """Calls a function each time right after a module of a given name has been imported for the first time."""
-
-    def __init__(self, actions: dict) -> None:  # type: ignore[type-arg]
-        self.actions = actions
-
-    def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        """The module's own spec, its loader wrapped."""
-        action = self.actions.pop(name, None)
-        if action is None:
-            return None
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def exec_module(module):  # type: ignore[no-untyped-def]
-            execute(module)
-            action()
-
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
-
-
-def _record_from_torch_on(control: dict, roots: list[str]) -> None:  # type: ignore[type-arg]
-    starts: dict[str, int] = {"python": hash(random.getstate()[1]) & (1 << 64) - 1}
-    numpy_state: list[dict] = []  # type: ignore[type-arg]
-
-    def numpy_begins() -> None:
-        numpy_state.append(sys.modules["numpy.random"].get_state(legacy=False))
-
-    def torch_begins() -> None:
-        _find_own_package()
-        from torchdet_lint.verifier import recorder
-        from torchdet_lint.verifier.trace import TraceError
-
-        if numpy_state:
-            starts["numpy"] = recorder.state_digest(numpy_state[0])
-        try:
-            started = recorder.Recorder(
-                control["trace"], roots=roots, about=control["about"], starts=starts
-            ).__enter__()
-        except TraceError as error:
-            _say(control["trace"], str(error))
-            return
-        atexit.register(_end, started, os.getpid())
-
-    sys.meta_path.insert(0, _After({"torch": torch_begins, "numpy.random": numpy_begins}))
-
-
-def _end(started, pid: int) -> None:  # type: ignore[no-untyped-def]
-    if os.getpid() != pid:
-        return
-    started.close()
-    if started.failure:
-        _say(str(started.path), f"{started.path}: the trace could not be written: {started.failure}")
-
-
-def _say(trace: str, text: str) -> None:
-    try:
-        Path(trace + ".error").write_text(text, encoding="utf-8")
-    except OSError:
-        os.write(2, f"torchdet-lint: {text}\n".encode())
 
 
 def _find_own_package() -> None:

@@ -5,11 +5,12 @@ does it.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -196,6 +197,7 @@ def _verify(arguments: list[str]) -> int:
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--mode", choices=("pair", "stress"), default="pair")
     parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS", help="for each run")
+    parser.add_argument("--steps", type=int, default=0, metavar="N", help="end each run after N steps of an optimizer")
     parser.add_argument(
         "--keep", type=Path, default=None, metavar="FOLDER", help="keep the traces and the output there"
     )
@@ -208,37 +210,34 @@ def _verify(arguments: list[str]) -> int:
     program = _program(words)
     if options.runs < 2:
         raise VerifyError("--runs must be at least 2: one run alone shows nothing")
+    if options.steps < 0:
+        raise VerifyError("--steps must be a positive number")
     asked = _interventions(options, default=False)
     with _Progress() as progress:
+        how: dict[str, Any] = {
+            "runs": options.runs,
+            "mode": options.mode,
+            "timeout": options.timeout,
+            "steps": options.steps,
+            "progress": progress,
+            "keep": options.keep,
+            "lint": not options.no_lint,
+        }
         if options.fix is None:
-            report = verify_program(
-                program,
-                runs=options.runs,
-                mode=options.mode,
-                timeout=options.timeout,
-                progress=progress,
-                keep=options.keep,
-                lint=not options.no_lint,
-            )
+            report = verify_program(program, **how)
         else:
             from torchdet_lint.verifier.repair import verify_fixed
 
-            report = verify_fixed(
-                program,
-                asked,
-                runs=options.runs,
-                mode=options.mode,
-                timeout=options.timeout,
-                progress=progress,
-                keep=options.keep,
-                lint=not options.no_lint,
-            )
+            report = verify_fixed(program, asked, **how)
     return _deliver(report, options)
 
 
 def _run(arguments: list[str]) -> int:
     parser = _parser("run", "Run a program with the runtime fixes applied; the exit status is the program's own.")
     parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS")
+    parser.add_argument(
+        "--strict", action="store_true", help="seed nothing: a draw that the program has not seeded raises"
+    )
     _fix_options(parser)
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
@@ -246,6 +245,8 @@ def _run(arguments: list[str]) -> int:
     from torchdet_lint.verifier.launch import run_child
 
     program, asked = _program(words), _interventions(options, default=True)
+    if options.strict:
+        asked = _strictly(asked, options)
     result = run_child(program, environment=environment(asked), timeout=options.timeout, end_strays=False)
     if result.status == "timeout":
         sys.stderr.write(f"torchdet-lint: the program {result.sentence(options.timeout)}\n")
@@ -253,6 +254,16 @@ def _run(arguments: list[str]) -> int:
     if result.status == "interrupted":
         return 130
     return result.returncode if result.returncode >= 0 else 128 - result.returncode
+
+
+def _strictly(asked: Interventions, options: argparse.Namespace) -> Interventions:
+    from torchdet_lint.verifier.strict import SEEDS
+
+    named = set(_codes(options.fix)) if options.fix not in (None, "all", "") else set()
+    if contrary := sorted(named & set(SEEDS)):
+        raise _UsageError(f"torchdet-lint run: --strict and --fix={','.join(contrary)} contradict each other")
+    kept = tuple(code for code in asked.fixes if code not in SEEDS)
+    return dataclasses.replace(asked, fixes=kept, strict=True)
 
 
 def _forecast(arguments: list[str]) -> int:

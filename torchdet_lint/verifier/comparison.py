@@ -9,7 +9,7 @@ not grow with the length of the traces.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -122,26 +122,22 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> C
     identities = _Identities()
     main = _Aligner(a, b, identities)
     main.run(a.main, b.main)
-    found = main.divergences()
-    notes = list(main.notes)
-    aside, more = _aside(a, b, identities)
-    notes += more
-    if found and found[0].site.op != trace.BATCH:
-        aside = [msgspec.structs.replace(item, kind="consequence", source="") for item in aside]
-    seen = {item.site for item in found}
-    found += [item for item in aside if item.site not in seen]
+    aside = _aside(a, b, identities)
+    found = _together(main.divergences(), aside.found)
+    said = [str(note["steps"]) for opened in (a, b) for note in opened.notes if "steps" in note]
+    notes = [*main.notes, *aside.notes, *dict.fromkeys(said)]
     notes += [f"{t.path.name} ends in the middle of a record" for t in (a, b) if t.truncated]
     return Comparison(
         identical=not found,
-        compared=main.compared,
-        a_records=main.left.passed,
-        b_records=main.right.passed,
-        differing=main.differing,
+        compared=main.compared + min(aside.records),
+        a_records=main.left.passed + aside.records[0],
+        b_records=main.right.passed + aside.records[1],
+        differing=main.differing + sum(item.differing for item in aside.found),
         divergences=tuple(found),
         partings=tuple(main.partings),
         persistence=("transient" if main.healed and not main.partings else "persistent") if found else "",
         environment=_environments(a, b),
-        harmless=main.harmless() if found and not aside else "",
+        harmless=main.harmless() if found and not aside.found else "",
         notes=tuple(notes),
     )
 
@@ -453,36 +449,126 @@ def decode_heads(payload: bytes) -> Iterator[int]:
             position += bool(flags & trace.RANDOM) + 4 * bool(flags & trace.OUTSIDE) + bool(flags & trace.ARRIVED)
 
 
-def _aside(a: Trace, b: Trace, identities: _Identities) -> tuple[list[Divergence], list[str]]:
-    """Other threads and forked children. Which of them does what is the scheduler's choice, and how far a loader's
-    workers read ahead is too: only the same work with other values counts as a difference."""
+class _Aside(NamedTuple):
+    """What other threads and processes did: what differs, and how many records each run has of them."""
+
+    found: list[Divergence]
+    notes: list[str]
+    records: tuple[int, int]
+
+
+def _aside(a: Trace, b: Trace, identities: _Identities) -> _Aside:
+    """Which thread or worker does what is the scheduler's choice, and how far a loader's workers read ahead is too:
+    only the same work with other values counts as a difference. A process with a task of its own is compared with its
+    twin.
+    """
     found: list[Divergence] = []
     notes = []
-    for kind, words in (("thread", "other threads"), ("process", "forked processes")):
+    records = [0, 0]
+    for kind, words in (("thread", "other threads"), ("process", "other processes")):
         sums = [_sums(opened, kind, identities) for opened in (a, b)]
-        if not sums[0] and not sums[1]:
+        for side, one in enumerate(sums):
+            records[side] += sum(count for count, _, _ in one.values())
+        differ = {n for n in {*sums[0], *sums[1]} if sums[0].get(n, _NONE)[:2] != sums[1].get(n, _NONE)[:2]}
+        if not differ:
             continue
-        counts = [{number: count for number, (count, _, _) in one.items()} for one in sums]
-        differ = [n for n in sorted(set(sums[0]) & set(sums[1])) if sums[0][n][:2] != sums[1][n][:2]]
-        if counts[0] != counts[1]:
+        if kind == "process":
+            found += _twins(a, b, identities, differ, more=_counts(sums[0]) != _counts(sums[1]))
+            differ -= {identities[item.site] for item in found}
+            sums = [_sums(opened, kind, identities, "worker") for opened in (a, b)]
+        differ = {n for n in differ & set(sums[0]) & set(sums[1]) if sums[0][n][:2] != sums[1][n][:2]}
+        if _counts(sums[0]) != _counts(sums[1]):
             if differ:
                 notes.append(f"the work done in {words} was not the same amount and was not compared")
             continue
-        for number in differ:
-            site = sums[0][number][2]
-            evidence = Evidence(inputs_equal=False, numbers_equal=False)
-            found.append(
-                Divergence(site, 0, "consequence", "", evidence, counts[0][number], counts[0][number], stream=kind)
-            )
-    if found:
-        found[0] = msgspec.structs.replace(found[0], kind="cause", source="outside")
-    return found, notes
+        rest = [_other_values(kind, sums[0][number]) for number in sorted(differ)]
+        if rest and not found:
+            rest[0] = msgspec.structs.replace(rest[0], kind="cause", source="outside")
+        found += rest
+    return _Aside(found, notes, (records[0], records[1]))
 
 
-def _sums(opened: Trace, kind: str, identities: _Identities) -> dict[int, tuple[int, int, Site]]:
+def _counts(sums: dict[int, tuple[int, int, Site]]) -> dict[int, int]:
+    return {number: count for number, (count, _, _) in sums.items()}
+
+
+def _together(main: list[Divergence], aside: list[Divergence]) -> list[Divergence]:
+    """What differs in the main thread and aside, the likelier origin first; the other is a consequence."""
+    seen = {item.site for item in main}
+    aside = [item for item in aside if item.site not in seen]
+    if not main or not aside or main[0].site.op == trace.BATCH or main[0].source == "path":
+        return main + aside
+    told = [item for item in aside if item.kind == "cause" and item.stream.startswith("process ")]
+    if told and _of_unknown_origin(main[0]):
+        # A process handed over what it had drawn or computed: the main thread only took it in.
+        taken = [
+            msgspec.structs.replace(item, kind="consequence", source="") if _of_unknown_origin(item) else item
+            for item in main
+        ]
+        return aside + taken
+    return main + [msgspec.structs.replace(item, kind="consequence", source="") for item in aside]
+
+
+def _of_unknown_origin(item: Divergence) -> bool:
+    return item.source == "outside" and not {"differs", "idle"} & set(item.evidence.generators.values())
+
+
+_NONE = (0, 0, None)
+
+
+def _other_values(kind: str, row: tuple[int, int, Site]) -> Divergence:
+    count, _, site = row
+    evidence = Evidence(inputs_equal=False, numbers_equal=False)
+    return Divergence(site, 0, "consequence", "", evidence, count, count, stream=kind)
+
+
+def _twins(a: Trace, b: Trace, identities: _Identities, differ: set[int], *, more: bool) -> list[Divergence]:
+    """What differs at the sites `differ` between processes that stand at the same place in both trees; where the runs
+    did not do equally much (`more`), also where their paths part.
+
+    One that was ended before its end is compared as far as both went.
+    """
+    own = [
+        {stream.name: stream for stream in opened.streams if stream.kind == "process" and stream.role == "process"}
+        for opened in (a, b)
+    ]
+    pairs = [(own[0].pop(name), own[1].pop(name)) for name in sorted(own[0]) if name in own[1]]
+    if len(own[0]) == len(own[1]):
+        # Called otherwise in each run (a path that is made up, say): by their order.
+        pairs += zip(own[0].values(), own[1].values(), strict=True)
+        own = [{}, {}]
+    found: dict[tuple[Site, str], Divergence] = {}
+
+    def add(item: Divergence, stream: Stream) -> None:
+        """Several processes that run the same line count as one place."""
+        before = found.get((item.site, item.kind))
+        if before is None:
+            found[item.site, item.kind] = msgspec.structs.replace(item, stream=f"process {stream.name}")
+        else:
+            counts = {"differing": before.differing + item.differing, "compared": before.compared + item.compared}
+            found[item.site, item.kind] = msgspec.structs.replace(before, **counts)
+
+    for one, two in pairs:
+        aligner = _Aligner(a, b, identities)
+        aligner.run(one, two)
+        ended_well = one.complete and two.complete
+        for item in aligner.divergences():
+            parts = item.source == "path"
+            if (more and (item.other is not None or ended_well)) if parts else identities[item.site] in differ:
+                add(item, one)
+    for streams, opened in zip(own, (a, b), strict=True):
+        for stream in streams.values():
+            sites = opened.sites(stream)
+            if stream.complete and sites:
+                evidence = Evidence(inputs_equal=True, numbers_equal=True)
+                add(Divergence(sites[0], 0, "path", "path", evidence), stream)
+    return list(found.values())
+
+
+def _sums(opened: Trace, kind: str, identities: _Identities, role: str = "") -> dict[int, tuple[int, int, Site]]:
     totals: dict[int, tuple[int, int, Site]] = {}
     for stream in opened.streams:
-        if stream.kind != kind:
+        if stream.kind != kind or (role and stream.role != role):
             continue
         sites = opened.sites(stream)
         numbers = identities.of(sites)

@@ -105,6 +105,9 @@ def _random(item: Divergence) -> Explanation:
             "the generator passed to this draw was seeded differently in each run", "TDL105", ("TDL104", "TDL601")
         )
     place = _PLACES.get(phase, ())
+    if evidence.unseeded and _in_a_process_of_its_own(item):
+        words = "drawn in a process that the program starts, and where nothing seeds torch"
+        return Explanation(words, "TDL108", ("TDL101", *place))
     if evidence.unseeded:
         if evidence.seeded_later:
             return Explanation("drawn before the program seeded torch", "TDL106", ("TDL101", *place))
@@ -125,6 +128,9 @@ def _outside(item: Divergence) -> Explanation:
         )
     differ = [name for name, state in sorted(states.items()) if state == "differs"]
     differ = differ or [name for name, state in sorted(states.items()) if state == "idle"]
+    if differ and _in_a_process_of_its_own(item):
+        words = "data came in from a generator that nothing seeds in a process that the program starts"
+        return Explanation(words, "TDL108", ("TDL102", "TDL103", "TDL105"))
     if "numpy" in differ and "python" in differ:
         return Explanation(
             "data came in while NumPy's and Python's generators differed", "TDL102", ("TDL103", "TDL105")
@@ -143,6 +149,11 @@ def _outside(item: Divergence) -> Explanation:
         "",
         _DATA_ORDER,
     )
+
+
+def _in_a_process_of_its_own(item: Divergence) -> bool:
+    """Whether multiprocessing started the process where this was, afresh: no seed of its parent reaches it."""
+    return item.stream.startswith(("process spawn", "process forkserver"))
 
 
 def _unwritten(item: Divergence) -> Explanation:

@@ -22,16 +22,17 @@ class Interventions:
     """What a run is subjected to.
 
     `fixes` are rule codes (`TDL101`), `stress` the side of a stress pair (`""`: none), `seed` the number that the
-    seeding fixes start from, and that the user's report repeats.
+    seeding fixes start from, and that the user's report repeats. `strict`: an unseeded draw raises.
     """
 
     fixes: tuple[str, ...] = ()
     stress: Literal["", "A", "B"] = ""
     seed: int = 0
+    strict: bool = False
 
     def __bool__(self) -> bool:
         """Whether anything is changed at all."""
-        return bool(self.fixes or self.stress)
+        return bool(self.fixes or self.stress or self.strict)
 
 
 def environment(
@@ -71,7 +72,12 @@ def from_environment(env: Mapping[str, str]) -> Interventions:
     """The interventions that `environment` wrote into `env`; none where there is nothing that can be read."""
     try:
         table = json.loads(env.get(VARIABLE, "{}"))
-        return Interventions(tuple(table.get("fixes", ())), table.get("stress", ""), int(table.get("seed", 0)))
+        return Interventions(
+            tuple(table.get("fixes", ())),
+            table.get("stress", ""),
+            int(table.get("seed", 0)),
+            bool(table.get("strict", False)),
+        )
     except (ValueError, TypeError, AttributeError) as error:
         print(f"torchdet-lint: {VARIABLE} cannot be read ({error}); nothing is applied", file=sys.stderr)
         return Interventions()

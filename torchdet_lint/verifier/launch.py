@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 CHILD = Path(__file__).with_name("child.py")
 GRACE = 3.0
 """Seconds between asking a process to end and ending it."""
+PATIENCE = 0.5
+"""Seconds that helpers (a fork server, a tracker of resources) have to notice that the program has ended."""
 
 Stream = int | IO[bytes] | None
 
@@ -120,13 +122,15 @@ def run_child(
     stdout: Stream = None,
     stderr: Stream = None,
     about: Mapping[str, Any] | None = None,
+    steps: int = 0,
     tick: Callable[[], None] | None = None,
     end_strays: bool = True,
 ) -> ChildResult:
     """Run `program` once and wait for it; record it into `trace` if one is given.
 
     `environment` is the child's whole environment (default: this process's). Streams are those of `subprocess`; None
-    means this process's own. `timeout` is in seconds of wall time. `tick` is called about ten times a second.
+    means this process's own. `timeout` is in seconds of wall time; a recorded program is ended in order after `steps`
+    steps of an optimizer (0: it is not). `tick` is called about ten times a second.
     Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
     not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
@@ -136,6 +140,7 @@ def run_child(
         "arguments": program.arguments,
         "trace": str(trace.absolute()) if trace is not None else "",
         "about": {"program": program.words, **(about or {})},
+        "steps": steps,
     }
     command = [program.python, *_interpreter_flags(), str(CHILD), json.dumps(control)]
     if trace is not None:
@@ -266,7 +271,8 @@ def _end_tree(process: subprocess.Popen[bytes], known: set[int], adopts: bool) -
     if process.poll() is None:
         process.kill()
     strays = 0
-    deadline = time.monotonic() + GRACE
+    patience = time.monotonic() + PATIENCE
+    deadline = patience + GRACE
     asked: set[int] = set()
     while True:
         mine = [pid for pid in _children() if pid not in known and pid != process.pid]
@@ -274,6 +280,9 @@ def _end_tree(process: subprocess.Popen[bytes], known: set[int], adopts: bool) -
         left = [pid for child in mine if child in _children() for pid in _descendants(child)]
         if not left:
             break
+        if time.monotonic() < patience:
+            time.sleep(0.02)
+            continue
         for pid in left:
             strays += pid not in asked
             hard = pid in asked and time.monotonic() > deadline
@@ -306,10 +315,10 @@ def _finish(trace: Path) -> str:
         text = error.read_text(encoding="utf-8").strip()
         error.unlink()
         return text
-    if not trace.exists():
-        return "the program did not import torch"
     try:
         tracing.gather(trace)
+        if not trace.exists():
+            return "the program did not import torch"
         opened = tracing.Trace(trace)
     except (tracing.TraceError, OSError) as failure:
         return str(failure)

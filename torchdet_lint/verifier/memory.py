@@ -96,25 +96,18 @@ def fill_mode(byte: int) -> Any:
     For systems and devices without a heap byte. Acts in the thread that enters it.
     """
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    base: Any = TorchDispatchMode
+    from torchdet_lint.verifier.dispatch import OpMode, name_of
+
     fresh = frozenset(f"aten::{name}" for name in (*_FACTORIES, *_METHODS))
 
-    class Fill(base):  # type: ignore[misc]
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            return True
+    def fill(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = function(*args, **kwargs)
+        if name_of(function) in fresh and isinstance(result, torch.Tensor) and not result.is_meta:
+            _fill(torch, result, byte)
+        return result
 
-        def __torch_dispatch__(
-            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-        ) -> Any:
-            result = func(*args, **(kwargs or {}))
-            if func._schema.name in fresh and isinstance(result, torch.Tensor) and not result.is_meta:
-                _fill(torch, result, byte)
-            return result
-
-    return Fill()
+    return OpMode(fill)
 
 
 def _fill(torch: Any, tensor: Any, byte: int) -> None:

@@ -252,34 +252,27 @@ def scoped_mode(ops: Iterable[str]) -> Any:
     passes started there. An op that no switch makes deterministic on the CPU runs on one thread.
     """
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
 
-    base: Any = TorchDispatchMode
+    from torchdet_lint.verifier.dispatch import OpMode, name_of
+
     names = frozenset(ops)
     lone = frozenset(f"aten::{name}" for name in _ONE_THREAD_METHODS)
 
-    class Scoped(base):  # type: ignore[misc]
-        @classmethod
-        def ignore_compile_internals(cls) -> bool:
-            return True
+    def scoped(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = name_of(function)
+        if name in lone:
+            with one_thread(torch):
+                return function(*args, **kwargs)
+        if name not in names:
+            return function(*args, **kwargs)
+        enabled, warn_only = torch.are_deterministic_algorithms_enabled(), _warn_only(torch)
+        fill = torch._C._get_deterministic_fill_uninitialized_memory()
+        torch._C._set_deterministic_fill_uninitialized_memory(False)
+        torch._C._set_deterministic_algorithms(True, warn_only=True)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            torch._C._set_deterministic_algorithms(enabled, warn_only=warn_only)
+            torch._C._set_deterministic_fill_uninitialized_memory(fill)
 
-        def __torch_dispatch__(
-            self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-        ) -> Any:
-            name = func._schema.name
-            if name in lone:
-                with one_thread(torch):
-                    return func(*args, **(kwargs or {}))
-            if name not in names:
-                return func(*args, **(kwargs or {}))
-            enabled, warn_only = torch.are_deterministic_algorithms_enabled(), _warn_only(torch)
-            fill = torch._C._get_deterministic_fill_uninitialized_memory()
-            torch._C._set_deterministic_fill_uninitialized_memory(False)
-            torch._C._set_deterministic_algorithms(True, warn_only=True)
-            try:
-                return func(*args, **(kwargs or {}))
-            finally:
-                torch._C._set_deterministic_algorithms(enabled, warn_only=warn_only)
-                torch._C._set_deterministic_fill_uninitialized_memory(fill)
-
-    return Scoped()
+    return OpMode(scoped)

@@ -3,8 +3,8 @@ outside.
 
 `Recorder` is a context manager for this process; `child.py` enters one for a whole program. It changes no result: it
 draws no random number, touches no autograd state, and leaves `torch.compile` alone (what runs inside a compiled
-region is seen only where it calls an op of torch). One stream of records for each thread, one file for each forked
-process; processes started afresh are not recorded.
+region is seen only where it calls an op of torch). One stream of records for each thread, one file for each process:
+forked ones go on recording, and those that a program starts afresh begin by themselves (`onset.py`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import random
 import struct
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchdet_lint.verifier import hashing, trace
+from torchdet_lint.verifier.dispatch import OpMode
 from torchdet_lint.verifier.lines import (
     INITIALIZER,
     LIBRARY,
@@ -49,6 +50,7 @@ _MASK = hashing.MASK
 _FLUSH_WORDS = 8192
 _MOST_OWNERS = 400_000
 _UNWRITTEN = 1
+_TASK_TAKERS = ("torch.utils.data", "concurrent.futures", "multiprocessing.pool", "joblib", "billiard")
 _CLEAN = _MASK - 1
 _ENVIRONMENT = (
     "PYTHONHASHSEED",
@@ -123,11 +125,15 @@ class _Run:
     of it may be memory that nothing has written.
     """
 
-    def __init__(self, path: Path, classifier: Classifier, about: dict[str, Any], starts: dict[str, int]) -> None:
+    def __init__(
+        self, path: Path, classifier: Classifier, about: dict[str, Any], starts: dict[str, int], label: str
+    ) -> None:
         self.path = path
         self.classifier = classifier
-        self.about = about
-        self.writer: trace.Writer | None = trace.Writer(path)
+        self.about = {**about, "hash": hashing.NAME, "environment": environment()}
+        self.label = label
+        self.began = time.monotonic()
+        self.writer: trace.Writer | None = None
         self.plans: dict[int, Plan] = {}
         self.owners: dict[int, int] = {}
         self.arrivals: dict[int, int] = {}
@@ -143,7 +149,9 @@ class _Run:
             starts.get("numpy", numpy_digest()),
             torch_digest(),
         )
-        self.writer.json(b"H", 0, {**about, "hash": hashing.NAME, "environment": environment(), "order": []})
+        if not label:
+            self.writer = trace.Writer(path)
+            self.writer.json(b"H", 0, {**self.about, "order": []})
 
     def plan(self, function: Any) -> Plan:
         plan = self.plans[id(function)] = Plan(function, len(self.plans))
@@ -154,11 +162,18 @@ class _Run:
             del self.owners[key]
 
     def open(self) -> trace.Writer:
-        """The file of this process; a forked child's is made when it first has something to say."""
+        """The file of this process; a child's is made when it first has something to say."""
         if self.writer is None:
             self.writer = trace.Writer(trace.part_of(self.path, os.getpid()))
-            self.writer.json(b"H", 0, {**self.about, "hash": hashing.NAME, "order": self.order})
+            self.writer.json(b"H", 0, {**self.about, "order": self.order, "began": self.began})
         return self.writer
+
+    def process_name(self) -> str:
+        """What this process is called in every run: its place in the tree of processes."""
+        forks = ".".join(map(str, self.order))
+        process = sys.modules.get("multiprocessing.process")
+        identity = process.current_process()._identity if process is not None and not forks else ()
+        return " ".join(filter(None, (self.label, ":".join(map(str, identity)), forks)))
 
     def outside(self, value: int) -> tuple[int, tuple[int, ...]]:
         """The flags and extra words of data that came from outside; a generator not used so far has the digest 0."""
@@ -193,7 +208,7 @@ class _Stream:
         """In the child: drop what the parent has still to write, and begin a stream of its own."""
         self.buffer.clear()
         self.number, self.defined, self.records = -1, 0, 0
-        self.kind, self.name = "process", ".".join(map(str, self.run.order))
+        self.kind = "process"
         self.lock = threading.Lock()
 
     def site(
@@ -220,7 +235,9 @@ class _Stream:
             if not words and self.number >= 0:
                 return
             writer = self.run.open()
-            if self.number < 0:
+            if self.number < 0 and self.kind == "process":
+                self.number = writer.stream(self.kind, self.run.process_name(), role=_role())
+            elif self.number < 0:
                 self.number = writer.stream(self.kind, self.name)
             if self.defined < len(self.rows):
                 writer.json(b"D", self.number, self.rows[self.defined :])
@@ -232,6 +249,16 @@ class _Stream:
         """Write the rest, and the mark of a stream that ended in order."""
         self.flush()
         self.run.open().json(b"F", self.number, {"records": self.records})
+
+
+def _role() -> str:
+    """`worker` for a process that takes tasks from a queue, where who does which is the scheduler's choice."""
+    module = sys.modules.get("multiprocessing.process")
+    if module is None:
+        return "process"
+    process = module.current_process()
+    target = str(getattr(getattr(process, "_target", None), "__module__", ""))
+    return "worker" if "PoolWorker" in process.name or target.startswith(_TASK_TAKERS) else "process"
 
 
 def _number(value: Any) -> int:
@@ -565,27 +592,6 @@ def _plain_digest(value: Any) -> int:
     return hashing.digest_bytes(data, 0)
 
 
-class _Mode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Hands every op of this thread, its backward passes included, to a recording function."""
-
-    supports_higher_order_operators = True
-
-    def __init__(self, dispatch: Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self._record = dispatch
-
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        return True
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return self._record(func, args, kwargs or {})
-
-
 def _keep_compiler_out(*functions: Callable[..., Any]) -> None:
     """Tell torch.compile not to look into the recorder, where the release has the switch."""
     frame = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
@@ -603,6 +609,9 @@ class Recorder:
     directory. `about` goes into the trace's header; `starts` are digests of generators taken before the program began
     (`python`, `numpy`). Raises `trace.TraceError` where the file cannot be made. A disk that fills up later does not
     stop the program: once closed, `failure` holds the reason. Not reentrant; enter it once.
+
+    With a `label` this is a process below the one that writes `path`: it is called so, and has a file of its own until
+    `trace.gather`.
     """
 
     def __init__(
@@ -612,8 +621,10 @@ class Recorder:
         roots: Iterable[str | Path] = (),
         about: dict[str, Any] | None = None,
         starts: dict[str, int] | None = None,
+        label: str = "",
     ) -> None:
         self.path = Path(path)
+        self._label = label
         self._roots = tuple(roots)
         self._about = about or {}
         self._starts = starts or {}
@@ -624,8 +635,8 @@ class Recorder:
     def __enter__(self) -> Recorder:
         roots = self._roots or (Path.cwd(), Path(sys._getframe(1).f_code.co_filename).parent)
         classifier = Classifier(roots, str(Path(torch.__file__).parent))
-        self._run = run = _Run(self.path, classifier, self._about, self._starts)
-        self._mode = self._enter(run, _Stream(run, "main", "main"))
+        self._run = run = _Run(self.path, classifier, self._about, self._starts, self._label)
+        self._mode = self._enter(run, _Stream(run, "process" if self._label else "main", "main"))
         self._patch(run)
         return self
 
@@ -644,19 +655,48 @@ class Recorder:
             self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
         self._stack.close()
         for stream in list(run.live.values()):
-            stream.close()
+            if stream.records or not self._label:
+                stream.close()
         if run.writer is not None:
             self.failure = run.writer.failure
             run.writer.close()
         run.live.clear()
 
-    def _enter(self, run: _Run, stream: _Stream) -> _Mode:
+    def end_after(self, steps: int) -> None:
+        """End the program, in order, when an optimizer of it has made so many steps."""
+        from torch.optim import optimizer as optimizers
+
+        register = getattr(optimizers, "register_optimizer_step_post_hook", None)
+        if register is None:
+            self._note({"steps": f"torch {torch.__version__} tells of no optimizer's steps: --steps has no effect"})
+            return
+        made: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+        def stepped(optimizer: Any, *_: Any) -> None:
+            made[optimizer] = made.get(optimizer, 0) + 1
+            if made[optimizer] == steps:
+                self._note({"steps": f"the program was ended after {steps} optimizer step{'s' * (steps > 1)}"})
+            if made[optimizer] >= steps:
+                raise SystemExit(0)
+
+        register(stepped)
+
+    def _note(self, note: dict[str, str]) -> None:
+        if self._run is not None:
+            self._run.open().json(b"N", 0, note)
+
+    def write(self) -> None:
+        """In a forked child that ends: write what it did."""
+        if self._run is not None:
+            _write_all(weakref.ref(self._run))
+
+    def _enter(self, run: _Run, stream: _Stream) -> OpMode:
         run.live[id(stream)] = stream
         if stream.kind == "main":
             stream.flush()
         dispatch = _dispatcher(run, stream)
-        mode = _Mode(dispatch)
-        _keep_compiler_out(dispatch, _Mode.__torch_dispatch__)
+        mode = OpMode(dispatch)
+        _keep_compiler_out(dispatch, OpMode.__torch_dispatch__)
         mode.__enter__()  # type: ignore[no-untyped-call]
         return mode
 

@@ -31,6 +31,7 @@ def verify_fixed(
     progress: Progress | None = None,
     keep: Path | None = None,
     lint: bool = True,
+    steps: int = 0,
 ) -> Report:
     """Verify `program` plain and with the fixes `asked`; the report is the plain one with `fix` filled in.
 
@@ -39,7 +40,9 @@ def verify_fixed(
     """
     from torchdet_lint.verifier import minimise
 
-    once = functools.partial(verify_program, program, runs=runs, mode=mode, timeout=timeout, progress=progress)
+    once = functools.partial(
+        verify_program, program, runs=runs, mode=mode, timeout=timeout, progress=progress, steps=steps
+    )
     plain = once(lint=lint, keep=keep)
     if plain.verdict != "diverged":
         return plain
@@ -51,7 +54,7 @@ def verify_fixed(
         )
     smallest, best = minimise.minimise(once, asked, plain, fixed)
     outcome = FixOutcome(True, smallest, asked.fixes, _ratio(plain, best), _command(program, smallest))
-    return msgspec.structs.replace(plain, verdict="identical", fix=outcome)
+    return msgspec.structs.replace(plain, verdict="identical", fix=outcome, held=fixed.held)
 
 
 def _ratio(plain: Report, fixed: Report) -> float:

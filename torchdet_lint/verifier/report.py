@@ -18,7 +18,13 @@ def text(report: Report, *, colour: bool = False) -> str:
     covered.
     """
     head = [_verdict(report, colour)]
-    tail = [*_spread(report), *_fix(report, colour), *_environment(report), *_not_covered(report, colour)]
+    tail = [
+        *_spread(report),
+        *_fix(report, colour),
+        *_held(report),
+        *_environment(report),
+        *_not_covered(report, colour),
+    ]
     if report.causes and report.command and not report.fixes and report.fix is None:
         tail.append(f"try the fixes: {report.command.replace('verify', 'verify --fix', 1)}")
     tail = [*(line for cause in report.without_effect[:3] for line in _without_effect(cause)), *tail]
@@ -69,6 +75,8 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     facts = [f"op #{cause.op_index}", f"{cause.differing} of {cause.compared} executions differ"]
     if cause.kind != "path" and cause.source == "op":
         facts.append("inputs identical")
+    if cause.stream != "main":
+        facts.append(f"in {cause.stream}" if cause.stream.startswith("process ") else f"in another {cause.stream}")
     if cause.other:
         facts.append(f"run B goes on at {cause.other}")
     states = ", ".join(
@@ -129,6 +137,17 @@ def _fix(report: Report, colour: bool) -> list[str]:
     if fix.command:
         lines.append(f"  write it into the source: {fix.command}")
     return [*lines, *(f"  {note}" for note in fix.notes[:3])]
+
+
+def _held(report: Report) -> list[str]:
+    """What the program did against the fixes."""
+    lines = []
+    for held in report.held[:3]:
+        place = f"{held.file}:{held.line} " if held.file else ""
+        lines += _wrapped(f"held: {place}{held.rule} {held.message}", 1)
+    if len(report.held) > 3:
+        lines.append(f"  … and {len(report.held) - 3} more")
+    return lines
 
 
 def _environment(report: Report) -> list[str]:

@@ -24,6 +24,7 @@ def start() -> None:
     """Apply the interventions that the environment names, once a process."""
     if Started.contexts is not None:
         return
+    from torchdet_lint.verifier import onset
     from torchdet_lint.verifier.interventions import EVENTS_VARIABLE, from_environment
     from torchdet_lint.verifier.patching import Patches
 
@@ -34,17 +35,24 @@ def start() -> None:
         witness.install(Patches(), Path(os.environ.pop(WITNESS)))
         Started.contexts = ()
     interventions = from_environment(os.environ)
-    if not interventions:
-        return
-    from torchdet_lint.verifier import fixes, stress
-    from torchdet_lint.verifier.patching import Reporter
+    if interventions:
+        from torchdet_lint.verifier import fixes, stress
+        from torchdet_lint.verifier.patching import Reporter
 
-    reporter = Reporter(os.environ.get(EVENTS_VARIABLE, ""))
-    applied = []
-    if interventions.stress:
-        applied.append(stress.install(interventions.stress, interventions.fixes, reporter))
-    applied.append(fixes.install(interventions.fixes, interventions.seed, reporter))
-    Started.contexts = tuple(applied)
+        reporter = Reporter(os.environ.get(EVENTS_VARIABLE, ""))
+        applied = []
+        if interventions.stress:
+            applied.append(stress.install(interventions.stress, interventions.fixes, reporter))
+        applied.append(fixes.install(interventions.fixes, interventions.seed, reporter))
+        if interventions.strict:
+            from torchdet_lint.verifier import strict
+
+            strict.install(applied[-1].patches)
+        Started.contexts = tuple(applied)
+    if onset.VARIABLE in os.environ:
+        # After the fixes: what they do to torch is no part of the program.
+        onset.from_environment()
+        Started.contexts = Started.contexts or ()
 
 
 def start_safely() -> None:

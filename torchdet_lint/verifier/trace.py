@@ -14,6 +14,7 @@ site where a worker's batch was received.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import json
 import os
@@ -86,7 +87,10 @@ class Record(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """One thread of one process: `kind` is main, thread or process; `complete` says that it was closed in order."""
+    """One thread of one process: `kind` is main, thread or process; `complete` says that it was closed in order.
+
+    `role` is `worker` for a process that takes its tasks from a queue, which leaves open who does what.
+    """
 
     number: int
     kind: str
@@ -95,6 +99,7 @@ class Stream(NamedTuple):
     definitions: tuple[tuple[int, int], ...]
     complete: bool
     records: int
+    role: str = "worker"
 
 
 class Writer:
@@ -238,6 +243,7 @@ class Trace:
                 tuple(self._definitions.get(number, ())),
                 number in self._footers,
                 int(self._footers.get(number, {}).get("records", -1)),
+                about.get("role", "worker"),
             )
             for number, about in sorted(self._names.items())
         )
@@ -309,43 +315,58 @@ def decode(payload: bytes) -> Iterator[Record]:
 
 
 def part_of(path: Path, pid: int) -> Path:
-    """Where the forked child `pid` of the run that writes `path` puts its streams."""
+    """Where the child `pid` of the run that writes `path` puts its streams."""
     return path.with_name(f"{path.name}.{pid}.part")
 
 
 def gather(path: Path) -> None:
-    """Append the streams of forked children to the trace at `path`, and remove their files.
+    """Append the streams of child processes to the trace at `path`, and remove their files.
 
-    Call it once the whole process tree has ended. A child's file that is damaged is dropped with a note.
+    Call it once the whole process tree has ended. A child's file that is damaged is dropped with a note. Where only
+    children have recorded, the trace begins with an empty main stream.
     """
     parts = sorted(path.parent.glob(f"{path.name}.*.part"))
-    if not parts:
-        return
     loaded = []
     for part in parts:
         with contextlib.suppress(TraceError):
             trace = Trace(part)
-            loaded.append((trace.header.get("order", []), part.name, trace))
-    whole = Trace(path)
-    with path.open("r+b") as out:
-        out.truncate(whole.sound)
-        out.seek(whole.sound)
-        base = max((stream.number for stream in whole.streams), default=0) + 1
-        for order, _, trace in sorted(loaded, key=lambda item: item[:2]):
-            base = _append(out, trace, order, base)
+            loaded.append(((trace.header.get("began", 0.0), trace.header.get("order", [])), part.name, trace))
+    if loaded:
+        if not path.exists():
+            _begin_empty(path, loaded[0][2].header)
+        whole = Trace(path)
+        with path.open("r+b") as out:
+            out.truncate(whole.sound)
+            out.seek(whole.sound)
+            base = max((stream.number for stream in whole.streams), default=0) + 1
+            names: collections.Counter[str] = collections.Counter()
+            for _, _, trace in sorted(loaded, key=lambda item: item[:2]):
+                base = _append(out, trace, names, base)
     for part in parts:
         part.unlink(missing_ok=True)
 
 
-def _append(out: Any, trace: Trace, order: list[int], base: int) -> int:
+def _begin_empty(path: Path, header: dict[str, Any]) -> None:
+    writer = Writer(path)
+    writer.json(b"H", 0, {**header, "order": []})
+    writer.json(b"F", writer.stream("main", "main"), {"records": 0})
+    writer.close()
+
+
+def _append(out: Any, trace: Trace, names: collections.Counter[str], base: int) -> int:
+    """Append the streams of one process; of several processes that are called alike the later ones get a number."""
+
     def put(kind: bytes, stream: int, payload: bytes) -> None:
         out.write(_BLOCK.pack(kind, stream, len(payload), zlib.crc32(payload)) + payload)
 
     streams = trace.streams
+    called = next((stream.name for stream in streams if stream.kind == "process"), "")
+    names[called] += 1
+    process = called if names[called] == 1 else f"{called} #{names[called]}"
     for stream in streams:
-        name = ".".join(map(str, order)) + (f" {stream.name}" if stream.kind == "thread" else "")
-        about = {"kind": "process", "name": name}
-        put(b"S", base + stream.number, json.dumps(about).encode())
+        name = process + (f" {stream.name}" if stream.kind == "thread" else "")
+        role = "worker" if stream.kind == "thread" else stream.role
+        put(b"S", base + stream.number, json.dumps({"kind": "process", "name": name, "role": role}).encode())
         with trace.path.open("rb") as file:
             for offset, length in stream.definitions:
                 file.seek(offset)
@@ -354,4 +375,6 @@ def _append(out: Any, trace: Trace, order: list[int], base: int) -> int:
             put(b"R", base + stream.number, payload)
         if stream.complete:
             put(b"F", base + stream.number, json.dumps({"records": stream.records}).encode())
+    for note in trace.notes:
+        put(b"N", base, json.dumps(note).encode())
     return base + max((stream.number for stream in streams), default=0) + 1

@@ -21,7 +21,8 @@ from torchdet_lint.verifier import comparison as comparing
 from torchdet_lint.verifier import explain, launch
 from torchdet_lint.verifier.interventions import Interventions
 from torchdet_lint.verifier.interventions import environment as environment_of
-from torchdet_lint.verifier.trace import TraceError
+from torchdet_lint.verifier.patching import read_events, shown
+from torchdet_lint.verifier.trace import SUFFIX, TraceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -107,10 +108,19 @@ class FixOutcome(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class Held(msgspec.Struct, frozen=True):
+    """What the program did against a fix, and what came of it: refused or replaced."""
+
+    rule: str
+    message: str
+    file: str
+    line: int
+
+
 class Report(msgspec.Struct, frozen=True):
     """The outcome of a verification; `verdict` first, then what was not covered, the causes in order of execution,
     how far they spread, and what differs between the two environments. `without_effect` are differences that left no
-    trace in the results.
+    trace in the results; `held` is what the program did against the fixes.
     """
 
     verdict: Verdict
@@ -124,6 +134,7 @@ class Report(msgspec.Struct, frozen=True):
     without_effect: tuple[Cause, ...] = ()
     fixes: tuple[str, ...] = ()
     fix: FixOutcome | None = None
+    held: tuple[Held, ...] = ()
     failure: str = ""
     command: str = ""
     schema: str = SCHEMA
@@ -173,20 +184,21 @@ def verify_program(
     keep: Path | None = None,
     lint: bool = True,
     environment: dict[str, str] | None = None,
+    steps: int = 0,
 ) -> Report:
     """Run `program` `runs` times in fresh processes, one after the other, and compare each run with the first.
 
     Stops at the first run that differs. `mode` `stress` gives run A and run B opposite, legal conditions. `timeout`
-    is in seconds for each run; `keep` a folder where the traces and the programs' output stay; `lint` looks for the
-    linter's findings on the diverging lines. The program's standard output and error go to files; its standard input
-    is a file or terminal of ours if there is one. Raises `VerifyError`, `launch.LaunchError` and `trace.TraceError`,
-    each in one line.
+    is in seconds for each run, `steps` ends each after so many optimizer steps; `keep` is a folder where the traces and
+    the programs' output stay; `lint` looks for the linter's findings on the diverging lines. The program's standard
+    output and error go to files; its standard input is a file or terminal of ours if there is one. Raises
+    `VerifyError`, `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
     if runs < 2:
         raise VerifyError("--runs must be at least 2: one run alone shows nothing")
     base = interventions or Interventions()
     with _folder(keep) as folder:
-        session = _Session(program, base, mode, timeout, progress, folder, environment)
+        session = _Session(program, base, mode, timeout, progress, folder, environment, steps)
         for number in range(runs):
             result = session.run(number)
             if result.status == "interrupted":
@@ -272,12 +284,23 @@ class _Session:
         progress: Progress | None,
         folder: Path,
         environment: dict[str, str] | None,
+        steps: int,
     ) -> None:
         self.program, self.base, self.mode, self.timeout = program, base, mode, timeout
-        self.progress, self.folder, self.environment = progress, folder, environment
+        self.progress, self.folder, self.environment, self.steps = progress, folder, environment, steps
+        self.held: dict[tuple[str, str, str, int], Held] = {}
         self.results: list[ChildResult] = []
         self.records: dict[int, int] = {}
         self.outcome: Comparison | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder that the lines in the report are relative to."""
+        root = Path(self.program.directory or Path.cwd())
+        target = root / self.program.target
+        if self.program.kind == "module" or not target.exists():
+            return root
+        return target.resolve().parent
 
     def trace(self, number: int) -> Path:
         return self.folder / f"{_letter(number)}.tdtrace"
@@ -292,8 +315,9 @@ class _Session:
 
     def run(self, number: int) -> ChildResult:
         asked = dataclasses.replace(self.base, stress=self.stress(number))
-        environment = environment_of(asked, self.environment)
-        path = self.trace(number)
+        # Every run is told the same names: a program may look at its environment.
+        path, events = self.folder / f"run{SUFFIX}", self.folder / "run.events"
+        environment = environment_of(asked, self.environment, events=events)
         before = self.trace(number - 1).stat().st_size if number and self.trace(number - 1).exists() else 0
 
         def tick() -> None:
@@ -314,9 +338,16 @@ class _Session:
                 stdout=out,
                 stderr=err,
                 about={"stress": asked.stress, "fixes": list(asked.fixes)},
+                steps=self.steps,
                 tick=tick,
             )
         self.results.append(result)
+        for event in read_events(events):
+            held = Held(event.code, event.text, shown(event.file, (self.root,)) if event.line else "", event.line)
+            self.held.setdefault(msgspec.structs.astuple(held), held)
+        events.unlink(missing_ok=True)
+        if path.exists():
+            path.replace(self.trace(number))
         if "could not be written" in result.recording or "cannot be written" in result.recording:
             raise VerifyError(f"run {_letter(number)}: {result.recording}")
         return result
@@ -378,10 +409,7 @@ class _Session:
 
     def _report(self, *, lint: bool) -> Report:
         assert self.outcome is not None
-        root = Path(self.program.directory or Path.cwd())
-        if self.program.kind != "module":
-            target = root / self.program.target
-            root = target.resolve().parent if target.exists() else root
+        root = self.root
         harmless = self._harmless()
         report = _report(
             self.mode,
@@ -399,7 +427,7 @@ class _Session:
         codes = sorted({result.returncode for result in self.results})
         if len(codes) > 1:
             notes.append(f"the exit statuses differ: {', '.join(map(str, codes))}")
-        return msgspec.structs.replace(report, not_covered=tuple(notes))
+        return msgspec.structs.replace(report, not_covered=tuple(notes), held=tuple(self.held.values()))
 
     def _first_printed_difference(self) -> str:
         for number in range(1, len(self.results)):
@@ -576,6 +604,7 @@ __all__ = [
     "Cause",
     "Diverged",
     "FixOutcome",
+    "Held",
     "Report",
     "RunSummary",
     "Spread",

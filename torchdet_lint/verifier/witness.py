@@ -41,14 +41,16 @@ class _Witness:
         self.parameters: dict[Any, tuple[str, ...]] = {}
 
     def begin(self, patches: Patches) -> None:
+        from torchdet_lint.verifier.dispatch import OpMode
+
         functional = self.torch.nn.functional
         attention = functional.scaled_dot_product_attention
         patches.set(functional, "scaled_dot_product_attention", self._noting(aten.CALLS[3], attention))
         for name in aten.CALLS[:3]:
             kind = getattr(self.torch.nn, name.rpartition(".")[2])
             patches.set(kind, "forward", self._noting(name, kind.forward))
-        mode = self._mode()
-        mode.__enter__()
+        mode = OpMode(self._watch)
+        mode.__enter__()  # type: ignore[no-untyped-call]
         atexit.register(self.write)
 
     def _noting(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,25 +71,10 @@ class _Witness:
         tensors += list(module.parameters()) if module is not None else []
         return any(tensor.requires_grad for tensor in tensors)
 
-    def _mode(self) -> Any:
-        from torch.utils._python_dispatch import TorchDispatchMode
-
-        base: Any = TorchDispatchMode
-        note = self._note
-
-        class Watch(base):  # type: ignore[misc]
-            @classmethod
-            def ignore_compile_internals(cls) -> bool:
-                return True
-
-            def __torch_dispatch__(
-                self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-            ) -> Any:
-                if func._schema.name.startswith("aten::"):
-                    note(func, args, kwargs or {})
-                return func(*args, **(kwargs or {}))
-
-        return Watch()
+    def _watch(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if getattr(function, "namespace", "") == "aten":
+            self._note(function, args, kwargs)
+        return function(*args, **kwargs)
 
     def _note(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         name = aten.base_name(func._schema.name)

@@ -1,0 +1,183 @@
+"""Processes that a program starts: recorded to streams of their own, and compared with their twins."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torchdet_lint.verifier import trace  # noqa: E402
+from torchdet_lint.verifier.comparison import compare  # noqa: E402
+from torchdet_lint.verifier.launch import Program, run_child  # noqa: E402
+from torchdet_lint.verifier.trace import Site, Trace, Writer  # noqa: E402
+from torchdet_lint.verifier.verification import verify_program  # noqa: E402
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+if not hasattr(os, "fork"):
+    pytest.skip("needs os.fork", allow_module_level=True)
+
+TREE = """
+import multiprocessing, os, subprocess, sys
+import torch
+
+def work(number, queue):
+    if "unseeded" not in sys.argv:
+        torch.manual_seed(number)
+    queue.put((torch.rand(3) * number).tolist())
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    for number, method in enumerate(("spawn", "forkserver", "fork"), 1):
+        context = multiprocessing.get_context(method)
+        queue = context.SimpleQueue()
+        process = context.Process(target=work, args=(number, queue))
+        process.start()
+        print(torch.tensor(queue.get()).sum().item())
+        process.join()
+    subprocess.run([sys.executable, "-c", "import torch; torch.ones(3).mul(7)"], check=True)
+    if not os.fork():
+        torch.ones(3).add(9)
+        sys.exit()
+    os.wait()
+    print(sorted(os.environ.items()))
+"""
+
+
+def write(folder: Path, source: str, name: str = "program.py") -> str:
+    (folder / name).write_text(source)
+    return str(folder / name)
+
+
+def test_every_way_to_start_a_process_is_recorded_and_equal_ones_are_equal(tmp_path):
+    program = Program("script", write(tmp_path, TREE))
+    outcome = verify_program(program, keep=tmp_path / "kept", timeout=240)
+    assert (outcome.verdict, outcome.failure) == ("identical", "")
+    opened = Trace(tmp_path / "kept" / "A.tdtrace")
+    ops = {stream.name: [site.op for site in opened.sites(stream)] for stream in opened.streams[1:]}
+    assert ops.pop("-c import torch; torch.ones(3).mul(7)") == ["aten.ones", "aten.mul.Tensor"]
+    spawned = [ops.pop(name) for name in sorted(ops) if name.startswith(("spawn", "forkserver"))]
+    assert [row[-1] for row in spawned] == ["aten.mul.Tensor"] * 2
+    assert sorted(row[-1] for row in ops.values()) == ["aten.add.Tensor", "aten.mul.Tensor"]
+    assert all(stream.complete and stream.role == "process" for stream in opened.streams[1:])
+    assert not list((tmp_path / "kept").glob("*.part"))
+    # The program, which looks at its environment, sees the same in both runs.
+    assert (tmp_path / "kept" / "A.out").read_bytes() == (tmp_path / "kept" / "B.out").read_bytes()
+    assert outcome.not_covered[0].startswith("2 runs under the same conditions")
+
+
+def test_a_draw_in_a_process_of_its_own_is_the_cause_and_has_its_line(tmp_path):
+    program = Program("script", write(tmp_path, TREE), ("unseeded",))
+    outcome = verify_program(program, timeout=240, lint=False)
+    (cause,) = outcome.causes
+    assert (cause.rule, cause.op, cause.line, cause.differing) == ("TDL108", "aten.rand", 8, 2)
+    assert cause.stream.startswith("process forkserver")
+
+
+def test_a_program_that_only_starts_another_one_is_verified_through_it(tmp_path):
+    write(tmp_path, "import torch\nprint(torch.nn.Linear(2, 2)(torch.ones(2)))\n", "train.py")
+    source = "import subprocess, sys\nsubprocess.run([sys.executable, 'train.py', '--epochs', '3'], cwd=sys.path[0])\n"
+    outcome = verify_program(Program("script", write(tmp_path, source)), timeout=240, lint=False)
+    (cause,) = outcome.causes
+    assert (cause.rule, cause.file, cause.line) == ("TDL101", "train.py", 2)
+    assert cause.stream == "process train.py --epochs 3"
+
+
+def test_the_processes_of_a_pool_are_workers(tmp_path):
+    source = """
+import multiprocessing, concurrent.futures
+import torch
+
+def work(number):
+    return float(torch.ones(3).mul(number).sum())
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        print(pool.map(work, range(8), chunksize=1))
+        pool.close(); pool.join()
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as pool:
+        print(list(pool.map(work, range(8))))
+    list(torch.utils.data.DataLoader(torch.arange(6), num_workers=2, collate_fn=torch.stack))
+"""
+    path = tmp_path / "a.tdtrace"
+    with (tmp_path / "out").open("wb") as out:
+        assert run_child(Program("script", write(tmp_path, source)), trace=path, stdout=out, timeout=240).ok
+    streams = Trace(path).streams[1:]
+    assert streams
+    assert {stream.role for stream in streams} == {"worker"}
+
+
+def op(line, name="mul"):
+    return Site(f"aten.{name}", "forward", "train.py", line, "main")
+
+
+def make(path, *processes, role="process"):
+    """A trace with an idle main stream and processes of (name, [(site, inputs, digest)…], ended well)."""
+    writer = Writer(path)
+    writer.json(b"H", 0, {"hash": "xxh3-64", "environment": {}})
+    writer.json(b"F", writer.stream("main", "main"), {"records": 0})
+    for name, rows, complete in processes:
+        stream = writer.stream("process", name, role=role)
+        sites = list(dict.fromkeys(row[0] for row in rows))
+        writer.json(b"D", stream, sites)
+        for site, inputs, digest in rows:
+            writer.block(b"R", stream, trace.words([sites.index(site) | 1 << 32, 0, inputs, digest]))
+        if complete:
+            writer.json(b"F", stream, {"records": len(rows)})
+    writer.close()
+    return path
+
+
+ROWS = [(op(line), 100 + line, 1000 + line) for line in range(1, 12)]
+OTHER = [*ROWS[:5], (op(6), 106, 9), (op(7), 9, 9), *ROWS[7:]]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ([("spawn 1", ROWS, True)], [("spawn 1", ROWS, True)], []),
+        # the same work by the other process
+        ([("1", ROWS, True), ("2", OTHER, True)], [("1", OTHER, True), ("2", ROWS, True)], []),
+        ([("1", ROWS, True), ("2", ROWS, True)], [("1", ROWS, True), ("2", OTHER, True)], [("cause", 6, "process 2")]),
+        # the same line in two processes is one place
+        ([("1", ROWS, True), ("2", ROWS, True)], [("1", OTHER, True), ("2", OTHER, True)], [("cause", 6, "process 1")]),
+        # called otherwise in each run
+        ([("x /tmp/1", ROWS, True)], [("x /tmp/2", OTHER, True)], [("cause", 6, "process x /tmp/1")]),
+        # one that ends earlier, of its own accord or not
+        ([("1", ROWS, True)], [("1", ROWS[:6], True)], [("path", 7, "process 1")]),
+        ([("1", ROWS, True)], [("1", ROWS[:6], False)], []),
+        ([("1", ROWS, False)], [("1", [*ROWS[:3], (op(4), 104, 9)], False)], [("cause", 4, "process 1")]),
+        # one that the other run does not have, or had to end before it wrote
+        ([("1", ROWS, True)], [], [("path", 1, "process 1")]),
+        ([], [("1", ROWS, False)], []),
+    ],
+)
+def test_a_process_is_compared_with_its_twin(tmp_path, a, b, expected):
+    outcome = compare(make(tmp_path / "a.tdtrace", *a), make(tmp_path / "b.tdtrace", *b))
+    assert [(item.kind, item.site.line, item.stream) for item in outcome.causes] == expected
+
+
+def test_workers_may_do_less(tmp_path):
+    a = make(tmp_path / "a.tdtrace", ("1", ROWS, True), role="worker")
+    b = make(tmp_path / "b.tdtrace", ("1", ROWS[:6], True), role="worker")
+    assert compare(a, b).identical
+
+
+def test_processes_that_are_called_alike_are_told_apart(tmp_path):
+    path = tmp_path / "a.tdtrace"
+    for pid, began in ((7, 2.0), (8, 1.0)):
+        writer = Writer(trace.part_of(path, pid))
+        writer.json(b"H", 0, {"hash": "xxh3-64", "environment": {}, "order": [], "began": began})
+        writer.json(b"F", writer.stream("process", "train.py", role="process"), {"records": pid})
+        writer.close()
+    trace.gather(path)
+    opened = Trace(path)
+    names = [(stream.name, stream.records) for stream in opened.streams]
+    assert names == [("main", 0), ("train.py", 8), ("train.py #2", 7)]
+    assert json.loads(json.dumps(opened.header))["hash"] == "xxh3-64"
