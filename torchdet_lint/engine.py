@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from torchdet_lint import __version__, config, program, suppress
+from torchdet_lint import __version__, config, program, skeleton, suppress
 from torchdet_lint.cache import Cache, content_hash, interpreter
 from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint, words
 from torchdet_lint.finding import WITHHELD, Edit, Finding, Fix, Location, Related
 from torchdet_lint.outline import Outline, outline
+from torchdet_lint.skeleton import SyntaxFault
 from torchdet_lint.source import Exclusion, File, Source, SourceFault, decode, discover, read
 from torchdet_lint.suppress import Rows, Suppression
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 SYNTAX, UNUSED = "TDL001", "TDL002"
 
 _RULE_FILE = re.compile(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
-_ONLY_AST = 0x400
 _PARALLEL_BYTES = 400_000
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 
@@ -341,9 +341,10 @@ class Linter:
             source = decode(path, data)
         except SourceFault as fault:
             return self._faulty(fault)
-        if not self._concerned(data) and _parses(source.text):
-            return self._quiet(source)
-        from torchdet_lint.module import Module, SyntaxFault, Target
+        if not self._concerned(data):
+            with contextlib.suppress(SyntaxFault):
+                return self._quiet(source, skeleton.bodies(source.text))
+        from torchdet_lint.module import Module, Target
 
         try:
             module = Module(source, self.library, Target(self.settings.torch, self.settings.devices))
@@ -353,12 +354,14 @@ class Linter:
         if suppressions.skip:
             return Record()
         found, errors = self._checked(module, path)
+        bodies = module.skeleton.bodies
         module.release()
         self._planner = None
         pairs = sorted(found, key=lambda pair: pair[0].sort_key)
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
-            tuple((cell.number, cell.first_row) for cell in source.cells), errors, outline(source.text),
+            tuple((cell.number, cell.first_row) for cell in source.cells), errors,
+            outline(source.text, bodies),
         )  # fmt: skip
 
     def _concerned(self, data: bytes) -> bool:
@@ -374,12 +377,12 @@ class Linter:
             or any(pattern.search(data) for pattern in self._patterns)
         )
 
-    def _quiet(self, source: Source) -> Record:
+    def _quiet(self, source: Source, bodies: tuple[int, ...]) -> Record:
         suppressions = suppress.parse(source.text)
         cells = tuple((cell.number, cell.first_row) for cell in source.cells)
         if suppressions.skip:
             return Record()
-        return Record((), (), suppressions.entries, cells, (), outline(source.text))
+        return Record((), (), suppressions.entries, cells, (), outline(source.text, bodies))
 
     def _faulty(self, fault: Any, source: Source | None = None) -> Record:
         if SYNTAX not in self.codes:
@@ -468,17 +471,6 @@ class _Words(NamedTuple):
     def stands_in(self, data: bytes) -> bool:
         """Whether they do; plain searches come first, for they cost a hundredth of the pattern."""
         return self.root in data and any(other in data for other in self.others) and bool(self.whole.search(data))
-
-
-def _parses(text: str) -> bool:
-    """Whether `text` is Python to the running interpreter; its warnings are not ours to show."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "<source>", "exec", _ONLY_AST, dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
 
 
 def first_sentence(text: str) -> str:

@@ -45,7 +45,7 @@ class Layout:
             starts.append(offset)
             offset += len(line)
         self.starts = [*starts, offset]
-        module.load_statements()
+        module.load_statements(tables=True)
         self.top = list(_top_statements(module))
         self.newline = line_end(self.lines[0]) if self.lines else "\n"
         self.newline = self.newline or "\n"

@@ -6,6 +6,7 @@ Units are parsed when somebody asks; positions are computed for a unit only when
 from __future__ import annotations
 
 import functools
+import operator
 import re
 import sys
 import threading
@@ -290,6 +291,7 @@ class Module:
         self._attributes: dict[tuple[int, str], list[Value]] = {}
         self._attribute_targets: dict[str, list[tuple[cst.Attribute, cst.BaseExpression, Scope, int]]] = {}
         self._naming = False
+        self._tables: dict[str, list[Unit]] = {}
         self._prepare()
 
     def _second_opinion(self, fault: SyntaxFault) -> skeleton.Skeleton:
@@ -320,14 +322,18 @@ class Module:
                     class_.scope.bind(piece.name, Binding("def", order))
             elif piece.kind == "function":
                 self.scope.bind(piece.name, Binding("def", order))
+            elif piece.kind == "table":
+                self._tables.setdefault(piece.name, []).append(unit)
+                self.scope.bind(piece.name, Binding("assign", order))
+                self.scope.load = self._load_table
         self._header_by_name = {class_.name: class_ for class_ in self._top_classes}
 
     # ------------------------------------------------------------------ what to parse
 
     @functools.cached_property
     def words(self) -> list[frozenset[str]]:
-        """The words of every unit."""
-        return [frozenset(IDENTIFIER.findall(self.skeleton.text(unit.piece))) for unit in self.units]
+        """The words of every unit, those of docstrings and comments apart."""
+        return [frozenset(IDENTIFIER.findall(self.skeleton.spoken(unit.piece))) for unit in self.units]
 
     def load_where(self, wanted: Callable[[str], bool]) -> None:
         """Parse the units whose text is `wanted`, and with the first of them the statements of the file's top level."""
@@ -381,7 +387,7 @@ class Module:
         )
         if hits - weak - types:
             return True
-        text = self.skeleton.text(unit.piece)
+        text = self.skeleton.spoken(unit.piece)
         if weak and ("import" in words or _as_attribute(weak).search(text)):
             return True
         return bool(types and _TENSOR_MADE.search(text))
@@ -423,11 +429,15 @@ class Module:
         """Whether `value` is a call that makes an object, not one that only gives a callable another name."""
         return isinstance(value, cst.Call) and names.dotted(value.func).rpartition(".")[2] not in _RENAMING
 
-    def load_statements(self) -> None:
-        """Parse the top-level statements that are no definitions."""
+    def load_statements(self, *, tables: bool = False) -> None:
+        """Parse the top-level statements that are no definitions; long tables only if `tables` are asked for."""
         for unit in self.units:
-            if unit.piece.kind == "statements" and unit.piece.owner < 0:
+            if unit.piece.owner < 0 and (unit.piece.kind == "statements" or (tables and unit.piece.kind == "table")):
                 self._load(unit)
+
+    def _load_table(self, name: str) -> None:
+        for unit in self._tables.get(name, ()):
+            self._load(unit)
 
     def load_functions(self, wanted: Callable[[str], object]) -> Iterator[Unit]:
         """Parse the top-level functions whose names `wanted` accepts."""
@@ -458,7 +468,14 @@ class Module:
             return
         unit.root = root
         self._roots[root] = unit
+        if piece.kind != "table":
+            _Walk(self, unit).run(root, inside)
+            return
+        self.load_statements()
+        bindings = self.scope.bindings[piece.name]
+        bindings[:] = [binding for binding in bindings if binding.order != unit.index * _UNIT]
         _Walk(self, unit).run(root, inside)
+        bindings.sort(key=operator.attrgetter("order"))
 
     def look_for(self, *words: str) -> None:
         """Parse the units in which any of `words` stands."""

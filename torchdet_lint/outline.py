@@ -26,15 +26,17 @@ _WORKER = re.compile(r"worker", re.IGNORECASE)
 class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What the whole run knows of every file without summarising it: the modules it imports (absolute or with leading
     dots, one entry for every name it takes from one), whether it has a main guard, whether it does work at top level,
-    and its functions whose names speak of seeds."""
+    its functions whose names speak of seeds, and the rows of its functions' bodies (`skeleton.bodies`; empty where it
+    was not parsed)."""
 
     imports: tuple[str, ...] = ()
     guard: bool = False
     works: bool = False
     seeders: tuple[str, ...] = ()
+    bodies: tuple[int, ...] = ()
 
 
-def outline(text: str) -> Outline:
+def outline(text: str, bodies: tuple[int, ...] = ()) -> Outline:
     """The outline of a file, read off its text. `works` is true where anything at top level may be a call."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -49,7 +51,7 @@ def outline(text: str) -> Outline:
             name = part.partition("#")[0].strip().partition(" ")[0]
             if name:
                 imports.add(module if name == "*" else f"{module}{joint}{name}")
-    return Outline(tuple(sorted(imports)), bool(_GUARD.search(text)), _works(text), _seeders(text))
+    return Outline(tuple(sorted(imports)), bool(_GUARD.search(text)), _works(text), _seeders(text), bodies)
 
 
 def _seeders(text: str) -> tuple[str, ...]:

@@ -168,8 +168,9 @@ class _Program:
         self.errors: list[str] = []
         self.cache = Cache(_folder(linter, given, "summaries"), key)
         self.project: Project = Project(
-            linter.library, os.path.abspath(linter.settings.root), self.text, linter.settings.seed_functions, given
-        )
+            linter.library, os.path.abspath(linter.settings.root), self.text, linter.settings.seed_functions, given,
+            {path: record.outline for path, record in records.items()},
+        )  # fmt: skip
         self.modules: dict[str, Module | None] = {}
 
     def text(self, path: str) -> str | None:
@@ -263,14 +264,11 @@ class _Program:
     def _imports(self, path: str) -> set[str]:
         """The files that `path` imports, by its outline."""
         found: set[str] = set()
-        for dotted in self._outline(path).imports:
+        for dotted in self.project.outline(path).imports:
             place = self.project.modules.locate(dotted, path)
             if place is not None and place.path != path:
                 found.add(place.path)
         return found
-
-    def _outline(self, path: str) -> Any:
-        return self.records[path].outline if path in self.records else self.project.outline(path)
 
     def _named(self) -> set[str]:
         patterns = self.linter.settings.entry_points

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.names import condition_holds
 from torchdet_lint.outline import Outline, outline
-from torchdet_lint.summary import DEVICE_QUERIES, GUARD, MODULE, Argument, Body, Event, Memo, Shelf, Summary
+from torchdet_lint.summary import DEVICE_QUERIES, GUARD, MODULE, Argument, Body, Event, Hollow, Memo, Shelf, Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from torchdet_lint.catalogue import Condition, Draw, Runner, Seed
     from torchdet_lint.names import Library
@@ -146,9 +146,10 @@ class Project:
         read: Callable[[str], str | None],
         seed_functions: Iterable[str] = (),
         given: Iterable[str] = (),
+        outlines: Mapping[str, Outline] | None = None,
     ) -> None:
         """`read` gives the text of a file, or None; `seed_functions` are the user's own seeding functions; `given` are
-        files that are not on disk."""
+        files that are not on disk; `outlines` are those known already."""
         self.library = library
         self.modules = ModuleMap(root, given)
         self.facts = _Facts(library)
@@ -158,7 +159,7 @@ class Project:
         self._texts: dict[str, str] = {}
         self._shelf = Shelf()
         self._summaries: dict[str, Summary] = {}
-        self._outlines: dict[str, Outline] = {}
+        self._outlines = dict(outlines or {})
         self._evaluated: dict[tuple[str, str, tuple[str, str], str, int], tuple[Thing, ...]] = {}
         self._families: dict[tuple[str, str], list[Thing]] = {}
         self._open: set[tuple[str, str, tuple[str, str], str, int]] = set()
@@ -186,9 +187,17 @@ class Project:
         """The functions of `file`."""
         if file not in self._summaries:
             self._summaries[file] = Summary(
-                lambda: self.text(file), self.facts.wrappers, self.library.canonical, self.memos.get(file), self._shelf
+                lambda: self._hollow(file),
+                self.facts.wrappers,
+                self.library.canonical,
+                self.memos.get(file),
+                self._shelf,
             )
         return self._summaries[file]
+
+    def _hollow(self, file: str) -> Hollow:
+        known = self._outlines.get(file)
+        return Hollow(self.text(file), known.bodies if known is not None else ())
 
     @property
     def summaries(self) -> dict[str, Summary]:

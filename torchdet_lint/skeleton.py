@@ -12,6 +12,8 @@ import warnings
 from typing import NamedTuple
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_TABLE_ROWS = 8
+_TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call)
 _TOO_DEEP = "too deeply nested to be read"
 
 
@@ -28,9 +30,10 @@ class SyntaxFault(Exception):
 class Piece(NamedTuple):
     """Rows `first` to `last` of the file (from 1), parsed as one.
 
-    `kind` is `statements` (simple statements and blocks), `function` (one definition with its decorators) or `header`
-    (a class without its body, `pad` being the stand-in for it). `owner` is the class it stands in, by index into
-    `Skeleton.classes`, or -1.
+    `kind` is `statements` (simple statements and blocks), `table` (one long assignment to the global `name`),
+    `function` (one definition with its decorators) or `header` (a class without its body, `pad` being the stand-in for
+    it). `owner` is the class it stands in, by index into `Skeleton.classes`, or -1. `prose` are the first and last row
+    of its docstring.
     """
 
     kind: str
@@ -39,6 +42,7 @@ class Piece(NamedTuple):
     owner: int = -1
     name: str = ""
     pad: str = ""
+    prose: tuple[int, int] | None = None
 
 
 class ClassPiece(NamedTuple):
@@ -51,11 +55,12 @@ class ClassPiece(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """The seams of one file."""
+    """The seams of one file. `bodies` are as `bodies` gives them."""
 
     lines: tuple[str, ...]
     pieces: tuple[Piece, ...]
     classes: tuple[ClassPiece, ...]
+    bodies: tuple[int, ...] = ()
 
     def text(self, piece: Piece) -> str:
         """The source of `piece`, newline at the end."""
@@ -63,6 +68,15 @@ class Skeleton(NamedTuple):
         if not text.endswith(("\n", "\r")):
             text += "\n"
         return text + piece.pad
+
+    def spoken(self, piece: Piece) -> str:
+        """The source of `piece` without its docstring and the lines that are comments."""
+        first, last = piece.prose or (0, -1)
+        return "".join(
+            line
+            for row, line in enumerate(self.lines[piece.first - 1 : piece.last], piece.first)
+            if not (first <= row <= last or line.lstrip().startswith("#"))
+        )
 
 
 def split_lines(text: str) -> tuple[str, ...]:
@@ -75,16 +89,7 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 def cut(text: str) -> Skeleton:
     """Cut `text` into pieces. Raises `SyntaxFault` where it is not Python."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except SyntaxError as error:
-        raise SyntaxFault(error.lineno or 1, max(error.offset or 1, 1), error.msg or "invalid syntax") from error
-    except ValueError as error:
-        raise SyntaxFault(1, 1, str(error)) from error
-    except (RecursionError, MemoryError) as error:
-        raise SyntaxFault(1, 1, _TOO_DEEP) from error
+    tree = _parsed(text)
     lines = split_lines(text)
     pieces: list[Piece] = []
     classes: list[ClassPiece] = []
@@ -93,7 +98,38 @@ def cut(text: str) -> Skeleton:
             _cut_class(node, lines, pieces, classes)
         else:
             _add(pieces, node, -1)
-    return Skeleton(lines, tuple(pieces), tuple(classes))
+    return Skeleton(lines, tuple(pieces), tuple(classes), _bodies(tree, lines))
+
+
+def bodies(text: str) -> tuple[int, ...]:
+    """First and last row of the body of every function at top level or in a class there, one after the other; a body
+    that shares a row with something else is not among them. Raises `SyntaxFault` where `text` is not Python."""
+    return _bodies(_parsed(text), split_lines(text))
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except SyntaxError as error:
+        raise SyntaxFault(error.lineno or 1, max(error.offset or 1, 1), error.msg or "invalid syntax") from error
+    except ValueError as error:
+        raise SyntaxFault(1, 1, str(error)) from error
+    except (RecursionError, MemoryError) as error:
+        raise SyntaxFault(1, 1, _TOO_DEEP) from error
+
+
+def _bodies(tree: ast.Module, lines: tuple[str, ...]) -> tuple[int, ...]:
+    found: list[int] = []
+    for node in tree.body:
+        for function in node.body if isinstance(node, ast.ClassDef) else (node,):
+            if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            first = _first(function.body[0])
+            if lines[first - 1][: function.body[0].col_offset].strip() in ("", "@"):
+                found += first, function.end_lineno or first
+    return tuple(found)
 
 
 def whole(text: str) -> Skeleton:
@@ -116,14 +152,37 @@ def _cut_class(node: ast.ClassDef, lines: tuple[str, ...], pieces: list[Piece], 
 
 def _add(pieces: list[Piece], node: ast.stmt, owner: int) -> None:
     first, last = _first(node), node.end_lineno or node.lineno
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        pieces.append(Piece("function", first, last, owner, node.name))
-        return
     before = pieces[-1] if pieces else None
-    if before is not None and before.kind == "statements" and before.owner == owner:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        pieces.append(Piece("function", first, last, owner, node.name, prose=_prose(node.body[0])))
+    elif (
+        owner < 0 and last - first >= _TABLE_ROWS and (before is None or before.last < first) and (name := _table(node))
+    ):
+        pieces.append(Piece("table", first, last, owner, name))
+    elif before is not None and before.kind == "statements" and before.owner == owner:
         pieces[-1] = before._replace(last=max(last, before.last))
+    elif before is not None and before.kind == "table" and first <= before.last:
+        pieces[-1] = before._replace(kind="statements", name="", last=max(last, before.last))
     else:
-        pieces.append(Piece("statements", first, last, owner))
+        pieces.append(Piece("statements", first, last, owner, prose=_prose(node)))
+
+
+def _table(node: ast.stmt) -> str:
+    """The one name to which `node` assigns a display or what a call returns; else the empty string."""
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target: ast.expr = node.targets[0]
+    elif isinstance(node, ast.AnnAssign):
+        target = node.target
+    else:
+        return ""
+    return target.id if isinstance(target, ast.Name) and isinstance(node.value, _TABLES) else ""
+
+
+def _prose(node: ast.stmt) -> tuple[int, int] | None:
+    """The rows of `node` where it is a text that does nothing and has its rows to itself."""
+    text = node.value if isinstance(node, ast.Expr) else None
+    alone = isinstance(text, ast.Constant) and isinstance(text.value, str) and (node.end_lineno or 0) > node.lineno
+    return (node.lineno, node.end_lineno or 0) if alone else None
 
 
 def _first(node: ast.stmt) -> int:

@@ -108,6 +108,52 @@ class Memo(msgspec.Struct, array_like=True):
     dispatch: dict[str, Names] | None = None
 
 
+class Hollow:
+    """The text of a file, without the bodies of its functions until one is asked for: what runs a file seldom runs a
+    tenth of it, and a body that is not parsed costs nothing."""
+
+    def __init__(self, text: str, bodies: Sequence[int] = ()) -> None:
+        """`bodies` are first and last rows, as `skeleton.bodies` gives them."""
+        self.lines = split_lines(text)
+        self._bodies = dict(zip(bodies[::2], bodies[1::2], strict=True))
+
+    def tree(self) -> tuple[ast.Module, int]:
+        """The file with `pass` for the bodies, and how many characters were parsed; empty where that is not Python."""
+        lines = list(self.lines)
+        for first, last in self._bodies.items():
+            row = lines[first - 1]
+            lines[first - 1 : last] = [f"{row[: len(row) - len(row.lstrip())]}pass\n", *["\n"] * (last - first)]
+        text = "".join(lines)
+        tree = _parsed(text)
+        if tree is None and self._bodies:
+            self._bodies = {}
+            text = "".join(self.lines)
+            tree = _parsed(text)
+        return tree or ast.Module([], []), len(text)
+
+    def fill(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+        """Put into `node` the body that was left out, and say how many characters that took."""
+        first = node.body[0].lineno
+        last = self._bodies.pop(first, 0)
+        if not last:
+            return 0
+        text = "".join(self.lines[first - 1 : last])
+        # An `async def` may hold all that a function may, and the rows stay those of the file.
+        filled = _parsed("\n" * (first - 2) + f"async def _():\n{text}")
+        if filled is not None:
+            node.body = filled.body[0].body  # type: ignore[attr-defined]
+        return len(text)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
 class Shelf:
     """The syntax trees that are held: the ones used last, of files of so much text (a tree is forty times its text)."""
 
@@ -115,20 +161,16 @@ class Shelf:
         """`capacity` is in characters."""
         self._capacity = capacity
         self._held: dict[Summary, int] = {}
+        self._total = 0
 
     def hold(self, summary: Summary, size: int) -> None:
-        """`summary` has opened its file of `size` characters; what was opened first is let go to make room."""
+        """`summary` is used, `size` characters of its file are parsed; what was used first is let go to make room."""
+        self._total += size - self._held.pop(summary, 0)
         self._held[summary] = size
-        total = sum(self._held.values())
-        for oldest in list(self._held):
-            if total <= self._capacity or oldest is summary:
-                return
-            total -= self._held.pop(oldest)
+        while self._total > self._capacity and len(self._held) > 1:
+            oldest = next(iter(self._held))
+            self._total -= self._held.pop(oldest)
             oldest.close()
-
-    def use(self, summary: Summary) -> None:
-        """`summary` is used: it goes last."""
-        self._held[summary] = self._held.pop(summary)
 
 
 class Summary:
@@ -136,7 +178,7 @@ class Summary:
 
     def __init__(
         self,
-        text: Callable[[], str],
+        text: Callable[[], Hollow],
         wrappers: frozenset[str],
         canonical: Callable[[str], str],
         memo: Memo | None = None,
@@ -156,11 +198,8 @@ class Summary:
         self.grown = True
         opened = self._opened
         if opened is None:
-            text = self._text()
-            opened = self._opened = _File(text, self._wrappers, self._canonical)
-            self._shelf.hold(self, len(text))
-        else:
-            self._shelf.use(self)
+            opened = self._opened = _File(self._text(), self._wrappers, self._canonical)
+        self._shelf.hold(self, opened.size)
         return opened
 
     def close(self) -> None:
@@ -258,7 +297,7 @@ class _Scope:
 class _File:
     """The parsed file and the look-ups in it."""
 
-    def __init__(self, text: str, wrappers: frozenset[str], canonical: Callable[[str], str]) -> None:
+    def __init__(self, hollow: Hollow, wrappers: frozenset[str], canonical: Callable[[str], str]) -> None:
         self.wrappers = wrappers
         self.canonical = canonical
         self.stars: list[str] = []
@@ -266,13 +305,8 @@ class _File:
         self._resolved: dict[tuple[ast.expr, _Scope], Names] = {}
         self._elements: dict[tuple[ast.expr, _Scope], Names] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, _Scope]]]] = {}
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            self.tree = ast.Module([], [])
-        self.lines = split_lines(text)
+        self.hollow = hollow
+        self.tree, self.size = hollow.tree()
         self.scope = _Scope("module", None, self.tree, MODULE)
         self.scopes[MODULE] = self.scope
         self._bind_all(self.scope, self.tree.body)
@@ -388,6 +422,7 @@ class _File:
 
     def _open(self, scope: _Scope) -> None:
         node = scope.node
+        self.size += self.hollow.fill(node)
         for parameter in _parameters(node.args):
             scope.bind(parameter.arg, _Bound("parameter", parameter.arg, parameter.annotation))
         scope.bind(" opened", _Bound("value"))
@@ -722,8 +757,9 @@ class _File:
 
     def dispatch(self) -> dict[str, Names]:
         found: dict[str, list[str]] = {}
-        if not any(_DISPATCH.search(line) for line in self.lines):
+        if not any(_DISPATCH.search(line) for line in self.hollow.lines):
             return {}
+        self._fill_all()
         for name in list(self.scopes):
             scope = self.scopes[name]
             if scope.kind != "function":
@@ -746,6 +782,11 @@ class _File:
                     for key in self.resolve(node.func.value, self.scope):
                         found.setdefault(key, []).extend(self.resolve(node.args[0], self.scope))
         return {key: tuple(dict.fromkeys(value)) for key, value in sorted(found.items())}
+
+    def _fill_all(self) -> None:
+        for scope in list(self.scopes.values()):
+            if scope.kind == "function":
+                self.size += self.hollow.fill(scope.node)
 
     def body(self, name: str) -> Body | None:
         scope = self.function(name)
@@ -901,7 +942,7 @@ class _Events:
     def simple(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
-        self.idle = bool(_IDLE.search("".join(self.file.lines[node.lineno - 1 : node.end_lineno])))
+        self.idle = bool(_IDLE.search("".join(self.file.hollow.lines[node.lineno - 1 : node.end_lineno])))
         self.effects(node, branch)
         self.idle = False
 

@@ -804,10 +804,11 @@ def _home(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
 def _statements(module: Module, home: cst.CSTNode | None) -> list[cst.CSTNode]:
     if home is not None:
         return list(home.body.body)  # type: ignore[attr-defined]
+    module.load_statements(tables=True)
     return [
         statement
         for unit in module.units
-        if unit.piece.kind == "statements" and unit.piece.owner < 0 and unit.root is not None
+        if unit.piece.kind in ("statements", "table") and unit.piece.owner < 0 and unit.root is not None
         for statement in unit.root.body
     ]
 
