@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 import rulebook
-from libcst.metadata import MetadataWrapper, PositionProvider
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from torchdet_lint import tree
 
@@ -18,8 +18,16 @@ def test_parse_and_positions(text: str) -> None:
     assert ours.deep_equals(theirs)
     assert ours.code == text
     wanted = MetadataWrapper(theirs, unsafe_skip_copy=True).resolve(PositionProvider)
-    found = tree.positions(ours)
-    assert [found[node] for node in _all(ours)] == [wanted[node] for node in _all(theirs)]
+    found = tree.Positions(ours)
+    assert [found[node] for node in _all(ours)] == [_plain(wanted[node]) for node in _all(theirs)]
+    at = [(node, found[node][0]) for node in _all(ours)]
+    for row in range(1, len(text.splitlines()) + 1):
+        starting = dict(found.starting_in(row))
+        assert all(starting[node] == start[1] for node, start in at if start[0] == row)
+
+
+def _plain(where: CodeRange) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (where.start.line, where.start.column), (where.end.line, where.end.column)
 
 
 def _all(root: cst.CSTNode) -> list[cst.CSTNode]:

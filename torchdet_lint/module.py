@@ -60,7 +60,7 @@ class Unit:
         self.offset = piece.first - 1
         self.root: cst.Module | None = None
         self.scope: Scope | None = None
-        self.positions: Mapping[cst.CSTNode, Any] | None = None
+        self.positions: tree.Positions | None = None
 
 
 class Class:
@@ -271,11 +271,11 @@ class Module:
         self.units = [Unit(index, piece) for index, piece in enumerate(self.skeleton.pieces)]
         self.scope = Scope("module", None)
         self._parents: dict[int, cst.CSTNode] = {}
-        self._scopes: dict[cst.CSTNode, Scope] = {}
-        self._roots: dict[cst.CSTNode, Unit] = {}
-        self._orders: dict[cst.CSTNode, int] = {}
+        self._scopes: dict[int, Scope] = {}
+        self._roots: dict[int, Unit] = {}
+        self._orders: dict[int, int] = {}
         self._calls: list[Call] = []
-        self._call_of: dict[cst.CSTNode, Call] = {}
+        self._call_of: dict[int, Call] = {}
         self._assignments: list[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]] = []
         self._awake = False
         self._named = 0
@@ -467,7 +467,7 @@ class Module:
             self.skipped.append((piece.first, str(error).partition("\n")[0]))
             return
         unit.root = root
-        self._roots[root] = unit
+        self._roots[id(root)] = unit
         if piece.kind != "table":
             _Walk(self, unit).run(root, inside)
             return
@@ -545,23 +545,23 @@ class Module:
         """The scope in which the names of `node` are looked up."""
         before = node
         for ancestor in (node, *self.ancestors(node)):
-            if ancestor in self._scopes and not (
+            if id(ancestor) in self._scopes and not (
                 isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)) and before is not ancestor.body
             ):
-                return self._scopes[ancestor]
+                return self._scopes[id(ancestor)]
             before = ancestor
-        unit = self._roots.get(before)
+        unit = self._roots.get(id(before))
         return (unit.scope if unit is not None else None) or self.scope
 
     def inner_scope(self, node: cst.CSTNode) -> Scope | None:
         """The scope that a function, lambda, comprehension or class makes."""
-        return self._scopes.get(node)
+        return self._scopes.get(id(node))
 
     def order_of(self, node: cst.CSTNode) -> int:
         """The place of `node` in the source, comparable with a binding's."""
         for ancestor in (node, *self.ancestors(node)):
-            if ancestor in self._orders:
-                return self._orders[ancestor]
+            if id(ancestor) in self._orders:
+                return self._orders[id(ancestor)]
         return 0
 
     def code(self, node: cst.CSTNode) -> str:
@@ -573,20 +573,19 @@ class Module:
         root: cst.CSTNode = node
         while id(root) in self._parents:
             root = self._parents[id(root)]
-        return self._roots[root]
+        return self._roots[id(root)]
 
     def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
         """Start and end of `node`: rows of the text and columns in characters, both from 1."""
         unit = self.unit_of(node)
-        where = self._positions(unit)[node]
-        start = Location(where.start.line + unit.offset, where.start.column + 1)
-        return start, Location(where.end.line + unit.offset, where.end.column + 1)
+        start, end = self._positions(unit)[node]
+        return Location(start[0] + unit.offset, start[1] + 1), Location(end[0] + unit.offset, end[1] + 1)
 
-    def _positions(self, unit: Unit) -> Mapping[cst.CSTNode, Any]:
+    def _positions(self, unit: Unit) -> tree.Positions:
         if unit.positions is None:
             root = unit.root
             assert root is not None
-            unit.positions = _deeply(lambda: tree.positions(root))
+            unit.positions = _deeply(lambda: tree.Positions(root))
         return unit.positions
 
     def node_at(self, row: int, column: int | None = None) -> cst.CSTNode:
@@ -599,10 +598,8 @@ class Module:
         assert unit.root is not None
         here = row - unit.offset
         statement: cst.CSTNode | None = None
-        for node, where in self._positions(unit).items():
-            if where.start.line != here:
-                continue
-            if column is not None and isinstance(node, cst.Call) and self._bytes(row, where.start.column) == column:
+        for node, start in self._positions(unit).starting_in(here):
+            if column is not None and isinstance(node, cst.Call) and self._bytes(row, start) == column:
                 return node
             if statement is None and isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 statement = node
@@ -1097,7 +1094,7 @@ class Module:
     def call_at(self, node: cst.CSTNode) -> Call | None:
         """The fact about the call `node`."""
         self._name_calls()
-        return self._call_of.get(node)
+        return self._call_of.get(id(node))
 
     def calls_to(self, *wanted: str) -> Iterator[Call]:
         """Calls of what any of the qualified names stands for, through aliases, `partial` and subclasses."""
@@ -1166,7 +1163,7 @@ class Module:
             inner = value.node
         if not isinstance(inner, cst.Call) or inner is call.node:
             return None
-        made = self._call_of.get(inner)
+        made = self._call_of.get(id(inner))
         if made is None or "functools.partial" not in self.resolve(inner.func, made.scope, made.order):
             return None
         return made
@@ -1403,25 +1400,25 @@ _State = tuple[Scope, bool, bool]
 
 
 def _on_call(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     call = Call(walk.module, node, scope, walk.unit, walk.order)
     walk.module._calls.append(call)
-    walk.module._call_of[node] = call
+    walk.module._call_of[id(node)] = call
     return scope, conditional, looped
 
 
 def _on_conditional(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     return scope, True, looped
 
 
 def _on_while(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     return scope, True, True
 
 
 def _on_for(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     walk.targets(
         node.target, scope, Binding("loop", walk.order, node, node.iter, conditional=conditional, looped=looped)
     )
@@ -1429,7 +1426,7 @@ def _on_for(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: boo
 
 
 def _on_statement(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     return scope, conditional, looped
 
 
@@ -1447,7 +1444,7 @@ def _later(walk: _Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool
 
 
 def _on_assign(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
 
     def bind() -> None:
         walk.order += 1
@@ -1483,7 +1480,7 @@ def _pairs(
 
 
 def _on_augmented(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
 
     def bind() -> None:
         walk.order += 1
@@ -1494,7 +1491,7 @@ def _on_augmented(walk: _Walk, node: Any, scope: Scope, conditional: bool, loope
 
 
 def _on_walrus(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
 
     def bind() -> None:
         walk.order += 1
@@ -1505,7 +1502,7 @@ def _on_walrus(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: 
 
 
 def _on_with(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     for item in node.items:
         if item.asname is not None:
             binding = Binding("with", walk.order, node, item.item, conditional=conditional, looped=looped)
@@ -1520,7 +1517,7 @@ def _on_except(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: 
 
 
 def _on_import(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     for alias in node.names:
         full = names.dotted(alias.name)
         if alias.asname is not None:
@@ -1533,7 +1530,7 @@ def _on_import(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: 
 
 
 def _on_import_from(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     module = "." * len(node.relative) + (names.dotted(node.module) if node.module is not None else "")
     if isinstance(node.names, cst.ImportStar):
         scope.module.stars.append(module)
@@ -1548,7 +1545,7 @@ def _on_import_from(walk: _Walk, node: Any, scope: Scope, conditional: bool, loo
 
 
 def _on_function(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     home = scope.function
     module, piece = walk.module, walk.unit.piece
     top = (
@@ -1563,7 +1560,7 @@ def _on_function(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped
     else:
         module._functions.setdefault(walk.unit.index, []).append(node)
     inner = Scope("function", home, node, node.name.value)
-    walk.scopes[node] = inner
+    walk.scopes[id(node)] = inner
     _parameters(walk, node.params, inner)
     stack.append((node.body, inner, False, False))
     walk.parents[id(node.body)] = node
@@ -1583,9 +1580,9 @@ def _parameters(walk: _Walk, params: cst.Parameters, inner: Scope) -> None:
 
 
 def _on_lambda(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     inner = Scope("function", scope, node)
-    walk.scopes[node] = inner
+    walk.scopes[id(node)] = inner
     _parameters(walk, node.params, inner)
     walk.parents[id(node.body)] = node
     walk.parents[id(node.params)] = node
@@ -1594,7 +1591,7 @@ def _on_lambda(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: 
 
 
 def _on_class(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     module = walk.module
     home = scope.function
     if walk.header:
@@ -1610,7 +1607,7 @@ def _on_class(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: b
     class_.order = walk.order
     class_.scope.node = node
     class_.bases = tuple(arg.value for arg in node.bases if not arg.star)
-    walk.scopes[node] = class_.scope
+    walk.scopes[id(node)] = class_.scope
     walk.parents[id(node.body)] = node
     stack.append((node.body, class_.scope, False, False))
     for child in (*reversed(node.keywords), *reversed(node.bases), *reversed(node.decorators)):
@@ -1619,9 +1616,9 @@ def _on_class(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: b
 
 
 def _on_comprehension(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     inner = Scope("comprehension", scope, node)
-    walk.scopes[node] = inner
+    walk.scopes[id(node)] = inner
     later: list[tuple[cst.CSTNode, Scope, bool, bool]] = []
     part, outer = node.for_in, scope
     walk.parents[id(part)] = node
@@ -1651,7 +1648,7 @@ def _on_outside(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped:
 
 
 def _on_delete(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
-    walk.orders[node] = walk.order
+    walk.orders[id(node)] = walk.order
     return scope, conditional, looped
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
+import itertools
+import re
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
+from libcst._nodes.internal import CodegenState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
 LEAVES = frozenset(
     {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis}
@@ -37,13 +41,85 @@ def _accept(_: cst.CSTNode) -> None:
     return
 
 
-def positions(root: cst.Module) -> Mapping[cst.CSTNode, Any]:
-    """What `MetadataWrapper(root).resolve(PositionProvider)` is, but for the visit it makes for other providers."""
-    from libcst.metadata import PositionProvider
+class Positions:
+    """Where the nodes under `root` stand, as libcst's `PositionProvider` has it.
 
-    provider = PositionProvider()
-    provider._gen_impl(root)
-    return provider._computed
+    The provider works out row and column of both ends of every node; here a node's ends are counted in tokens, and
+    become row and column when somebody asks for them.
+    """
+
+    def __init__(self, root: cst.Module) -> None:
+        state = _Counting(root.default_indent, root.default_newline)
+        root._codegen(state)
+        self._spans = state.spans
+        self._offsets = list(itertools.accumulate(map(len, state.tokens), initial=0))
+        text = "".join(state.tokens)
+        self._rows = [0, *(match.end() for match in _NEWLINE.finditer(text))]
+
+    def __getitem__(self, node: cst.CSTNode) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Row (from 1) and column (from 0) of the start and of the end of `node`."""
+        start, end, _ = self._spans[id(node)]
+        return self._place(start), self._place(end)
+
+    def starting_in(self, row: int) -> Iterator[tuple[cst.CSTNode, int]]:
+        """The nodes that start in `row`, inner ones first, and the columns they start in."""
+        for start, _, node in self._spans.values():
+            place = self._place(start)
+            if place[0] == row:
+                yield node, place[1]
+
+    def _place(self, token: int) -> tuple[int, int]:
+        offset = self._offsets[min(token, len(self._offsets) - 1)]
+        row = bisect.bisect_right(self._rows, offset)
+        return row, offset - self._rows[row - 1]
+
+
+_NEWLINE = re.compile(r"\r\n?|\n")
+
+
+class _Counting(CodegenState):
+    """Code generation that notes, for every node, how many tokens there were before and after it."""
+
+    def __init__(self, indent: str, newline: str) -> None:
+        super().__init__(indent, newline)
+        self.spans: dict[int, tuple[int, int, cst.CSTNode]] = {}
+        self.starts: list[int] = []
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        self.starts.append(len(self.tokens))
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self.starts.pop()
+        if id(node) not in self.spans:
+            self.spans[id(node)] = (start, len(self.tokens), node)
+
+    def record_syntactic_position(  # type: ignore[override]
+        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
+    ) -> _Syntactic:
+        return _Syntactic(self, node, start_node, end_node)
+
+
+class _Syntactic:
+    """The part of a node that is no whitespace around it, which the node says itself."""
+
+    __slots__ = ("end_node", "node", "start", "start_node", "state")
+
+    def __init__(
+        self, state: _Counting, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
+    ) -> None:
+        self.state = state
+        self.node = node
+        self.start_node = start_node
+        self.end_node = end_node
+
+    def __enter__(self) -> None:
+        self.start = len(self.state.tokens)
+
+    def __exit__(self, *_: object) -> None:
+        spans = self.state.spans
+        start = self.start if self.start_node is None else spans[id(self.start_node)][0]
+        end = len(self.state.tokens) if self.end_node is None else spans[id(self.end_node)][1]
+        spans[id(self.node)] = (start, end, self.node)
 
 
 def _fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
