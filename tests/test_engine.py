@@ -179,6 +179,7 @@ def test_a_check_that_fails_costs_no_other_finding(
 
     from torchdet_lint import checks
 
+    Path("ok.py").write_text("import torch\nx = torch.empty  # noqa: TDL201\n")
     code = min(checks.CHECKS)
     monkeypatch.setattr(checks, "CHECKS", {**checks.CHECKS, code: broken})
     status, findings, err = lint(capsys)

@@ -357,7 +357,7 @@ def test_a_default_stands_for_what_is_not_passed():
 
 
 def test_triggers_need_the_word_of_their_library():
-    assert LIBRARY.triggers_in("DataLoader torch") == {"DataLoader"}
-    assert LIBRARY.triggers_in("DataLoader torch_geometric") == {"DataLoader"}
-    assert LIBRARY.triggers_in("DataLoader mine") == frozenset()
+    assert LIBRARY.triggers.within("DataLoader torch") == {"DataLoader"}
+    assert LIBRARY.triggers.within("DataLoader torch_geometric") == {"DataLoader"}
+    assert LIBRARY.triggers.within("DataLoader mine") == frozenset()
     assert LIBRARY.canonical("pytorch_lightning.Trainer") == "lightning.pytorch.Trainer"

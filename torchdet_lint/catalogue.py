@@ -23,7 +23,6 @@ _FILE_NAME = re.compile(r"(?P<code>[A-Z]{2,}\d{3})-(?P<name>[a-z0-9]+(?:-[a-z0-9
 _EXAMPLES = re.compile(r"^\[\[(?:bad|good)\]\]", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
-_FEW = 12
 
 Scalar = str | int | float | bool | None
 
@@ -360,35 +359,6 @@ class Catalogue(msgspec.Struct, frozen=True):
     def selected(self, codes: Iterable[str]) -> tuple[Rule, ...]:
         """The rules of `codes`, in the order of their codes."""
         return tuple(self.rules[code] for code in sorted(codes))
-
-
-def words(catalogue: Catalogue) -> dict[str, tuple[str, ...]]:
-    """What must stand in a file that a rule can say something about: for some key, it and one of its words, if any.
-
-    The key is the first part of a name; the words are the last parts of its names, where they are so few that it
-    pays to look for them. A builtin is a key by itself.
-    """
-    roots = {alias.partition(".")[0] for alias in (*catalogue.facts.canonical, *catalogue.facts.bases)}
-    alone = set(catalogue.facts.triggers)
-    names: set[str] = set()
-    ops = [*catalogue.facts.ops]
-    for rule in catalogue.rules.values():
-        alone.update(rule.triggers)
-        ops.extend(rule.ops)
-        names.update(name for call in rule.calls for name in call.names)
-        names.update(name for setting in rule.settings for name in setting.names)
-    names.update(spelling.name for op in ops for spelling in op.spellings)
-    found: dict[str, set[str]] = {}
-    for name in names:
-        root, _, rest = name.partition(".")
-        last = rest.rpartition(".")[2]
-        if root == "builtins":
-            alone.add(last)
-        else:
-            found.setdefault(root, set()).add(last or root)
-    few = {root: last for root, last in found.items() if root not in roots and len(last) <= _FEW}
-    every = alone | roots | (found.keys() - few.keys())
-    return {word: tuple(sorted(few.get(word, ()))) if word not in alone else () for word in sorted(every | few.keys())}
 
 
 def load(*, examples: bool = False, extra: Iterable[Path] = ()) -> Catalogue:

@@ -13,7 +13,7 @@ import msgspec
 
 from torchdet_lint import __version__, config, program, skeleton, suppress
 from torchdet_lint.cache import Cache, content_hash, interpreter
-from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint, words
+from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint
 from torchdet_lint.finding import WITHHELD, Edit, Finding, Fix, Location, Related
 from torchdet_lint.outline import Outline, outline
 from torchdet_lint.skeleton import SyntaxFault
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torchdet_lint.fix import Planner
     from torchdet_lint.module import Module
     from torchdet_lint.names import Library
+    from torchdet_lint.triggers import Triggers
 
     Progress = Callable[[int, int], None]
 
@@ -287,9 +288,7 @@ class Linter:
         self.codes = config.selection(settings, self.names)
         self._catalogue: Catalogue | None = None
         self._library: Library | None = None
-        self._words: tuple[_Words, ...] | None = None
-        self._marks: tuple[bytes, ...] = ()
-        self._patterns: tuple[re.Pattern[bytes], ...] = ()
+        self._triggers: Triggers | None = None
         self._planner: Planner | None = None
 
     def key(self) -> tuple[str, ...]:
@@ -316,15 +315,23 @@ class Linter:
         if self._library is None:
             from torchdet_lint.names import Library
 
-            self._library = Library(self.catalogue)
+            self._library = Library(self.catalogue, self.triggers)
         return self._library
+
+    @property
+    def triggers(self) -> Triggers:
+        """The prefilter, which imports no parser."""
+        if self._triggers is None:
+            from torchdet_lint.triggers import Triggers
+
+            self._triggers = Triggers(self.catalogue)
+        return self._triggers
 
     def prepare(self) -> None:
         """Import and read everything, so that forked workers share it."""
         import torchdet_lint.checks
 
         assert torchdet_lint.checks.CHECKS is not None
-        self._concerned(b"")
         self.library.canonical("torch")
 
     def file(self, path: str) -> tuple[str, Record | str]:
@@ -341,13 +348,14 @@ class Linter:
             source = decode(path, data)
         except SourceFault as fault:
             return self._faulty(fault)
-        if not self._concerned(data):
+        wanted = self.triggers.within(source.text)
+        if not wanted and not self.triggers.marked(source.text):
             with contextlib.suppress(SyntaxFault):
                 return self._quiet(source, skeleton.bodies(source.text))
         from torchdet_lint.module import Module, Target
 
         try:
-            module = Module(source, self.library, Target(self.settings.torch, self.settings.devices))
+            module = Module(source, self.library, Target(self.settings.torch, self.settings.devices), wanted)
         except SyntaxFault as fault:
             return self._faulty(fault, source)
         suppressions = suppress.parse(source.text)
@@ -363,19 +371,6 @@ class Linter:
             tuple((cell.number, cell.first_row) for cell in source.cells), errors,
             outline(source.text, bodies),
         )  # fmt: skip
-
-    def _concerned(self, data: bytes) -> bool:
-        """Whether a word stands in the file without which no rule can say anything."""
-        if self._words is None:
-            self._words = tuple(_Words.of(root, last) for root, last in words(self.catalogue).items())
-            rules = self.catalogue.rules.values()
-            self._marks = tuple(sorted(mark.encode() for rule in rules for mark in rule.marks))
-            self._patterns = tuple(re.compile(text.encode()) for rule in rules for text in rule.patterns)
-        return (
-            any(mark in data for mark in self._marks)
-            or any(word.stands_in(data) for word in self._words)
-            or any(pattern.search(data) for pattern in self._patterns)
-        )
 
     def _quiet(self, source: Source, bodies: tuple[int, ...]) -> Record:
         suppressions = suppress.parse(source.text)
@@ -453,24 +448,6 @@ class Linter:
 
             self._planner = Planner(module, self.settings.seed)
         return self._planner.plan(found, rule)
-
-
-class _Words(NamedTuple):
-    """A word, and others of which one must stand beside it (itself: it is enough), as bytes of a file."""
-
-    root: bytes
-    others: tuple[bytes, ...]
-    whole: re.Pattern[bytes]
-
-    @classmethod
-    def of(cls, root: str, others: Iterable[str]) -> _Words:
-        """Of a key and words of `catalogue.words`."""
-        meant = tuple(other.encode() for other in others) or (root.encode(),)
-        return cls(root.encode(), meant, re.compile(rb"\b(?:%s)\b" % b"|".join(map(re.escape, meant))))
-
-    def stands_in(self, data: bytes) -> bool:
-        """Whether they do; plain searches come first, for they cost a hundredth of the pattern."""
-        return self.root in data and any(other in data for other in self.others) and bool(self.whole.search(data))
 
 
 def first_sentence(text: str) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.finding import Location
-from torchdet_lint.names import BUILTINS, IDENTIFIER
+from torchdet_lint.names import BUILTINS
+from torchdet_lint.triggers import IDENTIFIER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

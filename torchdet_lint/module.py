@@ -16,12 +16,13 @@ import libcst as cst
 
 from torchdet_lint import names, skeleton, tree
 from torchdet_lint.finding import Location
-from torchdet_lint.names import BUILTINS, IDENTIFIER, Binding, Library, Scope, live
+from torchdet_lint.names import BUILTINS, Binding, Library, Scope, live
 from torchdet_lint.skeleton import Piece, SyntaxFault
 from torchdet_lint.tree import FIELDS, LEAVES, PLAIN, children
+from torchdet_lint.triggers import IDENTIFIER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.catalogue import Condition
     from torchdet_lint.source import Source
@@ -258,8 +259,12 @@ class Module:
     """One file. Making it parses nothing with libcst; `calls_to` and its like parse the units that the catalogue's
     words stand in. Raises `SyntaxFault` where the text is not Python."""
 
-    def __init__(self, source: Source, library: Library, target: Target | None = None) -> None:
+    def __init__(
+        self, source: Source, library: Library, target: Target | None = None, wanted: frozenset[str] | None = None
+    ) -> None:
+        """`wanted` is `library.triggers.within(source.text)`, where that is known already."""
         self.source = source
+        self._wanted = wanted
         self.text = source.text
         self.library = library
         self.target = target or Target()
@@ -277,6 +282,7 @@ class Module:
         self._calls: list[Call] = []
         self._call_of: dict[int, Call] = {}
         self._assignments: list[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]] = []
+        self._assigned: dict[str, list[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]]] = {}
         self._awake = False
         self._named = 0
         self._by_name: dict[str, list[Call]] = {}
@@ -348,7 +354,7 @@ class Module:
         if self._awake:
             return
         self._awake = True
-        wanted = set(self.library.triggers_in(self.text))
+        wanted = set(self.library.triggers.within(self.text) if self._wanted is None else self._wanted)
         if not wanted:
             return
         if not any(not words.isdisjoint(wanted) for words in self.words):
@@ -1107,6 +1113,12 @@ class Module:
         found = {id(call): call for name in wanted for call in self._by_name.get(name, ())}
         yield from sorted(found.values(), key=lambda call: call.order)
 
+    def calls_any(self, wanted: frozenset[str]) -> bool:
+        """Whether `calls_to` would find anything."""
+        self._wake()
+        self._name_calls()
+        return not self._by_name.keys().isdisjoint(wanted)
+
     def method_calls(self, *wanted: str) -> Iterator[Call]:
         """Calls `x.name(…)` in which `x` is a value, not a module or a class."""
         self._wake()
@@ -1172,16 +1184,16 @@ class Module:
         """Assignments whose target is an attribute written as `target`, whatever it stands for: `args.seed`."""
         self._wake()
         last = target.rpartition(".")[2]
-        for statement, node, value, scope, order in list(self._assignments):
-            if isinstance(node, cst.Attribute) and node.attr.value == last and names.dotted(node) == target:
+        for statement, node, value, scope, order in list(self._assigned.get(last, ())):
+            if names.dotted(node) == target:
                 yield Assignment(statement, node, Value(self, value, scope, order), scope, order, ())
 
     def assignments_to(self, *wanted: str) -> Iterator[Assignment]:
         """Assignments whose target is any of the qualified attribute names, `setattr` with a literal name included."""
         self._wake()
         last = {name.rpartition(".")[2] for name in wanted}
-        for statement, target, value, scope, order in list(self._assignments):
-            if isinstance(target, cst.Attribute) and target.attr.value in last:
+        for word in sorted(last & self._assigned.keys()):
+            for statement, target, value, scope, order in list(self._assigned[word]):
                 found = tuple(name for name in self.resolve(target, scope, order) if name in wanted)
                 if found:
                     yield Assignment(statement, target, Value(self, value, scope, order), scope, order, found)
@@ -1455,7 +1467,10 @@ def _on_assign(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: 
             binding = Binding("assign", walk.order, node, node.value, conditional=conditional, looped=looped)
             walk.targets(target, scope, binding)
             for part, value in _pairs(target, node.value):
-                walk.module._assignments.append((node, part, value, scope, walk.order))
+                assignment = (node, part, value, scope, walk.order)
+                walk.module._assignments.append(assignment)
+                if isinstance(part, cst.Attribute):
+                    walk.module._assigned.setdefault(part.attr.value, []).append(assignment)
             if isinstance(target, cst.Attribute):
                 there = walk.module._attribute_targets.setdefault(target.attr.value, [])
                 there.append((target, node.value, scope, walk.order))

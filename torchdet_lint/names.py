@@ -8,21 +8,20 @@ import, and `torch.Generator().seed` for an attribute of what a call returned.
 from __future__ import annotations
 
 import builtins
-import re
+import functools
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import libcst as cst
 
 from torchdet_lint.catalogue import reported_as, status_at
+from torchdet_lint.triggers import Triggers, op_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-    from torchdet_lint.catalogue import Catalogue, Condition, Draw, Op, Runner, Seed, Spelling
+    from torchdet_lint.catalogue import Catalogue, Condition, Draw, Op, Rule, Runner, Seed, Spelling
 
 BUILTINS = frozenset(dir(builtins))
-IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_QUOTED = re.compile(r"""["']([\w+-]+)["']""")
 
 BindingKind = Literal["import", "assign", "unpack", "augment", "parameter", "loop", "with", "def", "class", "other"]
 ScopeKind = Literal["module", "class", "function", "comprehension"]
@@ -41,15 +40,16 @@ class Operation(NamedTuple):
 class Library:
     """The catalogue compiled for look-ups: canonical names, signatures, base classes, and the words that matter."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, triggers: Triggers | None = None) -> None:
         self.catalogue = catalogue
         self.facts = catalogue.facts
         self._canonical: dict[str, str] = {}
+        self._meant: dict[str, frozenset[str]] = {}
         self.signatures = self.facts.signatures
         self.bases = self.facts.bases
         self._operations: dict[tuple[int, int], dict[str, list[Operation]]] = {}
         self.known = frozenset(self._known_names())
-        self.triggers = self._triggers()
+        self.triggers = triggers or Triggers(catalogue)
 
     def canonical(self, name: str) -> str:
         """The one spelling under which the catalogue knows `name`: `pytorch_lightning.Trainer` and its like."""
@@ -91,6 +91,22 @@ class Library:
             self._operations[target] = found
         return self._operations[target]
 
+    @functools.lru_cache(maxsize=8)  # noqa: B019
+    def instances(self, target: tuple[int, int]) -> frozenset[str]:
+        """The classes whose instances are called for an op that varies in release `target`."""
+        return frozenset(name[:-2] for name in self.operations(target) if name.endswith("()"))
+
+    @functools.cached_property
+    def seeding(self) -> frozenset[str]:
+        """The names of everything that seeds a global generator."""
+        return frozenset(name for seed in self.facts.seeds for name in seed.names)
+
+    def meant_by(self, rule: Rule) -> frozenset[str]:
+        """The names in the rows of calls of `rule`."""
+        if rule.code not in self._meant:
+            self._meant[rule.code] = frozenset(name for row in rule.calls for name in row.names)
+        return self._meant[rule.code]
+
     def ancestors(self, name: str) -> Iterator[str]:
         """`name` and the library classes it derives from, nearest first."""
         seen: set[str] = set()
@@ -105,8 +121,8 @@ class Library:
                 yield from row.names
             for setting in rule.settings:
                 yield from setting.names
-            yield from _op_names(rule.ops)
-        yield from _op_names(self.facts.ops)
+            yield from op_names(rule.ops)
+        yield from op_names(self.facts.ops)
         rows: tuple[Draw | Seed | Runner, ...] = (*self.facts.draws, *self.facts.seeds, *self.facts.runners)
         for draw in rows:
             yield from draw.names
@@ -114,70 +130,6 @@ class Library:
         yield from self.facts.bases
         yield from self.facts.canonical
         yield from self.facts.tensor_functions
-
-    def _triggers(self) -> dict[str, tuple[_Need, ...]]:
-        """Word -> what else must stand in the file for it to mean anything: of any one need a word of each set."""
-        aliases: dict[str, set[str]] = {}
-        for alias, target in self.facts.canonical.items():
-            aliases.setdefault(_root(target), set()).add(_root(alias))
-        for derived, base in self.facts.bases.items():
-            aliases.setdefault(_root(base), set()).add(_root(derived))
-        free = set(self.facts.triggers)
-        rows: list[tuple[str, _Need]] = [(name, ()) for name in self.facts.bases]
-        ops = [*self.facts.ops]
-        for rule in self.catalogue.rules.values():
-            if rule.scope != "project":
-                free.update(rule.triggers)
-                rows.extend((name, ()) for call in rule.calls for name in call.names)
-                rows.extend((name, ()) for setting in rule.settings for name in setting.names)
-                ops.extend(rule.ops)
-        rows.extend((name, _values_of(op)) for op in ops for name in _op_names((op,)))
-        found: dict[str, dict[_Need, None]] = {}
-        for name, need in rows:
-            word = name.rstrip("()").rpartition(".")[2]
-            root = _root(name)
-            if root == "builtins":
-                free.add(word)
-            elif word not in free:
-                full = (frozenset({root, *aliases.get(root, ())}), *need)
-                found.setdefault(word, {})[full] = None
-        return {word: tuple(needs) for word, needs in found.items() if word not in free} | dict.fromkeys(free, ((),))
-
-    def triggers_in(self, text: str) -> frozenset[str]:
-        """The words of a file's `text` for which a rule wants the statement that holds them parsed."""
-        present = set(IDENTIFIER.findall(text))
-        candidates = present & self.triggers.keys()
-        if any(len(need) > 1 for word in candidates for need in self.triggers[word]):
-            present.update(f"'{word}'" for word in _QUOTED.findall(text))
-        return frozenset(
-            word
-            for word in candidates
-            if any(all(not present.isdisjoint(some) for some in need) for need in self.triggers[word])
-        )
-
-
-_Need = tuple[frozenset[str], ...]
-
-
-def _values_of(op: Op) -> _Need:
-    """For each argument that must be one of a few texts, and is none of them by default, these texts in quotes."""
-    need: list[frozenset[str]] = []
-    for condition in op.when:
-        values = [value for value in condition.values if isinstance(value, str)]
-        if condition.test == "in" and len(values) == len(condition.values) and condition.default not in values:
-            need.append(frozenset(f"'{value}'" for value in values))
-    return tuple(need)
-
-
-def _op_names(ops: Iterable[Op]) -> Iterator[str]:
-    for op in ops:
-        if not (op.aggregate or op.silent_because):
-            for spelling in op.spellings:
-                yield spelling.name
-
-
-def _root(name: str) -> str:
-    return name.partition(".")[0]
 
 
 class Binding(NamedTuple):

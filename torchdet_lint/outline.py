@@ -7,9 +7,8 @@ import re
 import msgspec
 
 _IMPORTS = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]*)"
-    r"|import[ \t]+(?P<plain>[^\n#]*))",
-    re.MULTILINE,
+    r"[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]*)"
+    r"|import[ \t]+(?P<plain>[^\n#]*))"
 )
 _GUARD = re.compile(
     r"^\f?if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE
@@ -41,7 +40,12 @@ def outline(text: str, bodies: tuple[int, ...] = ()) -> Outline:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     imports: set[str] = set()
-    for match in _IMPORTS.finditer(text):
+    at = -1
+    while (at := text.find("import", at + 1)) >= 0:
+        match = _IMPORTS.match(text, text.rfind("\n", 0, at) + 1)
+        if match is None:
+            continue
+        at = max(at, match.end() - 1)
         if match["plain"]:
             imports.update(part.split(" as ")[0].strip() for part in match["plain"].split(","))
             continue

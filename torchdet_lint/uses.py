@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import libcst as cst
 
 from torchdet_lint.flow import bare, names_in
-from torchdet_lint.tree import children
+from torchdet_lint.tree import LEAVES, children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -749,11 +749,14 @@ def _names(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
     stack: list[cst.CSTNode] = [root]
     while stack:
         node = stack.pop()
+        kind = type(node)
         if isinstance(node, cst.Name):
             found.setdefault(node.value, []).append(node)
-        elif isinstance(node, (cst.Attribute, cst.Arg)):
-            stack.append(node.value)
-        elif isinstance(node, _BINDERS):
+        elif kind in LEAVES:
+            continue
+        elif kind is cst.Attribute or kind is cst.Arg:
+            stack.append(node.value)  # type: ignore[attr-defined]
+        elif kind in _BINDERS:
             for child in children(node):
                 if not (child is getattr(node, "target", None) and isinstance(child, (cst.Name, cst.Tuple))):
                     stack.append(child)

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
 from torchdet_lint.flow import Flow, bare, condition, names_in
-from torchdet_lint.tree import children
+from torchdet_lint.tree import LEAVES, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -826,11 +826,12 @@ def _captured(module: Module, home: cst.CSTNode | None) -> set[str]:
     stack: list[cst.CSTNode] = [home.body]  # type: ignore[attr-defined]
     while stack:
         node = stack.pop()
-        if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+        kind = type(node)
+        if kind in (cst.FunctionDef, cst.Lambda, cst.ClassDef):
             found.update(names_in(node))
-        elif isinstance(node, (cst.Global, cst.Nonlocal)):
-            found.update(item.name.value for item in node.names)
-        else:
+        elif kind in (cst.Global, cst.Nonlocal):
+            found.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
+        elif kind not in LEAVES:
             stack.extend(children(node))
     return found
 

@@ -47,7 +47,7 @@ class Operations:
         self.inference = module.shared(Inference)
         self.found: dict[str, list[_Candidate]] = {}
         index = module.library.operations(module.target.torch)
-        self._look_for_instances([name for name in index if name.endswith("()")])
+        self._look_for_instances(module.library.instances(module.target.torch))
         taken: set[tuple[int, str]] = set()
         for call in list(module.calls):
             for candidate in self._candidates(call, index):
@@ -56,10 +56,10 @@ class Operations:
                     taken.add(key)
                     self.found.setdefault(candidate.operation.code, []).append(candidate)
 
-    def _look_for_instances(self, names: Sequence[str]) -> None:
+    def _look_for_instances(self, names: frozenset[str]) -> None:
         """Parse what may call an instance: the units with the variable or attribute that it was assigned to."""
         words: set[str] = set()
-        for call in list(self.module.calls_to(*(name[:-2] for name in names))):
+        for call in list(self.module.calls_to(*names)) if self.module.calls_any(names) else ():
             parent = self.module.parent(call.node)
             targets = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
             for target in targets:

@@ -133,7 +133,7 @@ class _Sink(NamedTuple):
 
 def _sinks(module: Module) -> Iterator[_Sink]:
     seen = set[int]()
-    for seed in module.library.facts.seeds:
+    for seed in module.library.facts.seeds if module.calls_any(module.library.seeding) else ():
         if not seed.argument:
             continue
         for call in module.calls_to(*seed.names):
@@ -261,13 +261,6 @@ def _literal(module: Module, node: cst.BaseExpression) -> bool:
 
 def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
     """A call of scikit-learn, pandas, SciPy or imbalanced-learn that draws and is told no generator."""
-    seeded = any(
-        True
-        for seed in module.library.facts.seeds
-        if "numpy" in seed.seeds and not seed.entropy
-        for call in module.calls_to(*seed.names)
-        if not seed.argument or call.argument(seed.argument, seed.parameters) is not None
-    )
     pairs = list(table.calls(module, rule))
     for row in rule.calls:
         if row.variant == "sample":
@@ -275,6 +268,7 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
         elif row.variant in ("rvs", "frozen rvs"):
             pairs += [(call, row) for call in module.calls if call.attribute == "rvs" and _is_distribution(call, row)]
     done = set[cst.CSTNode]()
+    seeded = bool(pairs) and _seeds_numpy(module)
     for call, row in pairs:
         if call.node in done or not module.meets(call, row.when, row.parameters):
             continue
@@ -286,6 +280,17 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
         details = {"call": module.code(call.node.func), "argument": argument}
         again = _applicability(module, call.node)
         yield Found(call.node, details, variant, severity, changes=(change,), applicability=again)
+
+
+def _seeds_numpy(module: Module) -> bool:
+    """Whether the file seeds NumPy's global generator anywhere."""
+    return any(
+        True
+        for seed in module.library.facts.seeds
+        if "numpy" in seed.seeds and not seed.entropy
+        for call in module.calls_to(*seed.names)
+        if not seed.argument or call.argument(seed.argument, seed.parameters) is not None
+    )
 
 
 def _is_distribution(call: Call, row: Row) -> bool:

@@ -26,7 +26,7 @@ _OPPOSITE = re.compile(r"non_?determin|no_determin|un_?seeded|irreproduc", re.IG
 def calls(module: Module, rule: Rule) -> Iterator[tuple[Call, Row]]:
     """The calls that a row of the rule means, each once, with the first row that does."""
     seen = set[int]()
-    for row in rule.calls:
+    for row in rule.calls if module.calls_any(module.library.meant_by(rule)) else ():
         for call in module.calls_to(*row.names):
             if id(call) in seen or not set(row.excluding).isdisjoint(call.names):
                 continue
