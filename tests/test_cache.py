@@ -81,7 +81,7 @@ def test_warm_reads_no_rule_and_parses_nothing(project: Path) -> None:
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom torchdet_lint import cli\ncli.main(['a.py', '-q'])\n"
         "print(sorted(set(sys.modules) & {'libcst', 'tomli', 'torchdet_lint.module', 'torchdet_lint.names'}))"
     )
-    (project / "a.py").write_text("import torch\n")
+    (project / "a.py").write_text("import torch\nx = torch.empty(3)\n")
     outputs = [
         subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout for _ in "12"
     ]

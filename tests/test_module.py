@@ -361,3 +361,17 @@ def test_triggers_need_the_word_of_their_library():
     assert LIBRARY.triggers.within("DataLoader torch_geometric") == {"DataLoader"}
     assert LIBRARY.triggers.within("DataLoader mine") == frozenset()
     assert LIBRARY.canonical("pytorch_lightning.Trainer") == "lightning.pytorch.Trainer"
+
+
+def test_a_long_table_is_parsed_when_its_name_is_looked_up():
+    rows = "".join(f"    o{n}={n},\n" for n in range(9))
+    made = parse(
+        "from torch.utils.data import DataLoader\noptions = None\n"
+        f"options = dict(\n{rows})\nDataLoader(data)\nf(**options)\n"
+    )
+    assert list(made.calls_to("torch.utils.data.DataLoader"))
+    table = next(unit for unit in made.units if unit.piece.kind == "table")
+    assert table.root is None
+    assert made.dictionary(cst.Name("options"), made.scope, None) is not None
+    assert table.root is not None
+    assert [binding.value is None for binding in made.scope.bindings["options"]] == [False, False]

@@ -74,3 +74,19 @@ def test_what_is_no_python_says_where(text, row):
 
 def test_an_empty_file_has_no_pieces():
     assert skeleton.cut("").pieces == ()
+
+
+def test_a_long_assignment_at_top_level_is_a_piece_of_its_own():
+    table = "TABLE = {\n" + "".join(f"    {n}: f({n}),\n" for n in range(9)) + "}\n"
+    kinds = [(piece.kind, piece.name) for piece in skeleton.cut(f"import a\n{table}x = 1\n").pieces]
+    assert kinds == [("statements", ""), ("table", "TABLE"), ("statements", "")]
+    shares_a_row = skeleton.cut(f"{table.rstrip()}; y = 2\n").pieces
+    assert [(piece.kind, piece.first, piece.last) for piece in shares_a_row] == [("statements", 1, 11)]
+    assert skeleton.cut(f"class A:\n    {table.replace(chr(10), chr(10) + '    ')}\n").pieces[1].kind == "statements"
+    assert skeleton.cut(table.replace("TABLE", "a.b")).pieces[0].kind == "statements"
+
+
+def test_docstrings_and_comments_are_not_spoken():
+    text = 'def f():\n    """empty\n    scatter"""\n    # bincount\n    return cumsum  # here\n'
+    cut = skeleton.cut(text)
+    assert cut.spoken(cut.pieces[0]) == "def f():\n    return cumsum  # here\n"

@@ -1,0 +1,91 @@
+"""A file that is read in parts says what the whole file says."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+import rulebook
+
+from torchdet_lint import catalogue, skeleton
+from torchdet_lint.names import Library
+from torchdet_lint.summary import MODULE, Hollow, Shelf, Summary
+
+LIBRARY = Library(catalogue.load())
+TEXTS = sorted(
+    {case.example.code for case in rulebook.cases() if case.code != "TDL001" and "def " in case.example.code}
+)
+AWKWARD = '''
+class A:
+    def one(self): return f(1)
+    def two(self):
+        """Text
+not indented
+"""
+        return g(2)
+    async def three(self):
+        async with a as b:
+            await h(b)
+    def four(self) -> (
+        int
+    ):
+
+        # a comment
+        @decorated(1)
+        def inner():
+            yield k(3)
+        return inner
+def five(x=[1,
+            2]): y = m(x); return y
+def six(): \\
+  return n()
+if True:
+    def seven():
+        return o()
+'''
+
+
+def summary(text: str, bodies: tuple[int, ...], shelf: Shelf | None = None) -> Summary:
+    return Summary(lambda: Hollow(text, bodies), frozenset(), LIBRARY.canonical, shelf=shelf)
+
+
+def functions(text: str) -> list[str]:
+    found, queue = [MODULE], [("", node) for node in ast.parse(text).body]
+    while queue:
+        prefix, node = queue.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.append(prefix + node.name)
+            queue += [(f"{found[-1]}.", child) for child in node.body]
+        else:
+            queue += [(prefix, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+    return found
+
+
+@pytest.mark.parametrize("text", [AWKWARD, AWKWARD.replace("\n", "\r\n"), *TEXTS[::3]], ids=lambda text: str(len(text)))
+def test_bodies_are_read_when_they_are_asked_for(text: str) -> None:
+    rows = skeleton.bodies(text)
+    names = functions(text)
+    for order in (names, names[::-1]):
+        whole, parts = summary(text, ()), summary(text, rows)
+        for name in order:
+            assert parts.body(name) == whole.body(name), name
+            assert parts.kind(name) == whole.kind(name), name
+        assert parts.dispatch == whole.dispatch
+
+
+def test_bodies_are_those_that_have_their_rows_to_themselves() -> None:
+    assert skeleton.bodies(AWKWARD) == (5, 8, 10, 11, 17, 20, 24, 24)
+    assert len(Hollow(AWKWARD, skeleton.bodies(AWKWARD)).tree()[0].body) == 4
+
+
+def test_rows_that_are_not_of_this_text_do_no_harm() -> None:
+    text = "def f():\n    return g(\n        1)\n"
+    assert summary(text, (3, 3)).body("f") == summary(text, ()).body("f")
+
+
+def test_the_shelf_lets_go_of_what_was_used_first() -> None:
+    shelf = Shelf(40)
+    one, two = (summary(f"def f():\n    return {name}()\n", (), shelf) for name in "gh")
+    assert one.body("f") and two.body("f")
+    assert (one._opened is None, two._opened is None) == (True, False)
+    assert one.stars == () and one.body("f").returns == ()  # type: ignore[union-attr]
