@@ -621,10 +621,8 @@ class Module:
         here = row - unit.offset
         found = [
             self.call_at(node)
-            for node, where in self._positions(unit).items()
-            if isinstance(node, cst.Call)
-            and where.start.line == here
-            and self._bytes(row, where.start.column) == column
+            for node, start in self._positions(unit).starting_in(here)
+            if isinstance(node, cst.Call) and self._bytes(row, start) == column
         ]
         return [call for call in found if call is not None]
 

@@ -286,7 +286,7 @@ class _Program:
 
     def seeders(self) -> list[tuple[str, str]]:
         """The functions that speak of seeds, of the files linted and of those that were read on the way."""
-        outlines = {path: self._outline(path) for path in sorted({*self.records, *self.read})}
+        outlines = {path: self.project.outline(path) for path in sorted({*self.records, *self.read})}
         return [
             (path, name)
             for path, outline in outlines.items()
