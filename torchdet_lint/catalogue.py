@@ -247,7 +247,7 @@ class Seed(_Table, frozen=True, kw_only=True):
 
     `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always); `switch` says that
     it is the place to turn it off as well, and `give` the arguments with which a trainer that has the switch turns it
-    on. `implicit` seeds are a framework's own, made on the way to something else.
+    on.
     """
 
     names: tuple[str, ...]
@@ -259,7 +259,6 @@ class Seed(_Table, frozen=True, kw_only=True):
     when_mode: tuple[Condition, ...] = ()
     switch: bool = False
     give: dict[str, str] = {}
-    implicit: bool = False
     environment: tuple[str, ...] = ()
     note: str = ""
     evidence: tuple[str, ...] = ()

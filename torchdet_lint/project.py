@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from torchdet_lint.catalogue import Draw
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.names import condition_holds
 from torchdet_lint.outline import Outline, outline
@@ -19,7 +20,7 @@ from torchdet_lint.summary import DEVICE_QUERIES, GUARD, MODULE, Argument, Body,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from torchdet_lint.catalogue import Condition, Draw, Runner, Seed
+    from torchdet_lint.catalogue import Condition, Runner, Seed
     from torchdet_lint.names import Library
 
 STARTED = "<started>"
@@ -37,6 +38,7 @@ _NOT_SEEDING = re.compile(
     r"(?:get|worker|add|parse|print|log|with|check|has|is|next|spawn|derive)_\w*seed|initial_seed|seed_?worker",
     re.IGNORECASE,
 )
+_MAKER = re.compile(r"from_|create|build|load|make")
 _INITIALISER = re.compile(r"init|reset_param", re.IGNORECASE)
 _FLAGS = {
     "backward": "trains",
@@ -432,7 +434,10 @@ class Project:
             found: list[Thing] = []
             for name in body.returns:
                 found.extend(self.evaluate(name, thing.file, thing.owner, thing.name, level - 1))
-            return [result for result in found if result.kind not in ("parameter", "unknown")]
+            found = [result for result in found if result.kind not in ("parameter", "unknown")]
+            if not found and body.first == "class" and thing.owner[1] and _MAKER.match(thing.name.rpartition(".")[2]):
+                found = [Thing("instance", *thing.owner)]
+            return found
         return []
 
     def family(self, kind: tuple[str, str]) -> list[Thing]:
@@ -558,14 +563,14 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     ordered = step.kind not in ("later", "process")
     for key, ref in inner.items():
         kind, _, channel = key.partition(":")
-        if kind in ("draw", "flag", "begin", "implicit"):
+        if kind in ("draw", "flag", "begin"):
             found.setdefault(key, ref)
         elif ordered and kind in ("first", "late") and key not in found and f"seed:{_GENERATOR[channel]}" not in found:
             found[key] = ref
             if kind == "first":
                 arms[channel] = step.branch
     for key in [key for key in inner if key.startswith("seed:")]:
-        if ordered and key not in found and f"implicit:{key[5:]}" not in inner:
+        if ordered and key not in found:
             _judge(found, arms, step, key[5:], inner)
         found.setdefault(key, inner[key])
 
@@ -577,8 +582,6 @@ def _own(step: Step) -> Effects:
         found[f"begin:{_GENERATOR[step.channel]}"] = (step.channel, step.ref)
         if step.now:
             found[f"first:{step.channel}"] = step.ref
-    elif step.kind == "seed" and not step.now:
-        found[f"implicit:{step.channel}"] = step.ref
     return found
 
 
@@ -694,7 +697,7 @@ class _Expansion:
     def function(self, thing: Thing, event: Event, *, kind: str = "call") -> None:
         full = thing.name
         if full in self.project.seed_functions or full.rpartition(".")[2] in self.project.seed_functions:
-            self._all_seeded(full, now=True)
+            self._all_seeded(full)
             return
         self.add(kind, node=Node(thing.file, full, thing.owner))
         self.passed(thing, event)
@@ -790,7 +793,7 @@ class _Expansion:
             for draw in facts.draws.get(full, ()):
                 known = True
                 if not event.idle and facts.meets(event, draw.when, draw.parameters):
-                    self.draw(draw, name if full.endswith("*") else full)
+                    self.draw(draw, name if "*" in full else full)
             for seed in facts.seeds.get(full, ()):
                 known = True
                 self.seed(seed, full, event)
@@ -798,7 +801,7 @@ class _Expansion:
                 known = True
                 self.hand_over(runner, event, owner)
             if full in self.project.seed_functions:
-                self._all_seeded(full, now=True)
+                self._all_seeded(full)
         if not known and not facts.makes(name):
             self._perhaps_seeds(Thing("external", "", name), event)
         if name.startswith(("torch.cuda.", "torch.accelerator.")) and not name.partition(".")[2].partition(".")[
@@ -825,7 +828,7 @@ class _Expansion:
     def seed(self, seed: Seed, full: str, event: Event) -> None:
         what = full.replace("()", "")
         for channel in seed.seeds:
-            self.add("seed", what, channel, now=not seed.implicit)
+            self.add("seed", what, channel)
         if seed.mode or (seed.when_mode and self.facts.meets(event, seed.when_mode, seed.parameters)):
             self.add("flag", what, "mode")
             self.environment(seed.environment)
@@ -968,7 +971,7 @@ class _Expansion:
         last = tokens[-1]
         root = tokens[0]
         if last in self.project.seed_functions or thing.name in self.project.seed_functions:
-            self._all_seeded(thing.name, now=True)
+            self._all_seeded(thing.name)
             return
         if thing.kind == "external" and root in _OWN_SEED:
             return
@@ -987,9 +990,9 @@ class _Expansion:
             if _MODE_NAME.search(last) or any(_MODE_NAME.search(key) for key in event.keywords):
                 self.add("flag", last, "relaxed")
 
-    def _all_seeded(self, what: str, *, now: bool) -> None:
+    def _all_seeded(self, what: str) -> None:
         for channel in ("python", "numpy", "torch", "cuda"):
-            self.add("seed", what, channel, now=now)
+            self.add("seed", what, channel)
 
 
 def _of_environment(event: Event) -> bool:
@@ -1034,6 +1037,27 @@ def _handed(runner: Runner, event: Event) -> list[Argument]:
     return found
 
 
+def _estimators(library: Library) -> Iterator[Draw]:
+    """What draws from NumPy's generator for it is given no `random_state`: an object later, a function at once."""
+    rule = library.catalogue.rules.get("TDL107")
+    for row in rule.calls if rule is not None else ():
+        if row.variant or row.severity is not None:
+            continue
+        for name in row.names:
+            at: Literal["call", "iteration"] = "iteration" if name.rpartition(".")[2][0].isupper() else "call"
+            yield Draw(names=(name,), parameters=row.parameters, library="numpy", at=at, when=row.when)
+
+
+def _matches(name: str, prefix: str, suffix: str) -> bool:
+    """Whether `name` is one word between `prefix` and `suffix`."""
+    return (
+        name.startswith(prefix)
+        and name.endswith(suffix)
+        and len(name) > len(prefix) + len(suffix)
+        and "." not in name[len(prefix) : len(name) - len(suffix)]
+    )
+
+
 class _Facts:
     """The catalogue's tables by name."""
 
@@ -1043,7 +1067,7 @@ class _Facts:
         self.draws: dict[str, list[Draw]] = {}
         self.seeds: dict[str, list[Seed]] = {}
         self.runners: dict[str, list[Runner]] = {}
-        for draw in facts.draws:
+        for draw in (*facts.draws, *_estimators(library)):
             for name in draw.names:
                 self.draws.setdefault(name, []).append(draw)
         for seed in facts.seeds:
@@ -1058,7 +1082,7 @@ class _Facts:
         self.tensor_draws = frozenset(
             name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
         )
-        self._patterns = tuple(sorted(name[:-1] for name in self.draws if name.endswith(".*")))
+        self._patterns = tuple(sorted((*name.split("*", 1), name) for name in self.draws if "*" in name))
         self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys()
         self._spellings: dict[str, tuple[str, ...]] = {}
 
@@ -1081,11 +1105,7 @@ class _Facts:
                 found = list(self.library.ancestors(name))
                 if name.endswith(".*"):
                     found.append(name)
-                found += [
-                    f"{prefix}*"
-                    for prefix in self._patterns
-                    if name.startswith(prefix) and "." not in name[len(prefix) :]
-                ]
+            found += [pattern for prefix, suffix, pattern in self._patterns if _matches(name, prefix, suffix)]
             known = self._spellings[name] = tuple(dict.fromkeys(found))
         return known
 

@@ -38,6 +38,7 @@ _LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.Genera
 _CONTAINERS = frozenset(
     {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "collections.OrderedDict"}
 )
+_MOVES = (".to", ".cuda", ".cpu", ".half", ".float", ".eval")
 _PASSED_ON = frozenset({"enumerate", "iter", "list", "reversed", "sorted", "tqdm", "tuple"})
 Names = tuple[str, ...]
 
@@ -603,6 +604,8 @@ class _File:
                         if word.arg in ("module", "model")
                         for name in self.resolve(word.value, scope, depth - 1)
                     )
+            elif function.endswith(_MOVES) and ")" in function and function[0] not in "@.$*":
+                found.append(function[: function.rindex(".")])
             elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
                 found.append(f"{function}()")
                 if function in _CONTAINERS:

@@ -182,7 +182,7 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
             if pair is None or channel not in entry.draws(library):
                 continue
             draw, seed = pair
-            if seed in done or f"implicit:{library}" in entry.effects:
+            if seed in done:
                 continue
             done.add(seed)
             details = {"seed": seed.what, "draw": draw.what, "place": _place(entry, draw, seed)}
