@@ -145,9 +145,9 @@ def _outside(item: Divergence) -> Explanation:
         return Explanation("work in other threads gave other values", "TDL306", ("TDL307",))
     return Explanation(
         "data came in from Python or NumPy while the global generators agreed: the order of files, a set or completed "
-        "work, a generator of its own, or the clock",
+        "work, a generator of its own, the clock, or memory of NumPy's that nothing had written",
         "",
-        _DATA_ORDER,
+        (*_DATA_ORDER, "TDL501"),
     )
 
 

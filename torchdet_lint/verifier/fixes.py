@@ -175,7 +175,8 @@ _ALL = (
     RuntimeFix(
         "zero-fresh-memory",
         "torch.empty and its kin, and on glibc every fresh block of the heap, hold zeros",
-        "hides the read of unwritten memory, which stays a mistake in the source",
+        "hides the read of unwritten memory, which stays a mistake in the source; "
+        "what NumPy keeps for its small arrays is not reached",
         variables=(("MALLOC_PERTURB_", memory.HEAP_BYTE["zero"]),),
         install=memory.zero_fresh,
     ),
