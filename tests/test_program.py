@@ -117,12 +117,15 @@ def test_a_notebook_is_one_program(project):
             "metadata": {},
             "outputs": [],
             "execution_count": 2,
-            "source": ["\n", "x = torch.rand(2)"],
+            "source": ["\n", "def draw():\n", "    return torch.rand(2)"],
         },
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": 3, "source": ["x = draw()"]},
     ]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (finding,) = lint(project(work_DOT_ipynb=json.dumps(notebook)))
-    assert (finding.code, finding.cell, finding.location.row) == ("TDL101", 3, 2)
+    assert (finding.code, finding.cell, finding.location.row) == ("TDL101", 4, 1)
+    assert "`torch.rand` (cell 3, line 3) draws" in finding.message
+    assert finding.related[0].location.row == 3
 
 
 def test_the_configuration_names_entry_points_and_seeding_functions(project):

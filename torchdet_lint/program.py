@@ -203,7 +203,7 @@ class _Program:
         found: dict[str, dict[tuple[Any, ...], tuple[Finding, Rows]]] = {}
         entries: list[Entry] = []
         for path in self.entry_points():
-            entry = Entry(self.project, path, target, self.shown, self.seeders)
+            entry = Entry(self.project, path, target, self.shown, self.line, self.seeders)
             try:
                 assert entry.effects is not None
             except Exception as error:
@@ -339,10 +339,18 @@ class _Program:
         lines = split_lines(text)
         line = lines[row - 1] if row <= len(lines) else ""
         characters = len(line.encode()[:column].decode(errors="replace"))
-        if path.endswith(".ipynb"):
-            data = self.given[path] if path in self.given else read(path)
-            row = decode(path, data).place(row)[1]
-        return Related(self.shown(path), Location(row, characters + 1), message)
+        return Related(self.shown(path), Location(self._placed(path, row)[1], characters + 1), message)
+
+    def _placed(self, path: str, row: int) -> tuple[int | None, int]:
+        """The cell of a row of a file, if it has cells, and the row in it."""
+        if not path.endswith(".ipynb"):
+            return None, row
+        return decode(path, self.given[path] if path in self.given else read(path)).place(row)
+
+    def line(self, path: str, row: int) -> str:
+        """A row of a file in words."""
+        cell, row = self._placed(path, row)
+        return f"line {row}" if cell is None else f"cell {cell}, line {row}"
 
     # ------------------------------------------------------------------ what single files left open
 

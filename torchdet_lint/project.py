@@ -11,6 +11,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
+
 from torchdet_lint.catalogue import Draw
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.names import condition_holds
@@ -52,6 +54,9 @@ _LOADING = re.compile(
 )
 _LIGHTNING = frozenset({"lightning.pytorch.LightningModule"})
 _MODULES = frozenset({"torch.nn.Module", "lightning.pytorch.LightningModule"})
+_SOURCES = (".py", ".pyw", ".ipynb")
+_LOADER = "torch.utils.data.DataLoader"
+_LOADERS = frozenset({_LOADER})
 _OWN_SEED = frozenset(
     {
         "gym",
@@ -343,7 +348,7 @@ class Project:
 
     def _member(self, file: str, name: str, level: int) -> list[Thing]:
         """What `name` is in the module `file`: a definition, an import, a value or a submodule."""
-        if file.endswith(".py"):
+        if file.endswith(_SOURCES):
             summary = self.summary(file)
             found: list[Thing] = []
             for full in summary.stands_for(name):
@@ -359,8 +364,8 @@ class Project:
         starred = self._starred(file, name, level)
         if starred:
             return starred
-        if not file.endswith(".py") or file.endswith("__init__.py"):
-            folder = os.path.dirname(file) if file.endswith(".py") else file
+        if not file.endswith(_SOURCES) or file.endswith("__init__.py"):
+            folder = os.path.dirname(file) if file.endswith(_SOURCES) else file
             names = self.modules.listing(folder)
             if f"{name}.py" in names:
                 return [Thing("module", os.path.join(folder, f"{name}.py"))]
@@ -371,7 +376,7 @@ class Project:
         return [Thing("unknown", file, name)]
 
     def _starred(self, file: str, name: str, level: int) -> list[Thing]:
-        if not file.endswith(".py"):
+        if not file.endswith(_SOURCES):
             return []
         for module in self.summary(file).stars:
             place = self.modules.locate(module, file)
@@ -768,6 +773,9 @@ class _Expansion:
             self.instance_called(thing, self.event)
 
     def constructed(self, kind: tuple[str, str], event: Event) -> None:
+        if "shuffle" in event.keywords and self.project.derives(kind, _LOADERS):
+            asked = {key: value for key, value in event.keywords.items() if key in ("shuffle", "generator")}
+            self.external(_LOADER, msgspec.structs.replace(event, positional=(), keywords=asked))
         for thing in self.project._class_attribute(Thing("instance", *kind), "__init__"):
             if thing.kind == "function":
                 self.function(thing, event)

@@ -305,6 +305,7 @@ class _File:
         self.scopes: dict[str, _Scope] = {}
         self._resolved: dict[tuple[ast.expr, _Scope], Names] = {}
         self._elements: dict[tuple[ast.expr, _Scope], Names] = {}
+        self._registries: dict[str, Names] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, _Scope]]]] = {}
         self.hollow = hollow
         self.tree, self.size = hollow.tree()
@@ -583,6 +584,8 @@ class _File:
 
     def _resolve_call(self, node: ast.Call, scope: _Scope, depth: int) -> list[str]:
         found: list[str] = []
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            found.extend(self.registered(node.func.value, scope))
         for function in self.resolve(node.func, scope, depth - 1):
             if function == "builtins.super":
                 found.append("$super")
@@ -614,7 +617,7 @@ class _File:
 
     def _resolve_subscript(self, node: ast.Subscript, scope: _Scope, depth: int) -> list[str]:
         value = self.followed(node.value, scope)
-        if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)):
+        if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)) and not _starts_empty(value[0]):
             elements = value[0].values if isinstance(value[0], ast.Dict) else value[0].elts
             if isinstance(value[0], ast.Dict) and isinstance(node.slice, ast.Constant):
                 picked = [
@@ -631,6 +634,7 @@ class _File:
             ]
         found = self.resolve(node.value, scope, depth - 1)
         return [
+            *self.registered(node.value, scope),
             *self.elements(node.value, scope, depth - 1),
             *(
                 name
@@ -638,6 +642,46 @@ class _File:
                 if name.endswith(".*") or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
             ),
         ]
+
+    def registered(self, node: ast.expr, scope: _Scope) -> Names:
+        """The names of what functions of this file put into the dictionary `node` of the module, which starts empty."""
+        if not isinstance(node, ast.Name) or scope.home(node.id) is not self.scope:
+            return ()
+        bounds = self.scope.bindings[node.id]
+        if not any(_starts_empty(bound.value) for bound in bounds):
+            return ()
+        known = self._registries.get(node.id)
+        if known is None:
+            self._registries[node.id] = ()
+            known = self._registries[node.id] = tuple(dict.fromkeys(self._find_registered(node.id)))[: 2 * _NAMES]
+        return known
+
+    def _find_registered(self, registry: str) -> Iterator[str]:
+        if not any(f"{registry}[" in line for line in self.hollow.lines):
+            return
+        self._fill_all()
+        for name in self.functions():
+            node = self.scopes[name].node
+            given = {
+                one.arg for inner in ast.walk(node) if isinstance(inner, _FUNCTIONS) for one in _parameters(inner.args)
+            }
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Assign) and any(_is_item(target, registry) for target in inner.targets):
+                    if isinstance(inner.value, ast.Name) and inner.value.id in given:
+                        yield from self._decorated_with(f"@.{name}")
+                    else:
+                        yield from self.resolve(inner.value, self.scope)
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign) and any(_is_item(target, registry) for target in statement.targets):
+                yield from self.resolve(statement.value, self.scope)
+
+    def _decorated_with(self, decorator: str) -> Iterator[str]:
+        for bounds in list(self.scope.bindings.values()):
+            for bound in bounds:
+                if bound.kind in ("def", "class"):
+                    for one in self.scopes[bound.target].node.decorator_list:
+                        if not {decorator, f"{decorator}()"}.isdisjoint(self.resolve(one, self.scope)):
+                            yield f"@.{bound.target}"
 
     def followed(self, node: ast.expr, scope: _Scope) -> tuple[ast.expr, _Scope]:
         """The one expression that a name stands for, and where; the name itself where there are several."""
@@ -1059,9 +1103,7 @@ class _Events:
             if not tail:
                 return
             names = (f"?.{tail}",)
-        opaque = any(isinstance(arg, ast.Starred) for arg in node.args) or any(
-            word.arg is None for word in node.keywords
-        )
+        opaque = any(isinstance(arg, ast.Starred) for arg in node.args)
         if names[0] in ("os.environ.setdefault", "os.putenv", "os.environ.update") and self.environment(
             names[0], node, branch
         ):
@@ -1070,16 +1112,35 @@ class _Events:
         keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
             if word.arg is None:
-                literal, where = self.file.followed(word.value, self.scope)
-                if isinstance(literal, ast.Dict) and all(isinstance(key, ast.Constant) for key in literal.keys):
-                    for key, value in zip(literal.keys, literal.values, strict=True):
-                        assert isinstance(key, ast.Constant)
-                        constant = self.file.constant(value, where)
-                        found = (
-                            Argument((), True, constant[0]) if constant else Argument(self.file.resolve(value, where))
-                        )
-                        keywords.setdefault(str(key.value), found)
+                unpacked, whole = self.unpacked(word.value)
+                keywords = unpacked | keywords
+                opaque = opaque or not whole
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+
+    def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
+        """What `**node` passes, and whether that is all."""
+        literal, where = self.file.followed(node, self.scope)
+        pairs: list[tuple[ast.expr | None, ast.expr]] = []
+        if isinstance(literal, ast.Dict):
+            pairs = list(zip(literal.keys, literal.values, strict=True))
+        elif isinstance(literal, ast.Call) and self.file.resolve(literal.func, where) == ("builtins.dict",):
+            pairs = [(ast.Constant(word.arg) if word.arg else None, word.value) for word in literal.keywords]
+        else:
+            return {}, False
+        found: dict[str, Argument] = {}
+        for key, value in pairs:
+            if isinstance(key, ast.Constant):
+                constant = self.file.constant(value, where)
+                names = () if constant else self.file.resolve(value, where)
+                found[str(key.value)] = Argument(names, True, constant[0]) if constant else Argument(names)
+        changed = isinstance(node, ast.Name) and any(
+            f"{node.id}{change}" in line
+            for line in self.file.hollow.lines
+            for change in ("[", ".update", ".setdefault")
+        )
+        return found, not changed and all(isinstance(key, ast.Constant) for key, _ in pairs) and not (
+            isinstance(literal, ast.Call) and literal.args
+        )
 
     def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
         keys: list[ast.expr | None] = list(node.args[:1])
@@ -1142,6 +1203,17 @@ def _tail(node: ast.expr) -> str:
     last = _last(node)
     before = _last(node.value) if isinstance(node, ast.Attribute) else ""
     return f"{before}.{last}" if before and last else last
+
+
+def _starts_empty(node: ast.expr | None) -> bool:
+    """Whether `node` is `{}`, `dict()` or an empty dictionary of another class."""
+    if isinstance(node, ast.Call):
+        return not (node.args or node.keywords) and _last(node) in ("dict", "OrderedDict")
+    return isinstance(node, ast.Dict) and not node.keys
+
+
+def _is_item(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name
 
 
 def _added(node: ast.AugAssign | ast.Expr) -> tuple[ast.expr | None, ast.expr | None]:

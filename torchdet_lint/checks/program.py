@@ -45,13 +45,14 @@ class Fault(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it; `seeders`
-    are files and names of functions that speak of seeds."""
+    """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it, `line`
+    a row of a file in words; `seeders` are files and names of functions that speak of seeds."""
 
     project: Project
     file: str
     target: Target
     shown: Callable[[str], str]
+    line: Callable[[str, int], str]
     seeders: Callable[[], Iterable[tuple[str, str]]] = tuple
 
     @property
@@ -167,7 +168,8 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
 def _place(entry: Entry, what: Ref, here: Ref) -> str:
     """Where `what` happens, in words: nothing where it is on the line of the finding itself."""
     if what.file == here.file:
-        return "" if what.row == here.row or what.statement == here.statement else f" (line {what.row})"
+        near = what.row == here.row or what.statement == here.statement
+        return "" if near else f" ({entry.line(what.file, what.row)})"
     return f" ({entry.shown(what.file)}:{what.row})"
 
 
