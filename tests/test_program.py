@@ -47,6 +47,52 @@ def test_a_chain_of_calls_may_be_long(project):
     assert finding.related[0].location.row == 4
 
 
+DRAWS = "    return {} if n else random.random()\n"
+CIRCLES = {
+    "two files": {
+        "a": "import b\n\ndef go(n):\n    return b.go(n)\n",
+        "b": "import a, random\n\ndef go(n):\n" + DRAWS.format("a.go(n - 1)"),
+    },
+    "itself": {"a": "from a import go\nimport random\n\ndef go(n):\n" + DRAWS.format("go(n - 1)")},
+    "classes": {
+        "a": "from b import Base\n\nclass A(Base):\n  def step(self, n):\n    return super().step(n)\n"
+        "\ndef go(n):\n    return A().step(n)\n",
+        "b": "import random\n\nclass Base:\n  def step(self, n):\n    from a import go\n" + DRAWS.format("go(n - 1)"),
+    },
+    "stars": {
+        "a": "from b import *\nfrom b import one as go\n",
+        "b": "from a import *\nimport random\n\ndef one(n):\n    return two(n)\n\ndef two(n):\n"
+        + DRAWS.format("one(n - 1)"),
+    },
+    "handed on": {
+        "a": "import random\n\ndef deep(f, n):\n"
+        + DRAWS.format("f(deep, n - 1)")
+        + "\ndef go(n):\n    deep(deep, n)\n",
+    },
+}
+
+
+@pytest.mark.parametrize("files", CIRCLES.values(), ids=CIRCLES)
+def test_circles_of_imports_and_calls_come_to_an_end(files, project):
+    sources = {f"{name}_DOT_py": text for name, text in files.items()}
+    folder = project(main_DOT_py="import a\n\n" + GUARD + "    a.go(3)\n", **sources)
+    assert codes(lint(folder)) == [("TDL103", 4)]
+
+
+def test_a_function_is_looked_at_once_however_many_ways_lead_to_it(project, monkeypatch):
+    """Each level calls the next twice: the ways double, the work does not."""
+    from torchdet_lint import project as half
+
+    looked = []
+    run = half._Expansion.run
+    monkeypatch.setattr(half._Expansion, "run", lambda self: looked.append(self.node) or run(self))
+    levels = "".join(f"def f{n}():\n    f{n + 1}()\n    f{n + 1}()\n\n" for n in range(300))
+    folder = project(main_DOT_py=f"import random\n\n{levels}def f300():\n    random.random()\n\n{GUARD}    f0()\n")
+    (finding,) = lint(folder)
+    assert finding.code == "TDL103"
+    assert len(looked) == len(set(looked)) == 302
+
+
 def test_linting_one_file_reads_what_it_imports_and_no_more(project, monkeypatch):
     from torchdet_lint import program
 
