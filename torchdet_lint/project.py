@@ -115,8 +115,9 @@ class Ref(NamedTuple):
 class Step(NamedTuple):
     """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later` or `process` (of `node`).
 
-    Channels of draws are `python`, `numpy`, `torch`, `weights` (torch, initialisation), `dropout` (torch, in training)
-    and `cublas` (the first use of CUDA); `now` is false for what draws later than here.
+    Channels of draws are `python`, `numpy`, `torch`, `weights` (torch, initialisation), `dropout`, `numpy_training` and
+    `python_training` (in training only) and `cublas` (the first use of CUDA); `now` is false for what draws later than
+    here. What a step draws that `initialises` are weights.
     """
 
     kind: str
@@ -126,18 +127,23 @@ class Step(NamedTuple):
     now: bool = True
     branch: tuple[int, ...] = ()
     locked: bool = False
+    initialises: bool = False
 
 
 Effects = dict[str, Any]
 """`draw:c` (there is one), `first:c` (before any seed), `seed:c`, `flag:f` -> Ref; `late:c` -> (draw, seed); `begin:g`
 -> (channel, draw), the first draw of a generator."""
 
+_IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
+TRAINING = frozenset(_IN_TRAINING.values())
 _GENERATOR = {
     "python": "python",
     "numpy": "numpy",
     "torch": "torch",
     "weights": "torch",
     "dropout": "torch",
+    "numpy_training": "numpy",
+    "python_training": "python",
     "cublas": "cublas",
     "cuda": "cuda",
 }
@@ -565,6 +571,8 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     """Add to `found` what `step` does, `inner` being the effects of the node it calls; `arms` remembers in which arm of
     which `if` the first draws stand."""
     inner = inner if step.node is not None else _own(step)
+    if step.initialises and "first:torch" in inner:
+        inner = _as_weights(inner)
     ordered = step.kind not in ("later", "process")
     for key, ref in inner.items():
         kind, _, channel = key.partition(":")
@@ -588,6 +596,20 @@ def _own(step: Step) -> Effects:
         if step.now:
             found[f"first:{step.channel}"] = step.ref
     return found
+
+
+def _as_weights(inner: Effects) -> Effects:
+    """The effects of what an initialiser calls: its first draw from torch makes weights."""
+    changed = dict(inner)
+    first = changed.pop("first:torch")
+    changed.setdefault("first:weights", first)
+    if changed.get("draw:torch") == first:
+        changed.setdefault("draw:weights", changed.pop("draw:torch"))
+    if changed.get("begin:torch") == ("torch", first):
+        changed["begin:torch"] = ("weights", first)
+    if "late:torch" in changed:
+        changed.setdefault("late:weights", changed.pop("late:torch"))
+    return changed
 
 
 def _judge(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, generator: str, inner: Effects) -> None:
@@ -636,7 +658,9 @@ class _Expansion:
     def add(self, kind: str, what: str = "", channel: str = "", node: Node | None = None, *, now: bool = True) -> None:
         event = self.event
         ref = Ref(self.node.file, event.row, event.column, event.statement, what)
-        self.found.append(Step(kind, ref, channel, node, now and not event.deferred, event.branch, event.locked))
+        weights = node is not None and kind == "call" and self.initialises
+        now = now and not event.deferred
+        self.found.append(Step(kind, ref, channel, node, now, event.branch, event.locked, weights))
 
     def _decorated(self, body: Body) -> None:
         """What the wrapper of a decorator of the project does before the function itself."""
@@ -822,15 +846,11 @@ class _Expansion:
     def draw(self, draw: Draw, full: str) -> None:
         what = full.replace("()", "")
         channel: str = draw.library
-        if channel == "torch":
-            if (
-                draw.at == "construction"
-                or full.startswith("torch.nn.init.")
-                or (self.initialises and draw.at == "call")
-            ):
-                channel = "weights"
-            elif draw.at == "training":
-                channel = "dropout"
+        initialises = draw.at == "construction" or (self.initialises and draw.at == "call")
+        if channel == "torch" and (initialises or full.startswith("torch.nn.init.")):
+            channel = "weights"
+        elif draw.at == "training" or _in_training(self.event):
+            channel = _IN_TRAINING[channel]
         self.add("draw", what, channel, now=draw.at in ("call", "construction"))
 
     def seed(self, seed: Seed, full: str, event: Event) -> None:
@@ -948,7 +968,8 @@ class _Expansion:
         if event.idle or event.opaque or first in self.facts.draws or "generator" in event.keywords:
             return
         if last.endswith("_") or first.startswith("torch."):
-            self.add("draw", f"Tensor.{last}", "weights" if self.initialises else "torch")
+            drawn = "dropout" if _in_training(event) else "torch"
+            self.add("draw", f"Tensor.{last}", "weights" if self.initialises else drawn)
 
     def dispatched(self, first: str, last: str) -> None:
         """What a click group, a typer application or a function that argparse has picked runs."""
@@ -1030,7 +1051,7 @@ def _at(outer: Event, inner: Event) -> Event:
     """The event `inner` of a callee as it happens at the call `outer`."""
     return Event(
         "call", outer.row, outer.column, outer.statement, inner.names, inner.positional, inner.keywords, inner.opaque,
-        outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle,
+        outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained,
     )  # fmt: skip
 
 
@@ -1054,6 +1075,15 @@ def _estimators(library: Library) -> Iterator[Draw]:
         for name in row.names:
             at: Literal["call", "iteration"] = "iteration" if name.rpartition(".")[2][0].isupper() else "call"
             yield Draw(names=(name,), parameters=row.parameters, library="numpy", at=at, when=row.when)
+
+
+def _in_training(event: Event) -> bool:
+    """Whether a call stands under `if self.training`, or is told whether it is so."""
+    return event.trained or any(
+        name.rpartition(".")[2] in ("training", "$training")
+        for argument in (*event.positional, *event.keywords.values())
+        for name in argument.names
+    )
 
 
 def _matches(name: str, prefix: str, suffix: str) -> bool:

@@ -59,7 +59,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     (`p.grad += …`). Rows count from 1, columns from 0 in bytes, as `ast` has them; `statement` is the row of the
     statement. `branch` holds the arms of `if`s around it: `n` and `-n` exclude each other. `deferred` events run
     later or in another order (a lambda), `locked` ones stand in a `with …lock…:`, `idle` ones in a statement whose draw
-    changes no result.
+    changes no result, `trained` ones run only `if self.training`.
     """
 
     kind: str
@@ -74,6 +74,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     deferred: bool = False
     locked: bool = False
     idle: bool = False
+    trained: bool = False
 
 
 class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -884,6 +885,7 @@ class _Events:
         self.locks = 0
         self.idle = False
         self.muted = False
+        self.trained = 0
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
 
@@ -950,6 +952,8 @@ class _Events:
         if _is_type_checking(node.test):
             self.block(node.orelse, branch)
             return 0
+        trained = _asks_for_training(node.test)
+        self.trained += trained
         self.expression(node.test, branch)
         if self.scope.kind == "module" and is_guard(node.test):
             self.block(node.body, (*branch, GUARD))
@@ -958,6 +962,7 @@ class _Events:
         self.arms += 1
         arm = self.arms
         self.block(node.body, (*branch, arm))
+        self.trained -= trained
         self.block(node.orelse, (*branch, -arm))
         if _leaves(node.body):
             return -arm
@@ -1091,6 +1096,10 @@ class _Events:
         constant = self.file.constant(node, self.scope)
         if constant is not None:
             return Argument((), True, constant[0])
+        if isinstance(node, (ast.BoolOp, ast.IfExp)) and _asks_for_training(
+            node.test if isinstance(node, ast.IfExp) else node
+        ):
+            return Argument(("?.training",))
         names = self.file.resolve(node, self.scope)
         last = _last(node) if not names else ""
         return Argument(names or ((f"?.{last}",) if last else ()))
@@ -1163,13 +1172,16 @@ class _Events:
         self.events.append(
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
-                keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle,
+                keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
             )
         )  # fmt: skip
 
 
 # A draw that makes a seed is TDL105's business; one that picks a port, a name or a pause changes no result.
-_IDLE = re.compile(r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b|\bsleep\(", re.IGNORECASE)
+_IDLE = re.compile(
+    r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b|\bu?uid\b|\bsleep\(",
+    re.IGNORECASE,
+)
 _TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -1203,6 +1215,13 @@ def _tail(node: ast.expr) -> str:
     last = _last(node)
     before = _last(node.value) if isinstance(node, ast.Attribute) else ""
     return f"{before}.{last}" if before and last else last
+
+
+def _asks_for_training(test: ast.expr) -> bool:
+    """Whether `test` holds in training only: `self.training`, `self.training and p > 0`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_asks_for_training(value) for value in test.values)
+    return isinstance(test, ast.Attribute) and test.attr == "training"
 
 
 def _starts_empty(node: ast.expr | None) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Severity, Withhold
-from torchdet_lint.project import STARTED, Effects, Node, Project, Ref, Step, combine
+from torchdet_lint.project import STARTED, TRAINING, Effects, Node, Project, Ref, Step, combine
 from torchdet_lint.seeders import seeding_function
 from torchdet_lint.summary import GUARD, MODULE
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Change
     from torchdet_lint.module import Target
 
-_CHANNELS = {"torch": ("torch", "weights", "dropout"), "numpy": ("numpy",), "python": ("python",)}
+_CHANNELS = {
+    "torch": ("torch", "weights", "dropout"),
+    "numpy": ("numpy", "numpy_training"),
+    "python": ("python", "python_training"),
+}
 _WORKSPACE_UNTIL = (2, 10)
 
 
@@ -118,14 +122,14 @@ class Entry(NamedTuple):
 
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
-        dropout does not draw in evaluation."""
+        dropout and its like do not draw in evaluation."""
         found = []
         for channel in _CHANNELS[library]:
             if f"draw:{channel}" not in self.effects:
                 continue
             if channel == "weights" and self.has("loads") and not self.has("trains"):
                 continue
-            if channel == "dropout" and not self.has("trains"):
+            if channel in TRAINING and not self.has("trains"):
                 continue
             found.append(channel)
         return found
@@ -211,9 +215,11 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
             if "flag:perhaps" in inner or "flag:perhaps" in again:
                 continue
             for library in ("torch", "numpy", "python"):
-                channels = [one for one in _CHANNELS[library] if f"draw:{one}" in inner]
-                if channels == ["dropout"] and "flag:trains" not in inner:
-                    continue
+                channels = [
+                    one
+                    for one in _CHANNELS[library]
+                    if f"draw:{one}" in inner and (one not in TRAINING or "flag:trains" in inner)
+                ]
                 if f"seed:{library}" in inner or f"seed:{library}" in again or not channels:
                     continue
                 draw = inner[f"draw:{channels[0]}"]
