@@ -81,6 +81,7 @@ class Follower:
         self._names: dict[int, dict[str, list[cst.Name]]] = {}
         self._seen: set[int] = set()
         self._set = False
+        self._nested = 0
         self._entered: dict[int, cst.Call] = {}
 
     def uses(self, node: cst.BaseExpression, *, is_set: bool = False) -> list[Use]:
@@ -94,9 +95,15 @@ class Follower:
         """The same of what `node` binds to `name`."""
         return self._collect(is_set, lambda: self._named(name, node))
 
+    def uses_in(self, name: cst.Name, loop: cst.For) -> list[Use]:
+        """The same of what `loop` binds to `name` in every round."""
+        return self._collect(
+            False, lambda: (use for load in _names(loop.body).get(name.value, ()) for use in self._of(load))
+        )
+
     def _collect(self, is_set: bool, uses: Callable[[], Iterator[Use]]) -> list[Use]:
         self._seen = set()
-        self._set = is_set
+        self._set, self._nested = is_set, 0
         return list(dict.fromkeys(uses()))
 
     def _of(self, node: cst.BaseExpression) -> Iterator[Use]:
@@ -185,6 +192,9 @@ class Follower:
             yield from self._iterated(node, self._of(call))
         elif kind == "copies":
             yield from self._of(call)
+        elif kind == "picked":
+            tested = isinstance(self.module.parent(call), (cst.Comparison, cst.If, cst.UnaryOperation))
+            yield Use(call, "measured" if tested else "picked", node if self._set else None)
         elif kind == "numbered" and isinstance(loop := self.module.parent(call), cst.For) and not _uses_number(loop):
             yield from self._iterated(node, self.collected(loop))
         elif kind == "joined":
@@ -281,12 +291,30 @@ class Follower:
         else:
             yield Use(call, "other")
 
+    def _one_of(self, node: Any, parent: cst.BaseExpression) -> Iterator[Use]:
+        """An element of a list or generator that a comprehension makes."""
+        self._nested += 1
+        yield from self._of(parent)
+        self._nested -= 1
+
+    def _each(self, target: cst.BaseAssignTargetExpression, root: cst.CSTNode) -> Iterator[Use]:
+        """What is done under `root` with every one of many such values, which goes by the name `target` there."""
+        self._nested -= 1
+        for load in _names(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
+            yield from self._of(load)
+        self._nested += 1
+
     def _subscript(self, node: Any, parent: cst.Subscript) -> Iterator[Use]:
         changed = (cst.AssignTarget, cst.AugAssign, cst.Del)
         if node is not parent.value or isinstance(self.module.parent(parent), changed):
             yield Use(node, "measured")
             return
         index = parent.slice[0].slice
+        if self._nested and isinstance(index, cst.Index):
+            self._nested -= 1
+            yield from self._of(parent)
+            self._nested += 1
+            return
         if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
             yield from self._of(parent)
         elif isinstance(index, cst.Index) and (loop := self._goes_through(parent, index.value)) is not None:
@@ -314,7 +342,9 @@ class Follower:
             above = self.module.parent(comprehension)
             assert above is not None
             comprehension = above
-        if isinstance(comprehension, cst.SetComp):
+        if self._nested:
+            yield from self._each(part.target, comprehension)
+        elif isinstance(comprehension, cst.SetComp):
             yield Use(node, "measured")
         elif isinstance(comprehension, cst.DictComp):
             yield Use(node, "keyed")
@@ -323,6 +353,9 @@ class Follower:
             yield from self._iterated(node, self._of(comprehension))
 
     def _loop(self, node: Any, loop: cst.For) -> Iterator[Use]:
+        if self._nested:
+            yield from self._each(loop.target, loop.body)
+            return
         yield from self._iterated(node, self.collected(loop))
 
     def _returned(self, node: Any, parent: cst.CSTNode) -> Iterator[Use]:
@@ -330,7 +363,7 @@ class Follower:
         kind = "yielded" if isinstance(parent, (cst.Yield, cst.From)) else "returned"
         function = self.module.enclosing_function(parent)
         callers = self._callers(function) if function is not None else []
-        if not callers:
+        if all(any(one is function for one in self.module.ancestors(call)) for call in callers):
             yield Use(node, "other" if self._set else kind)
         for call in callers:
             if isinstance(node, cst.Tuple):
@@ -550,7 +583,7 @@ class Follower:
                 word = node.func.attr.value
                 if word in _GROWS and outside:
                     yield from self._grown_in_loop(owner, loop)
-                elif word in _FILE_WRITES and outside and isinstance(owner, cst.Name):
+                elif word in _FILE_WRITES and outside and (isinstance(owner, cst.Name) or _is_stream(owner)):
                     yield Use(node, "written")
                 elif word == "setdefault" and len(node.args) == 2 and _is_length(node.args[1].value, owner):
                     yield Use(node, "numbered")
@@ -608,6 +641,8 @@ class Follower:
         cst.Subscript: _subscript,
         cst.Index: _index,
         cst.CompFor: _comprehension_part,
+        cst.ListComp: _one_of,
+        cst.GeneratorExp: _one_of,
         cst.For: _loop,
         cst.Return: _returned,
         cst.Yield: _returned,
@@ -629,7 +664,7 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("gathered", _GATHERS),
     ("drawn", _DRAWS),
     ("numbered", frozenset({"builtins.enumerate"})),
-    ("called", frozenset({"builtins.next"})),
+    ("picked", frozenset({"builtins.next"})),
     ("printed", frozenset({"builtins.print"})),
     ("keyed", frozenset({"builtins.dict", "builtins.dict.fromkeys"})),
 )
@@ -643,6 +678,10 @@ def _bound(binding: Binding) -> cst.CSTNode | None:
             return None
         value = value.elements[position].value
     return value
+
+
+def _is_stream(node: cst.BaseExpression) -> bool:
+    return bare(node).startswith(("sys.stdout", "sys.stderr", "self."))
 
 
 def _counts(node: cst.BaseExpression) -> bool:
@@ -673,11 +712,12 @@ def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _bound_in(body: cst.CSTNode) -> set[str]:
-    """The names that a loop's body gives a new value in every round."""
+    """The names that a loop's body gives a new value in every round, one that is not made of the old one."""
     found: set[str] = set()
     for node in _nodes(body):
         if isinstance(node, cst.Assign):
-            found.update(target.target.value for target in node.targets if isinstance(target.target, cst.Name))
+            names = {target.target.value for target in node.targets if isinstance(target.target, cst.Name)}
+            found.update(names if names.isdisjoint(names_in(node.value)) else ())
         elif isinstance(node, cst.WithItem) and node.asname is not None and isinstance(node.asname.name, cst.Name):
             found.add(node.asname.name.value)
     return found

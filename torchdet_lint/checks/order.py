@@ -67,8 +67,21 @@ def _is_path(module: Module, call: Call) -> bool:
     assert call.receiver is not None
     if call.attribute in ("iterdir", "rglob"):
         return True
-    names = {name.partition("()")[0] for name in module.resolve(call.receiver, call.scope, call.order)}
-    return bool(names & {"pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath"})
+    receiver = call.receiver
+    if isinstance(receiver, cst.BinaryOperation) and isinstance(receiver.operator, cst.Divide):
+        return True
+    names = {name.partition("()")[0] for name in module.resolve(receiver, call.scope, call.order)}
+    if names & {"pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath"}:
+        return True
+    if isinstance(receiver, cst.Name) and "Path" in _annotation(module, receiver):
+        return True
+    value = module.followed(receiver, call.scope, call.order)
+    if value is not None and value.node is not receiver and isinstance(value.node, cst.BinaryOperation):
+        return isinstance(value.node.operator, cst.Divide)
+    return _PATH_NAMES.search(last_word(receiver)) is not None
+
+
+_PATH_NAMES = re.compile(r"(?:^|_)(?:path|dir|directory|folder|root|parent|cwd)$")
 
 
 def _listed(module: Module, call: Call) -> Found | None:
@@ -118,6 +131,8 @@ def _walked(module: Module, call: Call) -> Found | None:
         return _listed(module, call) if not _only_first(module, node) else None
     _, folders, files = (element.value for element in loop.target.elements)
     use = _first_ordered(follower.uses(node))
+    if use is None and isinstance(files, cst.Name):
+        use = _first_ordered(follower.uses_in(files, loop))
     body = module.code(loop.body)
     if use is None:
         return None
@@ -405,9 +420,10 @@ _UNORDERED = ("imap_unordered", "map_unordered")
 
 
 def _first_unordered(module: Module, node: cst.Call) -> Use | None:
-    if _has_keys(module, node):
-        return None
+    keys = _has_keys(module, node)
     for use in Follower(module).uses(node):
+        if keys and use.kind != "written":
+            continue
         direct = isinstance(use.node, cst.Call) and any(arg.value is node for arg in use.node.args)
         if use.kind in _ORDERED or (use.kind == "called" and not direct):
             return use
@@ -445,7 +461,8 @@ def _has_keys(module: Module, node: cst.BaseExpression, name: str = "") -> bool:
 
 def _takes_keys(module: Module, loop: cst.For) -> bool:
     if isinstance(loop.target, cst.Tuple):
-        return True
+        counted = isinstance(loop.iter, cst.Call) and last_word(loop.iter.func) == "enumerate"
+        return not counted or isinstance(loop.target.elements[-1].value, cst.Tuple)
     code = module.code(loop.body)
     return re.search(rf"\[\s*{re.escape(bare(loop.target))}\s*\]|\.append\(\(", code) is not None
 
