@@ -67,6 +67,7 @@ _NEUTRAL = frozenset(
 _SET_METHODS = frozenset("union intersection difference symmetric_difference copy".split())
 _GROWS = frozenset({"append", "extend", "insert", "appendleft", "extendleft"})
 _FILE_WRITES = frozenset({"write", "writelines", "writerow", "writerows"})
+_OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 _SETS = re.compile(r"[sS]et\b|Iterable|Collection|Sized|Container")
 _STEPS = 60
@@ -135,11 +136,11 @@ class Follower:
         return False
 
     def _iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:
-        """`uses` of what iterating `node` has made: no longer a set."""
+        """`uses` of what iterating `node` has made: no longer a set, unless the sets are inside it."""
         before = self._set
-        self._set = False
+        self._set = before and self._nested > 0
         for use in uses:
-            yield use._replace(origin=use.origin or node) if before else use
+            yield use._replace(origin=use.origin or node) if before and not self._nested else use
         self._set = before
 
     # Each handler is told the value and what holds it.
@@ -162,7 +163,10 @@ class Follower:
 
     def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
         sets = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
-        if isinstance(parent.operator, (cst.Add, cst.Multiply)) or (self._set and isinstance(parent.operator, sets)):
+        removed = isinstance(parent.operator, cst.Subtract) and node is parent.right
+        if isinstance(parent.operator, (cst.Add, cst.Multiply)) or (
+            self._set and not removed and isinstance(parent.operator, sets)
+        ):
             yield from self._of(parent)
         else:
             yield Use(node, "measured")
@@ -186,7 +190,10 @@ class Follower:
         kind = self._kind_of_call(names, word)
         if self._set and kind in ("saved", "gathered", "written"):
             kind = "called"
-        if kind == "passes" and word == "zip" and any(_counts(other.value) for other in call.args):
+        if self._nested and kind in _OUTER:
+            yield Use(call, "other")
+            return
+        if kind == "passes" and word == "zip" and not self._nested and any(_counts(other.value) for other in call.args):
             yield Use(call, "numbered", node if self._set else None)
         elif kind == "passes":
             yield from self._iterated(node, self._of(call))
@@ -286,7 +293,7 @@ class Follower:
             yield Use(call, "measured" if word in _NEUTRAL else "other")
         elif word in _NEUTRAL:
             yield Use(call, "measured")
-        elif word in ("index", "pop"):
+        elif word in ("index", "pop") and not self._nested:
             yield Use(call, "indexed")
         else:
             yield Use(call, "other")
@@ -314,6 +321,9 @@ class Follower:
             self._nested -= 1
             yield from self._of(parent)
             self._nested += 1
+            return
+        if self._nested:
+            yield from self._of(parent)
             return
         if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
             yield from self._of(parent)
@@ -400,7 +410,7 @@ class Follower:
         for target in targets:
             if isinstance(target, (cst.Tuple, cst.List)):
                 only = len(target.elements) == 1
-                yield Use(parent, "measured" if only else "other" if self._set else "indexed")
+                yield Use(parent, "measured" if only else "other" if self._set or self._nested else "indexed")
             else:
                 yield from self._stored(target, parent)
 

@@ -233,13 +233,13 @@ class Reads(Flow[State]):
             self.indices(target, state)
             self.write(self.viewed(self.value(target.value, state), target), state)
         else:
+            assert isinstance(target, cst.Attribute)
             self.escape(refs, state)
-            if isinstance(target, cst.Attribute):
-                owner = self.value(target.value, state)
-                if target.attr.value == "data":
-                    self.write(owner, state)
-                elif target.attr.value in ("real", "imag"):
-                    self.write(_unknown(owner), state)
+            owner = self.value(target.value, state)
+            if target.attr.value == "data":
+                self.write(owner, state)
+            elif target.attr.value in ("real", "imag"):
+                self.write(_unknown(owner), state)
 
     def augment(self, node: cst.AugAssign, state: State) -> None:
         """`x += y` reads both."""
