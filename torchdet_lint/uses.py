@@ -67,7 +67,7 @@ _NEUTRAL = frozenset(
 _SET_METHODS = frozenset("union intersection difference symmetric_difference copy".split())
 _GROWS = frozenset({"append", "extend", "insert", "appendleft", "extendleft"})
 _FILE_WRITES = frozenset({"write", "writelines", "writerow", "writerows"})
-_OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
+_OUTER = frozenset({"numbered", "joined", "drawn"})
 _BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 _SETS = re.compile(r"[sS]et\b|Iterable|Collection|Sized|Container")
 _STEPS = 60
@@ -199,9 +199,6 @@ class Follower:
             yield from self._iterated(node, self._of(call))
         elif kind == "copies":
             yield from self._of(call)
-        elif kind == "picked":
-            tested = isinstance(self.module.parent(call), (cst.Comparison, cst.If, cst.UnaryOperation))
-            yield Use(call, "measured" if tested else "picked", node if self._set else None)
         elif kind == "numbered" and isinstance(loop := self.module.parent(call), cst.For) and not _uses_number(loop):
             yield from self._iterated(node, self.collected(loop))
         elif kind == "joined":
@@ -674,7 +671,7 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("gathered", _GATHERS),
     ("drawn", _DRAWS),
     ("numbered", frozenset({"builtins.enumerate"})),
-    ("picked", frozenset({"builtins.next"})),
+    ("called", frozenset({"builtins.next"})),
     ("printed", frozenset({"builtins.print"})),
     ("keyed", frozenset({"builtins.dict", "builtins.dict.fromkeys"})),
 )
