@@ -268,8 +268,8 @@ class Runner(_Table, frozen=True, kw_only=True):
     """A callable that runs what it is handed: `arguments` are the parameters that take it.
 
     Of an object `methods` are run (none: it is called); `itself` says that the object whose method this is runs too.
-    `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not (`rpc`:
-    in a thread of another process);
+    `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not
+    (`first`: before whatever runs there; `rpc`: in a thread of another process);
     `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
     passed. `bare`: called without arguments it runs any function of the file. `trains` and `cuda`: it trains, it may
     run on CUDA; `host`: the conditions, if any, under which it is told to run on the CPU.
@@ -280,7 +280,7 @@ class Runner(_Table, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
     itself: bool = False
-    process: Literal["", "fork", "spawn", "rpc"] = ""
+    process: Literal["", "fork", "spawn", "first", "rpc"] = ""
     deferred: bool = False
     workers: str = ""
     bare: bool = False

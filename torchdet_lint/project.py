@@ -882,9 +882,11 @@ class _Expansion:
         elif runner.cuda:
             self.add("flag", channel="cuda")
         for argument in _handed(runner, event):
-            for name in argument.names:
-                for thing in self.stands_for(name):
-                    self.run_thing(runner, thing, event)
+            things = [thing for name in argument.names for thing in self.stands_for(name)]
+            for thing in things:
+                self.run_thing(runner, thing, event)
+            if runner.process == "first" and not argument.known and all(thing.kind != "function" for thing in things):
+                self.add("flag", channel="perhaps")
         if runner.bare and not event.positional and not event.keywords:
             body = self.project.summary(self.node.file).body(MODULE)
             for name in body.inner if body is not None else ():
@@ -904,7 +906,7 @@ class _Expansion:
                 targets += [
                     found for found in self.project._class_attribute(receiver, method) if found.kind == "function"
                 ]
-        kind = "process" if runner.process in ("fork", "spawn") else "later" if runner.deferred else "call"
+        kind = "process" if runner.process in ("fork", "spawn", "first") else "later" if runner.deferred else "call"
         if runner.workers and event is not None and self._in_workers(event, runner):
             return
         for target in dict.fromkeys(targets):

@@ -205,14 +205,17 @@ def _earlier_seed(entry: Entry, library: str, seed: Ref) -> Change:
 
 
 def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
-    """A process whose target draws and never seeds."""
-    for node in reached(entry):
-        for step in entry.project.steps(node):
-            if step.kind != "process" or step.node is None:
-                continue
+    """A process whose target draws and never seeds, nor anything that runs there before it."""
+    steps = [step for node in reached(entry) for step in entry.project.steps(node) if step.kind == "process"]
+    before = {
+        key for step in steps if step.channel == "first" and step.node for key in entry.project.effects(step.node)
+    }
+    if steps:
+        before |= entry.imported_again.keys()
+    for step in steps:
+        if step.node is not None and step.channel != "first":
             inner = entry.project.effects(step.node)
-            again = entry.imported_again
-            if "flag:perhaps" in inner or "flag:perhaps" in again:
+            if "flag:perhaps" in inner or "flag:perhaps" in before:
                 continue
             for library in ("torch", "numpy", "python"):
                 channels = [
@@ -220,7 +223,7 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                     for one in _CHANNELS[library]
                     if f"draw:{one}" in inner and (one not in TRAINING or "flag:trains" in inner)
                 ]
-                if f"seed:{library}" in inner or f"seed:{library}" in again or not channels:
+                if f"seed:{library}" in inner or f"seed:{library}" in before or not channels:
                     continue
                 draw = inner[f"draw:{channels[0]}"]
                 details = {
