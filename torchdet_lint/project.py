@@ -326,7 +326,18 @@ class Project:
                 return [Thing("unknown", file, _TOKEN.findall(name)[-1])]
             return [Thing("external", "", name)]
         tokens = [*place.rest, *(("()",) if paren else ()), *_TOKEN.findall(after)]
-        return self._follow([Thing("module", place.path)], tokens, level)
+        found = [Thing("module", place.path)]
+        if not place.rest and not name.startswith("."):
+            found = self._hidden(place.path, level) or found
+        return self._follow(found, tokens, level)
+
+    def _hidden(self, file: str, level: int) -> list[Thing]:
+        """What the package of the module `file` calls by its name: `from .launch import launch` hides the module."""
+        folder, base = os.path.split(file)
+        initial = os.path.join(folder, "__init__.py")
+        if not base.endswith(".py") or base == "__init__.py" or "__init__.py" not in self.modules.listing(folder):
+            return []
+        return [thing for thing in self._member(initial, base[:-3], level) if thing.kind in ("function", "class")]
 
     def _follow(self, things: Sequence[Thing], tokens: Sequence[str], level: int) -> list[Thing]:
         current = list(things)

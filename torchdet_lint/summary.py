@@ -886,6 +886,7 @@ class _Events:
         self.idle = False
         self.muted = False
         self.trained = 0
+        self.picks = _PICKS.search(scope.name.rpartition(".")[2]) is not None
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
 
@@ -994,7 +995,7 @@ class _Events:
     def simple(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
-        self.idle = bool(_IDLE.search("".join(self.file.hollow.lines[node.lineno - 1 : node.end_lineno])))
+        self.idle = self.picks or bool(_IDLE.search("".join(self.file.hollow.lines[node.lineno - 1 : node.end_lineno])))
         self.effects(node, branch)
         self.idle = False
 
@@ -1182,6 +1183,7 @@ _IDLE = re.compile(
     r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b|\bu?uid\b|\bsleep\(",
     re.IGNORECASE,
 )
+_PICKS = re.compile(r"(?:choose|gen|get|make|new|pick|random|sample|shared)\w*_seed$")
 _TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
