@@ -40,6 +40,9 @@ _CHANGED = r"(?<![\w.]){}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefau
 _TENSOR_MADE = re.compile(r"\b\w*Tensor\s*\(|\bpartial\(|=\s*[\w.]*Tensor\s*(?:$|if\b)", re.MULTILINE)
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
+_CHAIN = re.compile(r"(?<![\w.)\]])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)\.$")
+_FAR = 120
+_LOOKING_UP = frozenset({"getattr", "setattr", "delattr", "import_module", "__import__", "attrgetter", "methodcaller"})
 _PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
 
 
@@ -367,19 +370,11 @@ class Module:
             self._load_with(attributes)
 
     def _load_with(self, wanted: set[str]) -> None:
-        """Parse the units with a word of `wanted`, and the constructors of the classes whose header has one.
-
-        A word in small letters that the file's top level does not bind (`take`, `pad`: half of them stand in prose)
-        counts only as an attribute, as a text, or where something is imported; a type of tensor, which stands in every
-        other annotation, only where it is called or where a class derives from it.
-        """
-        bound = self.scope.bindings.keys() | BUILTINS
-        weak = {word for word in wanted if word.islower() and word not in bound and not self.scope.stars}
+        """Parse the units in which a word of `wanted` may mean what it is wanted for, and the constructors of the
+        classes whose header has one."""
         for unit, words in zip(self.units, self.words, strict=True):
             hits = words & wanted
-            if not hits:
-                continue
-            if not self._means_it(unit, hits, hits & weak, words):
+            if not hits or unit.root is not None or not self._means_it(unit, hits, words):
                 continue
             self._load(unit)
             if unit.piece.kind == "header":
@@ -387,16 +382,62 @@ class Module:
                     if member.piece.name == "__init__":
                         self._load(member)
 
-    def _means_it(self, unit: Unit, hits: frozenset[str], weak: frozenset[str], words: frozenset[str]) -> bool:
-        types = (
-            frozenset(word for word in hits if word.endswith("Tensor")) if unit.piece.kind != "header" else frozenset()
-        )
-        if hits - weak - types:
-            return True
+    def _means_it(self, unit: Unit, hits: frozenset[str], words: frozenset[str]) -> bool:
+        """Whether one of `hits`, words of `unit`, may mean there what it is wanted for.
+
+        A type of tensor, which stands in every other annotation, counts where it is called or a class derives from it.
+        Any other word counts by the name that it ends: `F.softmax` is none of the catalogue's, `self.scatter_add_` may
+        be. A small word that the file does not bind (`take`, `pad`) is a variable of that name.
+        """
         text = self.skeleton.spoken(unit.piece)
-        if weak and ("import" in words or _as_attribute(weak).search(text)):
+        types = {word for word in hits if word.endswith("Tensor")} if unit.piece.kind != "header" else set()
+        if types and _TENSOR_MADE.search(text):
             return True
-        return bool(types and _TENSOR_MADE.search(text))
+        hits -= types
+        if not hits:
+            return False
+        if "import" in words or self.scope.stars:
+            return True
+        looks_up = not words.isdisjoint(_LOOKING_UP)
+        for match in _any_of(hits).finditer(text):
+            before = text[match.start() - 1] if match.start() else " "
+            if before == ".":
+                chain = _CHAIN.search(text, max(0, match.start() - _FAR), match.start())
+                if self._means_attribute(match[0], chain, text):
+                    return True
+            elif before in "\"'":
+                if looks_up or self.library.meant(match[0]) is None:
+                    return True
+            elif self._means_name(match[0]):
+                return True
+        return False
+
+    def _means_attribute(self, word: str, chain: re.Match[str] | None, text: str) -> bool:
+        meant = self.library.meant(word)
+        if meant is None:
+            return True
+        root = chain[1] if chain is not None else ""
+        bindings = self.scope.bindings.get(root, ()) if root else ()
+        if not bindings:
+            return meant.method or bool(root and root not in ("self", "cls") and _given(root).search(text))
+        if any(binding.kind != "import" for binding in bindings):
+            return True
+        assert chain is not None
+        for binding in bindings:
+            name = self.library.canonical(f"{binding.target}{chain[2]}.{word}")
+            if name in meant.names or (meant.method and binding.target.partition(".")[0] not in self.library.roots):
+                return True
+        return False
+
+    def _means_name(self, word: str) -> bool:
+        bindings = self.scope.bindings.get(word)
+        meant = self.library.meant(word)
+        if bindings is None:
+            return word in BUILTINS or (meant is None and not word.islower())
+        if meant is None or any(binding.kind not in ("import", "def") for binding in bindings):
+            return True
+        imported = [self.library.canonical(binding.target) for binding in bindings if binding.kind == "import"]
+        return not meant.names.isdisjoint(imported)
 
     def _attribute_aliases(self, wanted: set[str]) -> set[str]:
         """The attributes that were made another name of something wanted: `self.loader_class = DataLoader`."""
@@ -1285,8 +1326,14 @@ def _deeply(function: Callable[[], _Result]) -> _Result:
 
 
 @functools.lru_cache(maxsize=1024)
-def _as_attribute(words: frozenset[str]) -> re.Pattern[str]:
-    return re.compile(rf"""[."'][ \t]*(?:{"|".join(sorted(words))})\b""")
+def _any_of(words: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b")
+
+
+@functools.lru_cache(maxsize=1024)
+def _given(name: str) -> re.Pattern[str]:
+    """Where a function gives `name` a value of its own, which may be a module by another name."""
+    return re.compile(rf"\b{name}\s*(?::=|=[^=])|\b(?:as|for)\s+{name}\b")
 
 
 def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value] | None:

@@ -45,10 +45,12 @@ class Library:
         self.facts = catalogue.facts
         self._canonical: dict[str, str] = {}
         self._meant: dict[str, frozenset[str]] = {}
+        self._words: dict[str, Meant | None] = {}
         self.signatures = self.facts.signatures
         self.bases = self.facts.bases
         self._operations: dict[tuple[int, int], dict[str, list[Operation]]] = {}
         self.known = frozenset(self._known_names())
+        self.roots = frozenset(name.partition(".")[0] for name in self.known)
         self.triggers = triggers or Triggers(catalogue)
 
     def canonical(self, name: str) -> str:
@@ -96,6 +98,13 @@ class Library:
         """The classes whose instances are called for an op that varies in release `target`."""
         return frozenset(name[:-2] for name in self.operations(target) if name.endswith("()"))
 
+    def meant(self, word: str) -> Meant | None:
+        """What the catalogue means by `word`; None for a word that may mean something wherever it stands."""
+        if word not in self._words:
+            full = self.triggers.names.get(word)
+            self._words[word] = None if full is None else Meant.of(full, self.canonical)
+        return self._words[word]
+
     @functools.cached_property
     def seeding(self) -> frozenset[str]:
         """The names of everything that seeds a global generator."""
@@ -130,6 +139,20 @@ class Library:
         yield from self.facts.bases
         yield from self.facts.canonical
         yield from self.facts.tensor_functions
+
+
+class Meant(NamedTuple):
+    """The canonical names that end in one word, and whether any is a method: of a class, or of what a call returns."""
+
+    names: frozenset[str]
+    method: bool
+
+    @classmethod
+    def of(cls, names: frozenset[str], canonical: Callable[[str], str]) -> Meant:
+        """Of the names as the catalogue has them."""
+        owners = [name.rpartition(".")[0] for name in names]
+        method = any("()" in owner or owner.rpartition(".")[2][:1].isupper() for owner in owners)
+        return cls(frozenset(map(canonical, names)), method)
 
 
 class Binding(NamedTuple):

@@ -19,10 +19,13 @@ _Need = tuple[frozenset[str], ...]
 
 
 class Triggers:
-    """The words for which a statement is parsed, and what else must stand in the file for them to mean anything."""
+    """The words for which a statement is parsed, and what else must stand in the file for them to mean anything.
+
+    `names` are the dotted names that end in a word, for the words that mean nothing by themselves.
+    """
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.needs = _needs(catalogue)
+        self.needs, self.names = _needs(catalogue)
         rules = catalogue.rules.values()
         self.marks = tuple(sorted(mark for rule in rules for mark in rule.marks))
         self.patterns = tuple(re.compile(text) for rule in rules for text in rule.patterns)
@@ -52,8 +55,8 @@ def op_names(ops: Iterable[Op]) -> Iterator[str]:
                 yield spelling.name
 
 
-def _needs(catalogue: Catalogue) -> dict[str, tuple[_Need, ...]]:
-    """Word -> what else must stand in the file: of any one need a word of each set."""
+def _needs(catalogue: Catalogue) -> tuple[dict[str, tuple[_Need, ...]], dict[str, frozenset[str]]]:
+    """Word -> what else must stand in the file: of any one need a word of each set; and word -> names."""
     facts = catalogue.facts
     aliases: dict[str, set[str]] = {}
     for alias, target in facts.canonical.items():
@@ -71,6 +74,7 @@ def _needs(catalogue: Catalogue) -> dict[str, tuple[_Need, ...]]:
             ops.extend(rule.ops)
     rows.extend((name, _values_of(op)) for op in ops for name in op_names((op,)))
     found: dict[str, dict[_Need, None]] = {}
+    names: dict[str, set[str]] = {}
     for name, need in rows:
         word = name.rstrip("()").rpartition(".")[2]
         root = _root(name)
@@ -79,7 +83,9 @@ def _needs(catalogue: Catalogue) -> dict[str, tuple[_Need, ...]]:
         elif word not in free:
             full = (frozenset({root, *aliases.get(root, ())}), *need)
             found.setdefault(word, {})[full] = None
-    return {word: tuple(needs) for word, needs in found.items() if word not in free} | dict.fromkeys(free, ((),))
+            names.setdefault(word, set()).add(name.removesuffix("()"))
+    needs = {word: tuple(needs) for word, needs in found.items() if word not in free} | dict.fromkeys(free, ((),))
+    return needs, {word: frozenset(full) for word, full in names.items() if word not in free}
 
 
 def _values_of(op: Op) -> _Need:
