@@ -252,7 +252,7 @@ def test_only_what_matters_is_parsed():
     module = parse(text)
     assert [unit.root is not None for unit in module.units] == [False, False, False]
     list(module.calls_to(DATALOADER))
-    assert [unit.root is not None for unit in module.units] == [True, False, True]
+    assert [unit.root is not None for unit in module.units] == [False, False, True]
 
 
 def test_nothing_is_parsed_where_no_word_matters():
@@ -375,3 +375,14 @@ def test_a_long_table_is_parsed_when_its_name_is_looked_up():
     assert made.dictionary(cst.Name("options"), made.scope, None) is not None
     assert table.root is not None
     assert [binding.value is None for binding in made.scope.bindings["options"]] == [False, False]
+
+
+def test_what_imports_bind_stays_when_they_are_parsed():
+    made = parse("import torch\nimport torch.utils.data as d\ntorch = d\nfrom x import *\nd.DataLoader(a)\n")
+    before = {name: [(one.kind, one.target) for one in found] for name, found in made.scope.bindings.items()}
+    made.load_statements(every=True)
+    after = {name: [(one.kind, one.target) for one in found] for name, found in made.scope.bindings.items()}
+    assert before == {"torch": [("import", "torch")], "d": [("import", "torch.utils.data")]}
+    assert after == before | {"torch": [("import", "torch"), ("assign", "")]}
+    assert all(one.node is not None for found in made.scope.bindings.values() for one in found)
+    assert made.scope.stars == ["x"]

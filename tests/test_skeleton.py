@@ -35,7 +35,9 @@ def test_a_file_is_cut_at_its_statements():
     cut = skeleton.cut(SOURCE)
     pieces = [(piece.kind, piece.first, piece.last, piece.owner, piece.name) for piece in cut.pieces]
     assert pieces == [
-        ("statements", 1, 3, -1, ""),
+        ("statements", 1, 1, -1, ""),
+        ("imports", 2, 2, -1, ""),
+        ("statements", 3, 3, -1, ""),
         ("function", 5, 10, -1, "f"),
         ("header", 12, 12, 0, "A"),
         ("statements", 13, 15, 0, ""),
@@ -45,7 +47,7 @@ def test_a_file_is_cut_at_its_statements():
         ("statements", 23, 23, -1, ""),
     ]
     assert cut.classes[0].methods == ("g", "h")
-    assert cut.text(cut.pieces[2]) == "class A(Base):\n    pass\n"
+    assert cut.text(cut.pieces[4]) == "class A(Base):\n    pass\n"
 
 
 def test_a_header_keeps_the_indentation_of_its_body():
@@ -79,7 +81,7 @@ def test_an_empty_file_has_no_pieces():
 def test_a_long_assignment_at_top_level_is_a_piece_of_its_own():
     table = "TABLE = {\n" + "".join(f"    {n}: f({n}),\n" for n in range(9)) + "}\n"
     kinds = [(piece.kind, piece.name) for piece in skeleton.cut(f"import a\n{table}x = 1\n").pieces]
-    assert kinds == [("statements", ""), ("table", "TABLE"), ("statements", "")]
+    assert kinds == [("imports", ""), ("table", "TABLE"), ("statements", "")]
     shares_a_row = skeleton.cut(f"{table.rstrip()}; y = 2\n").pieces
     assert [(piece.kind, piece.first, piece.last) for piece in shares_a_row] == [("statements", 1, 11)]
     assert skeleton.cut(f"class A:\n    {table.replace(chr(10), chr(10) + '    ')}\n").pieces[1].kind == "statements"
@@ -90,3 +92,15 @@ def test_docstrings_and_comments_are_not_spoken():
     text = 'def f():\n    """empty\n    scatter"""\n    # bincount\n    return cumsum  # here\n'
     cut = skeleton.cut(text)
     assert cut.spoken(cut.pieces[0]) == "def f():\n    return cumsum  # here\n"
+
+
+def test_imports_are_read_without_a_parse():
+    text = "from __future__ import annotations\nimport a.b, c.d as e\n# why\n"
+    text += "from . import f\nfrom ..g import (\n    h as i,\n    j)\n"
+    (piece,) = skeleton.cut(text + "from k import *\n").pieces
+    assert (piece.kind, piece.first, piece.last) == ("imports", 1, 8)
+    assert piece.binds[1:] == (
+        ("a", "a"), ("e", "c.d"), ("f", ".f"), ("i", "..g.h"), ("j", "..g.j"), ("*", "k"),
+    )  # fmt: skip
+    shared = skeleton.cut("import a\nimport b; x = 1\nimport c\n").pieces
+    assert [(piece.kind, piece.first, piece.last) for piece in shared] == [("statements", 1, 2), ("imports", 3, 3)]

@@ -46,7 +46,7 @@ class Layout:
             starts.append(offset)
             offset += len(line)
         self.starts = [*starts, offset]
-        module.load_statements(tables=True)
+        module.load_statements(every=True)
         self.top = list(_top_statements(module))
         self.newline = line_end(self.lines[0]) if self.lines else "\n"
         self.newline = self.newline or "\n"

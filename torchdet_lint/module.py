@@ -42,6 +42,8 @@ _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, 
 _RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 _CHAIN = re.compile(r"(?<![\w.)\]])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)\.$")
 _FAR = 120
+_STATEMENTS = frozenset({"statements"})
+_EVERY = frozenset({"statements", "imports", "table"})
 _LOOKING_UP = frozenset({"getattr", "setattr", "delattr", "import_module", "__import__", "attrgetter", "methodcaller"})
 _PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
 
@@ -331,6 +333,12 @@ class Module:
                     class_.scope.bind(piece.name, Binding("def", order))
             elif piece.kind == "function":
                 self.scope.bind(piece.name, Binding("def", order))
+            elif piece.kind == "imports":
+                for place, (name, target) in enumerate(piece.binds):
+                    if name == "*":
+                        self.scope.stars.append(target)
+                    else:
+                        self.scope.bind(name, Binding("import", order + place, target=target))
             elif piece.kind == "table":
                 self._tables.setdefault(piece.name, []).append(unit)
                 self.scope.bind(piece.name, Binding("assign", order))
@@ -360,7 +368,9 @@ class Module:
         wanted = set(self.library.triggers.within(self.text) if self._wanted is None else self._wanted)
         if not wanted:
             return
-        if not any(not words.isdisjoint(wanted) for words in self.words):
+        # Imports and the headers of classes are known without a parse; what else gives a name holds the word itself.
+        self._extend(wanted)
+        if not any(self._matters(unit, words, wanted) for unit, words in zip(self.units, self.words, strict=True)):
             return
         self.load_statements()
         self._extend(wanted)
@@ -373,14 +383,17 @@ class Module:
         """Parse the units in which a word of `wanted` may mean what it is wanted for, and the constructors of the
         classes whose header has one."""
         for unit, words in zip(self.units, self.words, strict=True):
-            hits = words & wanted
-            if not hits or unit.root is not None or not self._means_it(unit, hits, words):
+            if unit.root is not None or not self._matters(unit, words, wanted):
                 continue
             self._load(unit)
             if unit.piece.kind == "header":
                 for member in self._top_classes[unit.piece.owner].units:
                     if member.piece.name == "__init__":
                         self._load(member)
+
+    def _matters(self, unit: Unit, words: frozenset[str], wanted: set[str]) -> bool:
+        hits = words & wanted
+        return bool(hits) and unit.piece.kind != "imports" and self._means_it(unit, hits, words)
 
     def _means_it(self, unit: Unit, hits: frozenset[str], words: frozenset[str]) -> bool:
         """Whether one of `hits`, words of `unit`, may mean there what it is wanted for.
@@ -403,7 +416,7 @@ class Module:
             before = text[match.start() - 1] if match.start() else " "
             if before == ".":
                 chain = _CHAIN.search(text, max(0, match.start() - _FAR), match.start())
-                if self._means_attribute(match[0], chain, text):
+                if (chain is None and looks_up) or self._means_attribute(match[0], chain, text):
                     return True
             elif before in "\"'":
                 if looks_up or self.library.meant(match[0]) is None:
@@ -476,10 +489,10 @@ class Module:
         """Whether `value` is a call that makes an object, not one that only gives a callable another name."""
         return isinstance(value, cst.Call) and names.dotted(value.func).rpartition(".")[2] not in _RENAMING
 
-    def load_statements(self, *, tables: bool = False) -> None:
-        """Parse the top-level statements that are no definitions; long tables only if `tables` are asked for."""
+    def load_statements(self, *, every: bool = False) -> None:
+        """Parse the top-level statements that are no definitions; imports and long tables only with `every`."""
         for unit in self.units:
-            if unit.piece.owner < 0 and (unit.piece.kind == "statements" or (tables and unit.piece.kind == "table")):
+            if unit.piece.owner < 0 and unit.piece.kind in (_EVERY if every else _STATEMENTS):
                 self._load(unit)
 
     def _load_table(self, name: str) -> None:
@@ -515,14 +528,20 @@ class Module:
             return
         unit.root = root
         self._roots[id(root)] = unit
-        if piece.kind != "table":
+        if piece.kind not in ("table", "imports"):
             _Walk(self, unit).run(root, inside)
             return
-        self.load_statements()
-        bindings = self.scope.bindings[piece.name]
-        bindings[:] = [binding for binding in bindings if binding.order != unit.index * _UNIT]
+        if piece.kind == "table":
+            self.load_statements()
+        # What was known of the names they bind gives way to what the tree says.
+        known = {name: self.scope.bindings[name] for name, _ in piece.binds or ((piece.name, ""),) if name != "*"}
+        for bindings in known.values():
+            bindings[:] = [one for one in bindings if one.order // _UNIT != unit.index]
+        stars = list(self.scope.stars)
         _Walk(self, unit).run(root, inside)
-        bindings.sort(key=operator.attrgetter("order"))
+        self.scope.stars[:] = stars
+        for bindings in known.values():
+            bindings.sort(key=operator.attrgetter("order"))
 
     def look_for(self, *words: str) -> None:
         """Parse the units in which any of `words` stands."""

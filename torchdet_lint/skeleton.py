@@ -9,7 +9,10 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _TABLE_ROWS = 8
@@ -30,10 +33,10 @@ class SyntaxFault(Exception):
 class Piece(NamedTuple):
     """Rows `first` to `last` of the file (from 1), parsed as one.
 
-    `kind` is `statements` (simple statements and blocks), `table` (one long assignment to the global `name`),
-    `function` (one definition with its decorators) or `header` (a class without its body, `pad` being the stand-in for
-    it). `owner` is the class it stands in, by index into `Skeleton.classes`, or -1. `prose` are the first and last row
-    of its docstring.
+    `kind` is `statements` (simple statements and blocks), `imports` (nothing but imports, which bind the pairs `binds`
+    of a name and what it stands for), `table` (one long assignment to the global `name`), `function` (one definition
+    with its decorators) or `header` (a class without its body, `pad` being the stand-in for it). `owner` is the class
+    it stands in, by index into `Skeleton.classes`, or -1. `prose` are the first and last row of its docstring.
     """
 
     kind: str
@@ -43,6 +46,7 @@ class Piece(NamedTuple):
     name: str = ""
     pad: str = ""
     prose: tuple[int, int] | None = None
+    binds: tuple[tuple[str, str], ...] = ()
 
 
 class ClassPiece(NamedTuple):
@@ -153,18 +157,35 @@ def _cut_class(node: ast.ClassDef, lines: tuple[str, ...], pieces: list[Piece], 
 def _add(pieces: list[Piece], node: ast.stmt, owner: int) -> None:
     first, last = _first(node), node.end_lineno or node.lineno
     before = pieces[-1] if pieces else None
+    if before is not None and first <= before.last and before.kind in ("table", "imports"):
+        before = pieces[-1] = before._replace(kind="statements", name="", binds=())
+    alone = owner < 0 and (before is None or before.last < first)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         pieces.append(Piece("function", first, last, owner, node.name, prose=_prose(node.body[0])))
-    elif (
-        owner < 0 and last - first >= _TABLE_ROWS and (before is None or before.last < first) and (name := _table(node))
-    ):
+    elif alone and isinstance(node, (ast.Import, ast.ImportFrom)):
+        if before is not None and before.kind == "imports":
+            pieces[-1] = before._replace(last=last, binds=(*before.binds, *_imported(node)))
+        else:
+            pieces.append(Piece("imports", first, last, owner, binds=tuple(_imported(node))))
+    elif alone and last - first >= _TABLE_ROWS and (name := _table(node)):
         pieces.append(Piece("table", first, last, owner, name))
     elif before is not None and before.kind == "statements" and before.owner == owner:
         pieces[-1] = before._replace(last=max(last, before.last))
-    elif before is not None and before.kind == "table" and first <= before.last:
-        pieces[-1] = before._replace(kind="statements", name="", last=max(last, before.last))
     else:
         pieces.append(Piece("statements", first, last, owner, prose=_prose(node)))
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """The names that an import binds and what they stand for; `*` and the module for all that it has."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            root = alias.name.partition(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (root, root)
+        return
+    module = "." * node.level + (node.module or "")
+    joint = "" if module.endswith(".") or not module else "."
+    for alias in node.names:
+        yield ("*", module) if alias.name == "*" else (alias.asname or alias.name, f"{module}{joint}{alias.name}")
 
 
 def _table(node: ast.stmt) -> str:

@@ -804,7 +804,7 @@ def _home(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
 def _statements(module: Module, home: cst.CSTNode | None) -> list[cst.CSTNode]:
     if home is not None:
         return list(home.body.body)  # type: ignore[attr-defined]
-    module.load_statements(tables=True)
+    module.load_statements(every=True)
     return [
         statement
         for unit in module.units
