@@ -202,3 +202,56 @@ def test_joining_forgets_what_differs_and_overlooks_none() -> None:
     assert joined([left, right]) == Kind("tensor", "unknown", "cpu", "yes", 2)
     assert joined([in_function("probe(None)"), left]) == left
     assert joined([]) == Kind()
+
+
+@pytest.mark.parametrize(
+    ("expression", "single"),
+    [
+        ("x[..., :1, :]", {-2}),
+        ("x[:, -1:]", {1}),
+        ("x[0:1]", {0}),
+        ("x[:n]", set()),
+        ("index[:, None][..., None]", {1, -1}),
+        ("index.unsqueeze(1)[0]", {0}),
+        ("index.unsqueeze(-1)[..., 0, :]", {-1}),
+        ("torch.zeros_like(x[..., :1])", {-1}),
+        ("index.unsqueeze(-1).unsqueeze(-1).expand((-1,) * (n + 1) + (8,))", {-2}),
+        ("index.unsqueeze(-1).expand((n,) * 2 + (8,))", set()),
+        ("unknown.argmax(dim=-1, keepdim=True)", {-1}),
+    ],
+)
+def test_the_dimensions_of_size_1_through_indices(expression: str, single: set[int]) -> None:
+    assert set(in_function(f"probe({expression})").single) == single
+
+
+def test_a_choice_whose_branches_all_assign_hides_what_stood_before() -> None:
+    both = ("y = x.float()", "if n:", "    y = x.long()", "elif x:", "    y = x.int()", "else:", "    y = x.argmax()")
+    assert in_function(*both, "probe(y)").dtype == "integer"
+    assert in_function(*both[:-2], "probe(y)").dtype == "unknown"
+
+
+def test_elements_of_a_range_are_distinct() -> None:
+    assert in_function("probe(torch.tensor([i for i in range(n) if i != 2]))").distinct
+    assert not in_function("probe(torch.tensor([i // 2 for i in range(n)]))").distinct
+    assert not in_function("probe(torch.tensor([i for i in array]))").distinct
+
+
+@pytest.mark.parametrize(
+    ("lines", "gradient"),
+    [
+        (("if not self.training:", "    probe(x.exp())"), "no"),
+        (("if self.training:", "    probe(x.exp())"), "yes"),
+        (("if self.training:", "    pass", "else:", "    probe(x.exp())"), "no"),
+        (("if self.training and n:", "    pass", "else:", "    probe(x.exp())"), "yes"),
+        (("if self.training or n:", "    pass", "else:", "    probe(x.exp())"), "no"),
+        (("if n and not self.training:", "    probe(x.exp())"), "no"),
+        (("if n or not self.training:", "    probe(x.exp())"), "yes"),
+        (("if self.training:", "    return x", "probe(x.exp())"), "no"),
+        (("if self.training:", "    x = 2 * x", "probe(x.exp())"), "yes"),
+        (("y = 0 if self.training else probe(x.exp())",), "no"),
+    ],
+)
+def test_nothing_is_differentiated_in_evaluation(lines: tuple[str, ...], gradient: str) -> None:
+    body = "\n".join(f"        {line}" for line in lines)
+    start = LAYER.replace("        probe({})\n", "").replace("size: int = 3", "n=None")
+    assert probed(f"{start}{body}\n").gradient == gradient

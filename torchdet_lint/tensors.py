@@ -234,11 +234,19 @@ class Inference:
             )
             return Kind(what="other", items=items, each=joined(items) if items else None)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
-            return Kind(what="other", each=self.kind(node.elt))
+            return Kind(what="other", each=self.kind(node.elt), distinct=self._counts_up(node))
         if isinstance(node, cst.Dict):
             entries = [self.kind(element.value) for element in node.elements]
             return Kind(what="other", each=joined(entries) if entries else None)
         return UNKNOWN if isinstance(node, cst.Await) else OTHER
+
+    def _counts_up(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> bool:
+        """Whether the elements are those of a range, or some of them."""
+        loop = node.for_in
+        if loop.inner_for_in is not None or not isinstance(node.elt, cst.Name) or not isinstance(loop.target, cst.Name):
+            return False
+        counted = isinstance(loop.iter, cst.Call) and self.module.resolve(loop.iter.func) == ("builtins.range",)
+        return counted and node.elt.value == loop.target.value
 
     # ------------------------------------------------------------------ names
 
@@ -271,6 +279,7 @@ class Inference:
         if len(bindings) < 2:
             return bindings
         around = {id(ancestor) for ancestor in self.module.ancestors(node)}
+        bindings = self._after_the_last_choice(bindings, around, order)
         for index in range(len(bindings) - 1, 0, -1):
             binding = bindings[index]
             if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
@@ -279,6 +288,35 @@ class Inference:
                     later = [other for other in bindings[index + 1 :] if other.order < order]
                     return [binding, *later]
         return bindings
+
+    def _after_the_last_choice(self, bindings: list[Binding], around: set[int], order: int) -> list[Binding]:
+        """`bindings` without those before the last `if` all of whose branches bind the name, in a block around."""
+        last: dict[int, int] = {}
+        blocks = []
+        for index, binding in enumerate(bindings):
+            if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
+                block = self.module.parent(self.module.statement(binding.node))
+                if block is not None:
+                    blocks.append(block)
+                    last[id(block)] = index
+        for block in reversed(blocks):
+            choice = self._choice(block)
+            if choice is None or id(choice) in around or id(self.module.parent(choice)) not in around:
+                continue
+            branches = _branches(choice)
+            if all(id(branch) in last for branch in branches):
+                return bindings[min(last[id(branch)] for branch in branches) :]
+        return bindings
+
+    def _choice(self, block: cst.CSTNode) -> cst.If | None:
+        """The whole `if`, `elif`, `else` of which `block` is a branch."""
+        node = self.module.parent(block)
+        while isinstance(node, (cst.Else, cst.If)):
+            outer = self.module.parent(node)
+            if not isinstance(outer, cst.If) or outer.orelse is not node:
+                break
+            node = outer
+        return node if isinstance(node, cst.If) else None
 
     def _named(self, kind: Kind, name: str) -> Kind:
         """`kind`, with what the name says where nothing else told."""
@@ -599,25 +637,47 @@ class Inference:
         return Kind(dtype=kind.dtype, gradient=kind.gradient)
 
     def _indexed(self, kind: Kind, indices: Sequence[cst.BaseSlice]) -> Kind:
-        dims, after = kind.dims, False
+        """`kind[indices]`: numbers take a dimension, `None` adds one of size 1, slices keep theirs."""
+        dims = kind.dims
+        ellipsis = next((place for place, index in enumerate(indices) if _is_ellipsis(index)), None)
         single: set[int] = set()
-        for position, index in enumerate(indices):
-            if isinstance(index, cst.Slice):
-                continue
-            assert isinstance(index, cst.Index)
-            value = index.value
-            if isinstance(value, cst.Name) and value.value == "None":
-                dims = dims + 1 if dims is not None else None
-                single.add(position - len(indices) if after else position)
-            elif isinstance(value, cst.Ellipsis):
-                after = True
-            elif self.module.value(value).known or self.kind(value).what == "other":
-                dims = dims - 1 if dims else None
-            else:
-                chosen = self.kind(value)
-                kept = kind.distinct and (chosen.distinct or chosen.dtype == "bool")
-                return replace(kind, dims=None, single=frozenset(), items=(), distinct=kept)
+        # Dimensions are counted from the front up to an ellipsis, and from the end behind it.
+        front = indices if ellipsis is None else indices[:ellipsis]
+        back = [] if ellipsis is None else list(reversed(indices[ellipsis + 1 :]))
+        for part, step in ((front, 1), (back, -1)):
+            before = after = 0 if step > 0 else -1
+            for index in part:
+                if isinstance(index, cst.Slice):
+                    if before in kind.single or self._is_one(index):
+                        single.add(after)
+                    before, after = before + step, after + step
+                    continue
+                assert isinstance(index, cst.Index)
+                value = index.value
+                if isinstance(value, cst.Name) and value.value == "None":
+                    dims = dims + 1 if dims is not None else None
+                    single.add(after)
+                    after += step
+                elif self.module.value(value).known or self.kind(value).what == "other":
+                    dims = dims - 1 if dims else None
+                    before += step
+                else:
+                    chosen = self.kind(value)
+                    kept = kind.distinct and (chosen.distinct or chosen.dtype == "bool")
+                    return replace(kind, dims=None, single=frozenset(), items=(), distinct=kept)
+            if step > 0:
+                single |= {size - before + after for size in kind.single if size >= before}
+            elif ellipsis is not None:
+                single |= {size - before + after for size in kind.single if size <= before}
         return replace(kind, dims=dims, single=frozenset(single), items=())
+
+    def _is_one(self, index: cst.Slice) -> bool:
+        """Whether a slice evidently keeps one place: `:1`, `0:1`, `-1:`."""
+        lower = self.module.value(index.lower).constant if index.lower is not None else None
+        upper = self.module.value(index.upper).constant if index.upper is not None else None
+        if index.upper is None:
+            return index.lower is not None and lower == -1
+        return isinstance(upper, int) and upper == 1 and (index.lower is None or lower == 0)
 
     # ------------------------------------------------------------------ calls
 
@@ -635,6 +695,8 @@ class Inference:
                 return self._own_method(call)
             owner = self.kind(receiver)
             told = call.attribute in self._distinctive or owner.dtype != "unknown"
+            # NumPy says `keepdims`.
+            told = told or "keepdim" in call.arguments.keywords
             if owner.is_tensor or (owner.what == "unknown" and told):
                 return self._method(replace(owner, what="tensor"), call)
             if call.attribute in ("numpy", "tolist", "item"):
@@ -661,6 +723,8 @@ class Inference:
             return self._instance_called(name[:-2], call)
         if owner in self.facts.modules and last[:1].islower():
             return self._function(last, call)
+        if last == "one_hot":
+            return Kind(what="tensor", gradient="no", whole=True)
         if name.startswith("torch."):
             return self._torch_class(name, last, call)
         if name.startswith("@."):
@@ -842,6 +906,7 @@ class Inference:
                 gradient="no",
                 device=self._device_argument(call, first.device),
                 dims=first.dims if name.endswith("_like") else self._shape_dims(call, 0),
+                single=first.single if name.endswith("_like") else frozenset(),
                 whole=name in ("new_ones", "ones_like"),
             )
         if name in self.facts.indexed and self._has_dim(name, call):
@@ -1000,9 +1065,12 @@ class Inference:
             dims = 1
         elif name in ("randint", "full", "tensor", "as_tensor", "normal", "from_numpy"):
             dims = self._literal_dims(call) if name in ("tensor", "as_tensor") else None
+        distinct = name in ("arange", "randperm")
+        if name in ("tensor", "as_tensor"):
+            distinct = self._argument_kind(call, 0, "data").distinct
         return Kind(
-            "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"),
-            distinct=name in ("arange", "randperm"), whole=name in ("ones", "eye"),
+            "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"), distinct=distinct,
+            whole=name in ("ones", "eye"),
         )  # fmt: skip
 
     @cached_property
@@ -1076,6 +1144,8 @@ class Inference:
             values = call.arguments.positional[skip:]
             last = values[-1].constant if values and len(values) > 1 else None
             return replace(base, dims=dims, single=frozenset({-1}) if last == 1 else frozenset())
+        if bare == "expand" and (kept_sizes := self._grown_at_the_end(first, call, skip)) is not None:
+            return replace(base, dims=first.dims, single=kept_sizes)
         if bare in ("expand", "repeat"):
             kept = 1 if bare == "repeat" else -1
             sizes = [value.constant for value in call.arguments.positional[skip:]]
@@ -1105,6 +1175,20 @@ class Inference:
         if bare == "one_hot":
             return replace(base, dims=first.dims + 1 if first.dims is not None else None)
         return self._resized(bare, base, first, call)
+
+    def _grown_at_the_end(self, first: Kind, call: Call, skip: int) -> frozenset[int] | None:
+        """The dimensions of size 1, from the end, that `x.expand((-1,) * n + (size,))` leaves, or None."""
+        values = call.arguments.positional[skip:]
+        sizes = values[0].node if len(values) == 1 else None
+        if not (isinstance(sizes, cst.BinaryOperation) and isinstance(sizes.operator, cst.Add)):
+            return None
+        kept, last = sizes.left, sizes.right
+        if not (isinstance(kept, cst.BinaryOperation) and isinstance(kept.operator, cst.Multiply)):
+            return None
+        constants = [self.module.value(side).constant for side in (kept.left, kept.right)]
+        if not any(names.matches(constant, [-1]) for constant in constants) or not isinstance(last, cst.Tuple):
+            return None
+        return frozenset(size for size in first.single if size < -len(last.elements))
 
     def _resized(self, bare: str, base: Kind, first: Kind, call: Call) -> Kind:
         if bare in ("argmax", "argmin"):
@@ -1157,9 +1241,16 @@ class Inference:
 
     def untracked(self, node: cst.CSTNode) -> bool:
         """Whether no gradient can flow through `node`: under `no_grad`, in a data set, in an autograd function."""
+        inner = node
         for ancestor in self.module.ancestors(node):
             if isinstance(ancestor, cst.With) and any(self._stops(item.item) for item in ancestor.items):
                 return True
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
+                if _only_evaluated(ancestor.test)[inner is not ancestor.body]:
+                    return True
+            elif isinstance(ancestor, cst.IndentedBlock) and _after_training(ancestor, inner):
+                return True
+            inner = ancestor
             if isinstance(ancestor, cst.FunctionDef) and self._not_tracked(ancestor):
                 return True
         class_ = self.module.enclosing_class(node)
@@ -1187,6 +1278,23 @@ class Inference:
         self.module.look_for(function.name.value)
         callers = list(self.module.calls_to(f"@.{function.name.value}"))
         return bool(callers) and all(self.untracked(call.node) for call in callers)
+
+    def called_untracked(self, node: cst.CSTNode) -> bool:
+        """Whether `node` stands in a private function that is nowhere in the file but called, each time where no
+        gradient flows."""
+        function = self.module.enclosing_function(node)
+        while function is not None and (outer := self.module.enclosing_function(function)) is not None:
+            function = outer
+        name = function.name.value if function is not None else ""
+        if not name.startswith("_") or name.endswith("__") or id(function) in self._busy:
+            return False
+        self.module.look_for(name)
+        callers = [call for call in self.module.calls if names.dotted(call.node.func).rpartition(".")[2] == name]
+        written = len(re.findall(rf"(?m)^[^#\n]*?(?<!def )\b{name}\b", self.module.text))
+        self._busy.add(id(function))
+        found = all(self.untracked(call.node) or self.called_untracked(call.node) for call in callers)
+        self._busy.discard(id(function))
+        return found and 0 < len(callers) == written
 
     def _untracked_name(self, function: cst.FunctionDef) -> bool:
         name = function.name.value
@@ -1220,6 +1328,10 @@ class Inference:
         return False
 
 
+def _is_ellipsis(index: cst.BaseSlice) -> bool:
+    return isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis)
+
+
 def _returns(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
     """The expressions that `function` itself returns."""
     stack: list[cst.CSTNode] = [function.body]
@@ -1230,3 +1342,40 @@ def _returns(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
                 yield node.value
         elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
             stack.extend(reversed(children(node)))
+
+
+def _branches(choice: cst.If) -> list[cst.CSTNode]:
+    """The blocks of an `if`, and of no `else` where it has none."""
+    found: list[cst.CSTNode] = [choice.body]
+    rest = choice.orelse
+    while isinstance(rest, cst.If):
+        found.append(rest.body)
+        rest = rest.orelse
+    return [*found, rest.body if rest is not None else choice]
+
+
+def _only_evaluated(test: cst.BaseExpression) -> tuple[bool, bool]:
+    """Whether what runs where `test` holds, and where it does not, runs in evaluation only, as `not self.training`."""
+    if isinstance(test, cst.Attribute) and test.attr.value == "training":
+        return (False, True)
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        holds, fails = _only_evaluated(test.expression)
+        return (fails, holds)
+    if isinstance(test, cst.BooleanOperation):
+        left, right = _only_evaluated(test.left), _only_evaluated(test.right)
+        both = isinstance(test.operator, cst.And)
+        return ((left[0] or right[0], left[1] and right[1]), (left[0] and right[0], left[1] or right[1]))[not both]
+    return (False, False)
+
+
+def _after_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
+    """Whether `statement` stands in `block` behind an `if self.training:` that leaves the function."""
+    for before in block.body:
+        if before is statement:
+            return False
+        if isinstance(before, cst.If) and _only_evaluated(before.test)[1]:
+            last = before.body.body[-1]
+            small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+            if isinstance(small, (cst.Return, cst.Raise)):
+                return True
+    return False

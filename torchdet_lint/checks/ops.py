@@ -10,6 +10,7 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.rewrites import Rewriting
 from torchdet_lint.finding import Found
+from torchdet_lint.onward import Onward
 from torchdet_lint.tensors import OTHER, UNKNOWN, Inference, Kind
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _TRAINS = re.compile(r"\.backward\(")
 _STEPS = re.compile(r"\.step\(")
 _ENTRY = re.compile(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _ACCELERATED = re.compile(r"cuda|\.to\(|device|accelerat|trainer|gpu|mps|lightning|deepspeed|xla|fabric", re.IGNORECASE)
+_TOGETHER = ("index", "indices", "src", "source", "values", "weights", "repeats", "batch", "grid")
 _OPERANDS = ("src", "source", "values", "weights", "value", "val")
 _ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
@@ -102,9 +104,19 @@ class Operations:
             return False
         if op.dtypes != "any" and not self._floating(candidate, kind):
             return False
-        return all(self._holds(candidate, condition, kind) for condition in op.when) and not (
-            op.unless_within and self._within(call.node, op.unless_within)
-        )
+        if not all(self._holds(candidate, condition, kind) for condition in op.when):
+            return False
+        if op.unless_within and self._within(call.node, op.unless_within):
+            return False
+        # Last, because it reads more of the file.
+        return op.direction == "forward" or not self._ends(candidate)
+
+    def _ends(self, candidate: _Candidate) -> bool:
+        """Whether the gradient of an op comes to nothing, by what calls it and by where its result goes."""
+        operation, call, made = candidate
+        if self._is_class(operation) and made is None:
+            return False
+        return self.inference.called_untracked(call.node) or Onward(self.module, self.inference).ends(call.node)
 
     def changes(self, candidate: _Candidate) -> tuple[Change, ...]:
         """What makes the call deterministic, where the table has a rewrite and the code shows that it fits."""
@@ -162,9 +174,18 @@ class Operations:
         wanted = set(candidate.operation.op.devices) & set(self.module.target.devices)
         if candidate.operation.op.devices == ("cpu",):
             return bool(wanted) and (kind.device == "cpu" or self.module.target.devices == ("cpu",))
-        if "cpu" not in wanted and (kind.device == "cpu" or self._on_cpu or self._guarded(candidate.call.node)):
+        if "cpu" in wanted:
+            return True
+        if kind.device == "cpu" or self._on_cpu or self._guarded(candidate.call.node):
             return False
-        return bool(wanted)
+        return bool(wanted) and not self._beside_the_cpu(candidate)
+
+    def _beside_the_cpu(self, candidate: _Candidate) -> bool:
+        """Whether an argument that must be where the tensor is, is evidently on the CPU."""
+        parameters = candidate.operation.spelling.forward or candidate.operation.spelling.parameters
+        given = [candidate.call.argument(name, parameters) for name in _TOGETHER if name in parameters]
+        kinds = [self.inference.kind(value.node) for value in given if value is not None]
+        return any(kind.is_tensor and kind.device == "cpu" and kind.dims != 0 for kind in kinds)
 
     def _guarded(self, node: cst.CSTNode) -> bool:
         """Whether `node` runs only where a test says that the device is not CUDA."""
@@ -203,7 +224,7 @@ class Operations:
         operation, call, _ = candidate
         if operation.op.dtypes == "evident-floating":
             return kind.dtype == "floating" and not kind.whole
-        if kind.dtype in ("integer", "bool"):
+        if kind.dtype in ("integer", "bool") or (kind.whole and not operation.method):
             return False
         for name in _OPERANDS:
             value = call.argument(name, operation.spelling.parameters)
