@@ -46,7 +46,8 @@ def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = EVERY) ->
     example = case.example
     texts = {example.filename: text, **{path: content.encode() for path, content in example.files.items()}}
     ready = linter(select, example.torch_version, example.devices)
-    gathered = engine.Gathered(ready, {path: ready.record(path, data) for path, data in sorted(texts.items())}, [], {})
+    code = {path: data for path, data in sorted(texts.items()) if not path.endswith(".yaml")}
+    gathered = engine.Gathered(ready, {path: ready.record(path, data) for path, data in code.items()}, [], {})
     repaired = repair.mend(gathered, texts)
     assert repaired.result.errors == ()
     return repaired.texts.get(example.filename, text), repaired

@@ -14,6 +14,7 @@ import msgspec
 from torchdet_lint import __version__, config, program, skeleton, suppress
 from torchdet_lint.cache import Cache, content_hash, interpreter
 from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint
+from torchdet_lint.configs import yaml_names
 from torchdet_lint.finding import WITHHELD, Edit, Finding, Fix, Location, Related
 from torchdet_lint.outline import Outline, outline
 from torchdet_lint.skeleton import SyntaxFault
@@ -169,8 +170,10 @@ def _from_cache(
 
 
 def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], list[str]]:
-    """Lint files that are given as bytes, all of them one project: the findings in order, and complaints."""
-    records = {path: linter.record(path, texts[path]) for path in sorted(texts)}
+    """Lint files that are given as bytes, all of them one project: the findings in order, and complaints.
+
+    YAML among them is what programs are configured with."""
+    records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not yaml_names([path])}
     together, complaints = program.conclude(linter, records, texts, {})
     findings = sorted(_concluded(linter, together), key=lambda finding: finding.sort_key)
     return findings, [*(error for record in records.values() for error in record.errors), *complaints]

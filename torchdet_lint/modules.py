@@ -30,10 +30,11 @@ class ModuleMap:
         self.root = root
         self._given: dict[str, set[str]] = {}
         for path in given:
+            name = os.path.basename(path)
             while len(path) > len(root):
-                folder, name = os.path.split(path)
-                self._given.setdefault(folder, set()).add(name if name.endswith((".py", ".ipynb")) else f"{name}/")
-                path = folder
+                folder = os.path.dirname(path)
+                self._given.setdefault(folder, set()).add(name)
+                path, name = folder, f"{os.path.basename(folder)}/"
         self._listings: dict[str, frozenset[str]] = {}
         self._found: dict[tuple[str, str], Place | None] = {}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from torchdet_lint.cache import Cache, content_hash
+from torchdet_lint.configs import yaml_names
 from torchdet_lint.finding import Finding, Location, Related
 from torchdet_lint.source import SourceFault, decode, read
 from torchdet_lint.suppress import Rows
@@ -38,12 +39,14 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
-    """All that the project half found, by absolute path, and the hashes of the files it read besides those linted."""
+    """All that the project half found, by absolute path, the hashes of the files it read besides those linted, and the
+    names of the YAML files where it looked for some."""
 
     findings: dict[str, list[tuple[Finding, Rows]]] = {}
     settled: dict[str, Settled] = {}
     read: dict[str, str] = {}
     errors: tuple[str, ...] = ()
+    folders: dict[str, tuple[str, ...]] = {}
 
 
 def conclude(
@@ -97,7 +100,11 @@ def _known(cache: Cache, root: str, state: str) -> Outcome | None:
     try:
         data = cache.get(root, state)
         outcome = msgspec.json.decode(data, type=Outcome) if data is not None else None
-        if outcome is not None and all(content_hash(read(path)) == known for path, known in outcome.read.items()):
+        if (
+            outcome is not None
+            and all(content_hash(read(path)) == known for path, known in outcome.read.items())
+            and all(yaml_names(os.listdir(folder)) == names for folder, names in outcome.folders.items())
+        ):
             return outcome
     except (OSError, msgspec.DecodeError):
         pass
@@ -229,6 +236,10 @@ class _Program:
                 if path not in linted and path not in self.given
             },
             tuple(self.errors),
+            {
+                folder: yaml_names(self.project.modules.listing(folder))
+                for folder in sorted(self.project.configs.folders)
+            },
         )
 
     def _remember(self) -> None:

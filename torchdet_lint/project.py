@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from torchdet_lint.catalogue import Draw
+from torchdet_lint.configs import HIDDEN, UNKNOWN, Configs, setting
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.names import condition_holds
 from torchdet_lint.outline import Outline, outline
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from torchdet_lint.names import Library
 
 STARTED = "<started>"
+_COMMAND_LINE = "lightning.pytorch.cli.LightningCLI"
 
 _LEVELS = 4
 _THINGS = 12
@@ -166,6 +168,7 @@ class Project:
         self.library = library
         self.modules = ModuleMap(root, given)
         self.facts = _Facts(library)
+        self.configs = Configs(root, self.modules.listing, self.text)
         self.seed_functions = frozenset(seed_functions)
         self.memos: dict[str, Memo] = {}
         self._read = read
@@ -278,7 +281,25 @@ class Project:
         self._partial.clear()
         self._cut = False
 
+    def configured(self, file: str, path: str) -> list[dict[str, Any]]:
+        """What the configurations of the programs in `file` have at `path`: mappings."""
+        if "hydra" not in self.text(file):
+            return []
+        return self.configs.at(file, self.summary(file).configs, path.split("/"))
+
+    def _made(self, name: str, file: str, level: int) -> list[Thing]:
+        """What `%path()` and its attributes stand for: results of the `_target_` of a configuration."""
+        tokens = _TOKEN.findall(name[1:])
+        found: list[Thing] = []
+        for mapping in self.configured(file, tokens[0]):
+            target = mapping.get("_target_")
+            if isinstance(target, str):
+                found.extend(self.evaluate(self.library.canonical(target), file, level=level))
+        return self._follow(found, tokens[1:], level)
+
     def _evaluate(self, name: str, file: str, owner: tuple[str, str], within: str, level: int) -> list[Thing]:
+        if name.startswith("%"):
+            return self._made(name, file, level)
         if name.startswith("?."):
             return [Thing("unknown", file, name[2:])]
         if name.startswith("$"):
@@ -832,7 +853,16 @@ class _Expansion:
     def external(self, name: str, event: Event, owner: tuple[str, str] = ("", "")) -> None:
         facts = self.facts
         known = False
+        if "**" in event.keywords:
+            event = self.filled(event)
+        if name == "hydra.utils.instantiate":
+            for mapping in self.mappings(event.positional[:1]):
+                self.instantiated(mapping, event)
         for full in facts.spellings(name):
+            if full == _COMMAND_LINE:
+                self.command_line(event)
+                known = True
+                continue
             for draw in facts.draws.get(full, ()):
                 known = True
                 if not event.idle and facts.meets(event, draw.when, draw.parameters):
@@ -853,6 +883,83 @@ class _Expansion:
             self.add("flag", channel="cuda")
         if name in facts.modes_off:
             self.add("flag", name, "relaxed")
+
+    # ------------------------------------------------------------------ configurations
+
+    def mappings(self, arguments: Iterable[Argument]) -> list[dict[str, Any]]:
+        """What arguments such as `cfg.model` stand for in the configurations of this file's programs."""
+        paths = [
+            name.partition(".")[2].replace(".", "/")
+            for argument in arguments
+            for name in argument.names
+            if name.startswith("$") and "()" not in name
+        ]
+        return [mapping for path in paths if path for mapping in self.project.configured(self.node.file, path)]
+
+    def filled(self, event: Event) -> Event:
+        """`event` with what `**cfg.trainer` passes, where there is one configuration that says so."""
+        found = self.mappings([event.keywords["**"]])
+        keywords = {key: value for key, value in event.keywords.items() if key != "**"}
+        if len(found) == 1 and HIDDEN not in found[0]:
+            return msgspec.structs.replace(event, keywords=_passed(found[0]) | keywords, opaque=False)
+        return msgspec.structs.replace(event, keywords=keywords)
+
+    def instantiated(self, value: Any, event: Event, depth: int = 0) -> None:
+        """What Hydra makes of a part of a configuration: what is inside first."""
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            if depth < _THINGS:
+                self.instantiated(inner, event, depth + 1)
+        target = value.get("_target_") if isinstance(value, dict) else None
+        if not isinstance(target, str) or value.get("_partial_"):
+            return
+        name = self.facts.library.canonical(target)
+        keywords, opaque = _passed(value), HIDDEN in value
+        if depth == 0:
+            keywords, opaque = keywords | event.keywords, opaque or event.opaque
+        elif any(seed.give for full in self.facts.spellings(name) for seed in self.facts.seeds.get(full, ())):
+            opaque = True  # its switch cannot be turned at the call
+        made = msgspec.structs.replace(event, names=(name,), positional=(), keywords=keywords, opaque=opaque)
+        for thing in self.stands_for(name):
+            self.called(thing, made)
+
+    def command_line(self, event: Event) -> None:
+        """Lightning's command line: what it is given in code, and in the YAML that lies beside it."""
+        configurations = self.project.configs.command_lines(self.node.file)
+        seeds = [setting(data, "seed_everything") for data in configurations]
+        default = event.keywords.get("seed_everything_default")
+        unseeded = default is not None and default.known and default.value in (None, False)
+        if any(seed is UNKNOWN for seed in seeds or [UNKNOWN]):
+            seeds.append(not unseeded)
+        if any(seed is not False and seed is not None for seed in seeds):
+            for channel in ("python", "numpy", "torch", "cuda"):
+                self.add("seed", _COMMAND_LINE, channel)
+        modes = [setting(data, "trainer", "deterministic") for data in configurations]
+        if any(mode is True for mode in modes):
+            self.add("flag", _COMMAND_LINE, "mode")
+            self.environment(["CUBLAS_WORKSPACE_CONFIG"])
+        elif (
+            not configurations
+            or event.opaque
+            or any(mode is not UNKNOWN for mode in modes)
+            or not {"trainer_defaults", "args", "parser_kwargs"}.isdisjoint(event.keywords)
+            or "deterministic" in self.project.text(self.node.file)
+        ):
+            self.add("flag", _COMMAND_LINE, "relaxed")
+        else:
+            self.add("flag", _COMMAND_LINE, "switch")
+        accelerators = [setting(data, "trainer", "accelerator") for data in configurations]
+        if accelerators and all(accelerator == "cpu" for accelerator in accelerators):
+            self.add("flag", channel="host")
+        else:
+            self.add("flag", channel="cuda")
+        run = event.keywords.get("run")
+        if configurations and not (run is not None and run.known and not run.value):
+            self.add("flag", channel="trains")
+        for runner in self.facts.runners[_COMMAND_LINE]:
+            for argument in _handed(runner, event):
+                for name in argument.names:
+                    for thing in self.stands_for(name):
+                        self.run_thing(runner, thing, event)
 
     def draw(self, draw: Draw, full: str) -> None:
         what = full.replace("()", "")
@@ -1066,6 +1173,16 @@ def _at(outer: Event, inner: Event) -> Event:
         "call", outer.row, outer.column, outer.statement, inner.names, inner.positional, inner.keywords, inner.opaque,
         outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained,
     )  # fmt: skip
+
+
+def _passed(mapping: dict[str, Any]) -> dict[str, Argument]:
+    """The arguments that Hydra makes of a mapping, or that `**mapping` passes."""
+    plain = {key: value for key, value in mapping.items() if isinstance(key, str) and not key.startswith("_")}
+    return {
+        key: Argument((), True, value) if value is None or isinstance(value, (bool, int, float, str)) else Argument()
+        for key, value in plain.items()
+        if key != HIDDEN
+    }
 
 
 def _handed(runner: Runner, event: Event) -> list[Argument]:

@@ -3,7 +3,8 @@
 A summary is made from `ast`, one function at a time and only when that function is reached: a program of a thousand
 files costs what the functions it runs cost, a tenth of what libcst would ask. Names follow `names.py` (`torch.rand`,
 `@.helper`, `.data.load`, `torch.Generator().seed`); what only the caller knows starts with `$`: `$self.step`,
-`$super.fit`, `$model()` for the parameter `model` called.
+`$super.fit`, `$model()` for the parameter `model` called. `%model/net()` is what Hydra makes of its configuration's
+`model.net`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ _CONTAINERS = frozenset(
 )
 _MOVES = (".to", ".cuda", ".cpu", ".half", ".float", ".eval")
 _PASSED_ON = frozenset({"enumerate", "iter", "list", "reversed", "sorted", "tqdm", "tuple"})
+_INSTANTIATE = frozenset({"hydra.utils.instantiate", "hydra.utils.call"})
+_HYDRA = ("config_path", "config_name")
 Names = tuple[str, ...]
 
 
@@ -108,6 +111,7 @@ class Memo(msgspec.Struct, array_like=True):
     attributes: dict[str, Names] = {}
     stars: Names | None = None
     dispatch: dict[str, Names] | None = None
+    configs: tuple[tuple[str, str], ...] | None = None
 
 
 class Hollow:
@@ -251,6 +255,13 @@ class Summary:
         if self.memo.dispatch is None:
             self.memo.dispatch = self._file.dispatch()
         return self.memo.dispatch
+
+    @property
+    def configs(self) -> tuple[tuple[str, str], ...]:
+        """Folder and name of the configurations that `hydra.main` is told."""
+        if self.memo.configs is None:
+            self.memo.configs = tuple(self._file.configs())
+        return self.memo.configs
 
 
 class _Bound(NamedTuple):
@@ -601,16 +612,9 @@ class _File:
                 module = self.constant(node.args[0], scope) if node.args else None
                 if module is not None and isinstance(module[0], str):
                     found.append(self.canonical(module[0]))
-            elif function in _FIRST_ARGUMENT or function in self.wrappers:
-                if node.args:
-                    found.extend(self.resolve(node.args[0], scope, depth - 1))
-                else:
-                    found.extend(
-                        name
-                        for word in node.keywords
-                        if word.arg in ("module", "model")
-                        for name in self.resolve(word.value, scope, depth - 1)
-                    )
+            elif function in _INSTANTIATE or function in _FIRST_ARGUMENT or function in self.wrappers:
+                names = self._wrapped(node, scope, depth)
+                found.extend(map(_instantiated, names) if function in _INSTANTIATE else names)
             elif function.endswith(_MOVES) and ")" in function and function[0] not in "@.$*":
                 found.append(function[: function.rindex(".")])
             elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
@@ -618,6 +622,12 @@ class _File:
                 if function in _CONTAINERS:
                     found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
         return found
+
+    def _wrapped(self, node: ast.Call, scope: _Scope, depth: int) -> Iterator[str]:
+        """The names of what a wrapper is given."""
+        given = node.args[:1] or [word.value for word in node.keywords if word.arg in ("module", "model")]
+        for value in given:
+            yield from self.resolve(value, scope, depth - 1)
 
     def _resolve_subscript(self, node: ast.Subscript, scope: _Scope, depth: int) -> list[str]:
         value = self.followed(node.value, scope)
@@ -834,6 +844,19 @@ class _File:
                         found.setdefault(key, []).extend(self.resolve(node.args[0], self.scope))
         return {key: tuple(dict.fromkeys(value)) for key, value in sorted(found.items())}
 
+    def configs(self) -> Iterator[tuple[str, str]]:
+        for scope in list(self.scopes.values()):
+            for decorator in getattr(scope.node, "decorator_list", ()):
+                if not isinstance(decorator, ast.Call):
+                    continue
+                if "hydra.main" not in self.resolve(decorator.func, scope.outer or self.scope):
+                    continue
+                given = dict(zip(("config_path", "config_name"), decorator.args, strict=False))
+                given |= {word.arg: word.value for word in decorator.keywords if word.arg}
+                told = [self.constant(given[key], self.scope) if key in given else (".",) for key in _HYDRA]
+                if "config_name" in given and all(one is not None and isinstance(one[0], str) for one in told):
+                    yield str(told[0][0]), str(told[1][0])  # type: ignore[index]
+
     def _fill_all(self) -> None:
         for scope in list(self.scopes.values()):
             if scope.kind == "function":
@@ -873,6 +896,11 @@ class _File:
             tuple(self.resolve(decorator, scope.outer or self.scope) for decorator in node.decorator_list),
             tuple(bound.target for bounds in scope.bindings.values() for bound in bounds if bound.kind == "def"),
         )
+
+
+def _instantiated(name: str) -> str:
+    """What Hydra makes of `$cfg.model.net`."""
+    return f"%{name.partition('.')[2].replace('.', '/')}()" if name.startswith("$") and "()" not in name else "hydra()"
 
 
 class _Events:
@@ -1128,6 +1156,8 @@ class _Events:
                 unpacked, whole = self.unpacked(word.value)
                 keywords = unpacked | keywords
                 opaque = opaque or not whole
+                if not whole and (names_ := self.file.resolve(word.value, self.scope)):
+                    keywords["**"] = Argument(names_)
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
 
     def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:

@@ -1,0 +1,213 @@
+"""The YAML that a program is started with: what Hydra composes, and what Lightning's command line is given.
+
+Only files that the program names, or that lie where such programs keep them, are read, as data.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+UNKNOWN = object()
+"""A value that only the run knows."""
+
+HIDDEN = "?"
+"""A key of what may hold more than is in sight."""
+
+_LONGEST = 60_000
+_LARGEST = 2_000
+_NESTED = 8
+_FOLDERS = ("", "configs", "config", "conf")
+_COMMAND_LINE = frozenset({"seed_everything", "trainer", "model", "data"})
+_PACKAGE = re.compile(r"^#\s*@package\s+(\S+)", re.MULTILINE)
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+
+
+class Configs:
+    """The configurations of the programs below `root`, read when a program that uses them is."""
+
+    def __init__(self, root: str, listing: Callable[[str], frozenset[str]], read: Callable[[str], str]) -> None:
+        """`listing` gives the names in a folder, those of folders with a slash; `read` the text of a file."""
+        self._root = root
+        self._listing = listing
+        self._text = read
+        self._composed: dict[tuple[str, str], dict[str, Any]] = {}
+        self._lines: dict[str, list[dict[str, Any]]] = {}
+        self.folders: set[str] = set()
+
+    def _read(self, path: str) -> str:
+        folder, name = os.path.split(path)
+        self.folders.add(folder)
+        return self._text(path) if name in self._listing(folder) else ""
+
+    def at(self, file: str, declared: Iterable[tuple[str, str]], path: list[str]) -> list[dict[str, Any]]:
+        """The mappings at `path` of the configurations that `hydra.main` in `file` is told: folder and name."""
+        found = []
+        for folder, name in declared:
+            key = (os.path.normpath(os.path.join(os.path.dirname(file), folder)), name)
+            if key not in self._composed:
+                self._composed[key] = _Composer(key[0], self._read).whole(name)
+            value = _at(self._composed[key], path)
+            if isinstance(value, dict):
+                found.append(value)
+        return found
+
+    def command_lines(self, file: str) -> list[dict[str, Any]]:
+        """The configurations for Lightning's command line that lie beside `file` or in the folder above, or in a
+        `configs` there."""
+        here = os.path.dirname(file)
+        if here not in self._lines:
+            found = self._lines[here] = []
+            for place in dict.fromkeys((here, here if here == self._root else os.path.dirname(here))):
+                for folder in _FOLDERS:
+                    if folder and f"{folder}/" not in self._listing(place):
+                        continue
+                    path = os.path.join(place, folder) if folder else place
+                    self.folders.add(path)
+                    for name in yaml_names(self._listing(path)):
+                        data = parsed(self._read(os.path.join(path, name)))
+                        if isinstance(data, dict) and _is_command_line(data):
+                            found.append(data)
+        return self._lines[here]
+
+
+def yaml_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Those that are of YAML files, in order."""
+    return tuple(sorted(name for name in names if name.endswith((".yaml", ".yml"))))
+
+
+def parsed(text: str) -> Any:
+    """The data of a YAML file; None where it is empty, long or broken."""
+    if not text.strip() or len(text) > _LONGEST:
+        return None
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        return yaml.load(text, yaml.SafeLoader)  # the one in C crashes on deep nesting
+    except Exception:  # values that look like dates and numbers and are none raise what they like
+        return None
+
+
+class _Composer:
+    """Composes what Hydra does of the files in `root`."""
+
+    def __init__(self, root: str, read: Callable[[str], str]) -> None:
+        self.root = root
+        self.read = read
+
+    def whole(self, name: str) -> dict[str, Any]:
+        """The primary configuration `name` with its defaults, references followed."""
+        found = self.composed(self.root, name, 0) or {}
+        return {key: _References(found).followed(value) for key, value in found.items()}
+
+    def composed(self, folder: str, name: str, depth: int) -> dict[str, Any] | None:
+        """The file `name` with its defaults, each at its place; None where it is not in sight."""
+        own = parsed(self.read(_path(folder, name))) if depth < _NESTED else None
+        if not isinstance(own, dict):
+            return None
+        defaults = own.pop("defaults", None)
+        parts = defaults if isinstance(defaults, list) else []
+        found: dict[str, Any] = {}
+        for part in parts if "_self_" in parts else ["_self_", *parts]:
+            if part == "_self_":
+                _merge(found, own)
+            else:
+                for group, option in _choices(part):
+                    self.take(found, folder, group, option, depth)
+        return found
+
+    def take(self, found: dict[str, Any], folder: str, group: str, option: str, depth: int) -> None:
+        """Merge one option of a group, under the group's name or the package that it or its file asks for."""
+        folder = self.root if group.startswith("/") else folder
+        group, _, package = group.lstrip("/").partition("@")
+        if group.startswith("hydra"):
+            return
+        folder = os.path.join(folder, group)
+        inside = self.composed(folder, option, depth + 1)
+        if inside is None:
+            inside = {HIDDEN: True}
+        told = _PACKAGE.search(self.read(_path(folder, option)))
+        package = package or (told[1] if told is not None else group.replace("/", "."))
+        if package not in ("_global_", ""):
+            for name in reversed(package.replace("_group_", group.replace("/", ".")).split(".")):
+                inside = {name: inside}
+        _merge(found, inside)
+
+
+def _path(folder: str, name: str) -> str:
+    return os.path.normpath(os.path.join(folder, name if name.endswith((".yaml", ".yml")) else f"{name}.yaml"))
+
+
+def _choices(part: Any) -> Iterator[tuple[str, str]]:
+    """The groups that an entry of a defaults list names, and the option of each."""
+    if isinstance(part, str):
+        yield "", part
+    elif isinstance(part, dict):
+        for group, option in part.items():
+            for one in option if isinstance(option, list) else [option]:
+                if isinstance(one, str) and one != "null" and isinstance(group, str):
+                    yield group.removeprefix("override ").removeprefix("optional ").strip(), one
+
+
+def _merge(whole: dict[str, Any], other: Mapping[Any, Any]) -> None:
+    for key, value in other.items():
+        held = whole.get(key)
+        if isinstance(held, dict) and isinstance(value, dict):
+            whole[key] = dict(held)  # an alias may stand for it elsewhere
+            _merge(whole[key], value)
+        else:
+            whole[key] = value
+
+
+class _References:
+    """Follows references to other keys of a configuration. Aliases may make few lines a large tree: of that only so
+    much is looked at, under each key."""
+
+    def __init__(self, whole: Mapping[str, Any]) -> None:
+        self.whole = whole
+        self.left = _LARGEST
+
+    def followed(self, value: Any, depth: int = 0) -> Any:
+        """`value` with references followed; what only the run knows is `UNKNOWN`."""
+        self.left -= 1
+        if self.left < 0 or depth > 4 * _NESTED:
+            return UNKNOWN
+        if isinstance(value, dict):
+            return {key: self.followed(part, depth + 1) for key, part in value.items()}
+        if isinstance(value, list):
+            return [self.followed(part, depth + 1) for part in value]
+        if not isinstance(value, str) or ("${" not in value and value != "???"):
+            return value
+        reference = _REFERENCE.fullmatch(value)
+        found = _at(self.whole, reference[1].split(".")) if reference is not None else None
+        return UNKNOWN if found is None or isinstance(found, (dict, list)) else self.followed(found, depth + 4)
+
+
+def _at(whole: Any, path: list[str]) -> Any:
+    """What stands at `path`; None: nothing."""
+    for name in path:
+        whole = whole.get(name) if isinstance(whole, dict) else None
+    return whole
+
+
+def _is_command_line(data: Mapping[Any, Any]) -> bool:
+    """Whether `data` has the shape of what `LightningCLI` takes, at the top or under a subcommand."""
+    inner = data.get("fit")
+    keys = {*data, *(inner if isinstance(inner, dict) else ())}
+    trainer = data.get("trainer", inner.get("trainer") if isinstance(inner, dict) else None)
+    return len(keys & _COMMAND_LINE) > 1 and isinstance(trainer, dict) and "_target_" not in trainer
+
+
+def setting(data: Mapping[Any, Any], *path: str) -> Any:
+    """What a configuration of the command line sets at `path`, under `fit` too; `UNKNOWN` where it does not."""
+    for top in (data, data.get("fit")):
+        inner: Any = top
+        for name in path:
+            inner = inner.get(name, UNKNOWN) if isinstance(inner, dict) else UNKNOWN
+        if inner is not UNKNOWN:
+            return inner
+    return UNKNOWN
