@@ -84,12 +84,10 @@ class Entry(NamedTuple):
                 combine(alone, {}, step, {})
                 yield step, alone
 
-    def leading_to(self, flag: str) -> tuple[Ref, Ref] | None:
-        """The first step of the entry point with the flag, and the place that raises it."""
-        for step, effects in self.steps():
-            if f"flag:{flag}" in effects:
-                return step.ref, effects[f"flag:{flag}"]
-        return None
+    def leading_to(self, flag: str) -> tuple[Ref, Ref]:
+        """The first step of the entry point with the flag, which the program has, and the place that raises it."""
+        key = f"flag:{flag}"
+        return next((step.ref, effects[key]) for step, effects in self.steps() if key in effects)
 
     def first_draw(self, library: str) -> tuple[Step, Ref] | None:
         """The first step of the entry point that draws from `library` what changes a result, and the draw."""
@@ -247,10 +245,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
         return
     if entry.has("mode") or entry.has("relaxed") or entry.has("host"):
         return
-    found = entry.leading_to("trains")
-    if found is None:
-        return
-    here, training = found
+    here, training = entry.leading_to("trains")
     details = {"place": _place(entry, training, here)}
     yield Fault(here, details, related=(Story(training, "trains here"),), changes=_switched(entry))
 
@@ -286,10 +281,8 @@ def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:
         story = Story(first, "CUDA is first used here")
         yield Fault(setting, details, "late", related=(story,), changes=changes, at_call=True)
     elif "seed:cublas" not in entry.effects:
-        found = entry.leading_to("mode")
-        here = found[0] if found is not None else mode
         yield Fault(
-            here,
+            entry.leading_to("mode")[0],
             {"place": ""},
             related=(Story(mode, "deterministic mode is turned on here"),),
             changes=(NeedHelper("cublas"),),
