@@ -286,6 +286,7 @@ class Module:
         self._orders: dict[int, int] = {}
         self._calls: list[Call] = []
         self._call_of: dict[int, Call] = {}
+        self.set_displays: list[cst.Set | cst.SetComp] = []
         self._assignments: list[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]] = []
         self._assigned: dict[str, list[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]]] = {}
         self._awake = False
@@ -1720,6 +1721,16 @@ def _on_comprehension(walk: _Walk, node: Any, scope: Scope, conditional: bool, l
     stack.extend(reversed(later))
 
 
+def _on_set(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.module.set_displays.append(node)
+    return scope, conditional, looped
+
+
+def _on_set_comprehension(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.module.set_displays.append(node)
+    _on_comprehension(walk, node, scope, conditional, looped, stack)
+
+
 def _on_outside(walk: _Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
     where = "global" if isinstance(node, cst.Global) else "nonlocal"
     for item in node.names:
@@ -1760,7 +1771,8 @@ _HANDLERS: dict[type, Any] = {
     cst.Lambda: _on_lambda,
     cst.ClassDef: _on_class,
     cst.ListComp: _on_comprehension,
-    cst.SetComp: _on_comprehension,
+    cst.SetComp: _on_set_comprehension,
+    cst.Set: _on_set,
     cst.DictComp: _on_comprehension,
     cst.GeneratorExp: _on_comprehension,
     cst.Global: _on_outside,

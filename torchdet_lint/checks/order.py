@@ -179,7 +179,7 @@ def set_order(module: Module, rule: Rule) -> Iterator[Found]:
         return
     module.load_where(_iterating(module, display))
     reported: set[tuple[cst.CSTNode, cst.CSTNode | None]] = set()
-    for node in _sets(module, display):
+    for node in _sets(module):
         kind = _element_kind(module, node)
         if kind in ("number", "nothing"):
             continue
@@ -192,18 +192,10 @@ def set_order(module: Module, rule: Rule) -> Iterator[Found]:
                 break
 
 
-def _sets(module: Module, display: re.Pattern[str]) -> list[cst.BaseExpression]:
+def _sets(module: Module) -> list[cst.BaseExpression]:
     """The calls, displays and comprehensions that make sets, in the order of the source."""
     found: list[cst.BaseExpression] = [call.node for call in module.calls_to(*_SET_MAKERS)]
-    for unit in module.units:
-        if unit.root is not None and display.search(module.skeleton.text(unit.piece)):
-            stack: list[cst.CSTNode] = [unit.root]
-            while stack:
-                node = stack.pop()
-                if isinstance(node, (cst.Set, cst.SetComp)):
-                    found.append(node)
-                stack.extend(children(node))
-    return sorted(found, key=module.order_of)
+    return sorted([*found, *module.set_displays], key=module.order_of)
 
 
 _MAKER = re.compile(r"\b(?:frozen)?set\(")
@@ -222,8 +214,11 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
     own: dict[str, set[str]] = {}
     pieces = [(unit.piece, module.skeleton.text(unit.piece)) for unit in module.units]
     for piece, text in pieces:
-        for match in (*_MAKER.finditer(text), *display.finditer(text)):
-            before = text[max(0, match.start() - _BEFORE) : match.start()]
+        if "set(" not in text and "{" not in text:
+            continue
+        spoken = module.skeleton.spoken(piece)
+        for match in (*_MAKER.finditer(spoken), *display.finditer(spoken)):
+            before = spoken[max(0, match.start() - _BEFORE) : match.start()]
             line = before.rpartition("\n")[2]
             if line.count('"') % 2 or line.count("'") % 2:
                 continue
@@ -234,8 +229,8 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
     if not shared and not own:
         return taken.__contains__
     gone_through: set[str] = set()
-    for _, text in pieces:
-        names = shared | own.get(text, set())
+    for (_, text), words in zip(pieces, module.words, strict=True):
+        names = (shared | own.get(text, set())) & words
         for match in re.finditer(rf"\b(?:{'|'.join(sorted(names))})\b", text) if names else ():
             if _GONE_THROUGH.search(text[max(0, match.start() - _BEFORE) : match.start()]):
                 taken.add(text)
