@@ -6,6 +6,7 @@ import pytest
 
 from torchdet_lint import catalogue
 from torchdet_lint.catalogue import CatalogueError
+from torchdet_lint.triggers import IDENTIFIER, words_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,3 +84,9 @@ def test_status_in_takes_the_last_row_that_has_begun():
     releases = [(1, 7), (1, 8), (2, 9), (2, 10), (2, 15)]
     statuses = ["absent", "errors", "errors", "deterministic", "deterministic"]
     assert [catalogue.status_in(rows, release) for release in releases] == statuses
+
+
+def test_the_prefilter_finds_every_identifier():
+    text = "a.b_c(d1, 'é', 名=3)\n\tüber[x-1] # 2e5\udc80 z"
+    assert set(IDENTIFIER.findall(text)) - {"e5"} <= words_in(text.replace("\udc80", " "))
+    assert "z" in words_in(text)

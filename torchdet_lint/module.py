@@ -19,7 +19,7 @@ from torchdet_lint.finding import Location
 from torchdet_lint.names import BUILTINS, Binding, Library, Scope, live
 from torchdet_lint.skeleton import Piece, SyntaxFault
 from torchdet_lint.tree import FIELDS, LEAVES, PLAIN, children
-from torchdet_lint.triggers import IDENTIFIER
+from torchdet_lint.triggers import IDENTIFIER, words_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -351,7 +351,7 @@ class Module:
     @functools.cached_property
     def words(self) -> list[frozenset[str]]:
         """The words of every unit, those of docstrings and comments apart."""
-        return [frozenset(IDENTIFIER.findall(self.skeleton.spoken(unit.piece))) for unit in self.units]
+        return [frozenset(words_in(self.skeleton.spoken(unit.piece))) for unit in self.units]
 
     def load_where(self, wanted: Callable[[str], bool]) -> None:
         """Parse the units whose text is `wanted`, and with the first of them the statements of the file's top level."""
