@@ -30,6 +30,7 @@ _OPERANDS = ("src", "source", "values", "weights", "value", "val")
 _ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
 _KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
+_INFERRED = frozenset({"tensor", "dims", "sparse", "length", "contains", "repeats"})
 _PLACES = {("cpu",): "the CPU", ("cuda",): "CUDA", ("cpu", "cuda"): "the CPU and CUDA", ("mps",): "MPS"}
 
 
@@ -95,20 +96,23 @@ class Operations:
     def _reported(self, candidate: _Candidate) -> bool:
         operation, call, _ = candidate
         op = operation.op
+        # What the call itself shows comes first, and what asks other functions last: most candidates fall on the way.
+        plain = [condition for condition in op.when if condition.test not in _INFERRED]
+        if not all(self._holds(candidate, condition, UNKNOWN) for condition in plain):
+            return False
         kind = self.subject(candidate)
         if operation.method and not self._receives(operation, kind):
             return False
         if not self._on_device(candidate, kind):
             return False
-        if op.direction == "backward" and not self._differentiated(candidate, kind):
-            return False
         if op.dtypes != "any" and not self._floating(candidate, kind):
             return False
-        if not all(self._holds(candidate, condition, kind) for condition in op.when):
+        if not all(self._holds(candidate, condition, kind) for condition in op.when if condition not in plain):
+            return False
+        if op.direction == "backward" and not self._differentiated(candidate, kind):
             return False
         if op.unless_within and self._within(call.node, op.unless_within):
             return False
-        # Last, because it reads more of the file.
         return op.direction == "forward" or not self._ends(candidate)
 
     def _ends(self, candidate: _Candidate) -> bool:
@@ -239,7 +243,7 @@ class Operations:
         parameters: Sequence[str] = operation.spelling.forward or operation.spelling.parameters
         if made is not None and condition.argument not in parameters:
             call, parameters = made, operation.spelling.parameters
-        if condition.test in ("tensor", "dims", "sparse", "length", "contains", "repeats"):
+        if condition.test in _INFERRED:
             value = call.argument(condition.argument, parameters)
             if condition.argument != "self":
                 kind = self.inference.kind(value.node) if value is not None else OTHER
