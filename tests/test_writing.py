@@ -119,6 +119,31 @@ def test_read_only_file_is_one_line_and_status_2(tmp_path, monkeypatch, capsys):
     assert Path("b.py").read_text() == "x = 1\n"
 
 
+LIMITED = """\
+import resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+from torchdet_lint import cli
+sys.exit(cli.main(["--isolated", "--no-cache", "--fix", "."]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the limit is one of POSIX")
+def test_file_that_the_system_does_not_let_grow_is_one_line_and_status_2(tmp_path):
+    """As on a full disk, a write ends halfway: of two files the small one is written, the other one stays."""
+    large = "x = 1  # noqa: TDL201\n" + "y = 1\n" * 2000
+    (tmp_path / "a.py").write_text(large)
+    (tmp_path / "b.py").write_text("x = 1  # noqa: TDL201\n")
+    environment = {**os.environ, "PYTHONPATH": str(Path(writing.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, "torchdet-lint: error: a.py: not written: file too large\n")
+    assert (tmp_path / "a.py").read_text() == large
+    assert (tmp_path / "b.py").read_text() == "x = 1\n"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.py", "b.py"]
+
+
 FILES, KILLS = 12, 220
 
 
