@@ -8,6 +8,7 @@ import pytest
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison import compare
+from torchdet_lint.verifier.explain import explain
 from torchdet_lint.verifier.trace import Site, TraceError, Writer
 
 
@@ -114,6 +115,20 @@ def test_data_from_outside_names_the_generators_that_differ(pair):
         "outside",
         {"python": "equal", "numpy": "differs", "torch": "unused"},
     )
+
+
+def test_a_checkpoint_that_differs_after_something_else_did_follows_from_it(pair):
+    flags = trace.OUTSIDE | trace.ARRIVED
+    read = [(op(1, phase="load"), 1, (1,)), (op(2), 2, (2,))]
+    for before, kind in ((2, "cause"), (77, "consequence")):
+        loaded = [[*read, (op(3), 3, (digest,), flags, (digest, 0, 0, 0, 0))] for digest in (8, 9)]
+        loaded[1][1] = (op(2), 2, (before,))
+        found = {item.site.line: item for item in pair(*loaded).divergences}
+        assert (found[3].kind, found[3].source) == (kind, "outside")
+        assert found[3].evidence.loaded
+        told = explain(found[3])
+        assert told.sentence.startswith("what torch.load read at train.py:1 differed")
+        assert told.rule == ""
 
 
 def test_a_generator_that_was_not_drawn_from_since_is_idle(pair):

@@ -132,6 +132,22 @@ def test_data_from_numpy_carries_the_digests_of_the_generators(tmp_path):
     assert words[0][1] == 0, "Python's generator was not used"
 
 
+def test_what_torch_load_reads_is_told_from_a_batch(tmp_path):
+    torch.save(torch.ones(3), tmp_path / "x.pt")
+
+    def body():
+        loaded = torch.load(tmp_path / "x.pt")
+        loaded.mul(2)
+        del loaded
+        torch.from_numpy(np.ones(3)).mul(2)
+
+    opened = record(tmp_path, body)
+    sites = opened.sites(opened.main)
+    arrivals = [one.arrival for site, one in rows(opened) if site.op == "aten.mul.Tensor"]
+    assert sites[arrivals[0]].phase == "load"
+    assert arrivals[1] is None
+
+
 def test_a_write_through_numpy_is_noticed_where_it_is_read(tmp_path):
     def body(value):
         array = np.zeros(1000)

@@ -32,7 +32,7 @@ class Evidence(msgspec.Struct, frozen=True):
 
     `generators` tells for each of `python`, `numpy` and `torch` whether its global generator was `equal`, `differs`,
     `idle` (it differs, and was not drawn from since the data before) or `unused` so far, where data came from
-    outside. `arrival` is where a worker's batch was received.
+    outside. `arrival` is where a worker's batch was received, or (`loaded`) what `torch.load` read.
     """
 
     inputs_equal: bool
@@ -44,6 +44,7 @@ class Evidence(msgspec.Struct, frozen=True):
     unwritten: bool = False
     generators: dict[str, str] = {}
     arrival: str = ""
+    loaded: bool = False
 
 
 class Divergence(msgspec.Struct, frozen=True):
@@ -326,6 +327,8 @@ class _Aligner:
         inputs, numbers = one.inputs == two.inputs, one.scalars == two.scalars
         if one.outside is not None and two.outside is not None and one.outside[0] != two.outside[0]:
             follows = site.op == trace.BATCH and self.loader_seeds_differ
+            # A checkpoint that this run itself wrote, after it had gone another way.
+            follows |= self._loaded(one) and self.differing > 1
             return "consequence" if follows else "cause", "outside"
         if one.flags & trace.RANDOM and inputs and numbers:
             self.loader_seeds_differ |= site.phase == "data"
@@ -357,7 +360,11 @@ class _Aligner:
             unwritten=bool(one.flags & trace.UNWRITTEN),
             generators=generators,
             arrival=self.left.sites[one.arrival].place if one.arrival is not None else "",
+            loaded=self._loaded(one),
         )
+
+    def _loaded(self, record: Record) -> bool:
+        return record.arrival is not None and self.left.sites[record.arrival].phase == "load"
 
     def _rejoin(self) -> bool:
         """Pass the records up to where both go the same way again; False where that is out of sight."""

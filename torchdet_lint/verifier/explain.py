@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison import Divergence
 
 _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
-_PLACES = {"data": ("TDL302", "TDL301"), "split": ("TDL303",)}
+_PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}
+_SWITCHES = ("TDL203", "TDL204", "TDL208")
+"""Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
 _ATEN_NAMES = {
     "index": "getitem",
     "_unsafe_index": "getitem",
@@ -120,6 +122,9 @@ def _random(item: Divergence) -> Explanation:
 
 def _outside(item: Divergence) -> Explanation:
     states = item.evidence.generators
+    if item.evidence.loaded:
+        words = f"what torch.load read at {item.evidence.arrival} differed: a file that an earlier run wrote, say"
+        return Explanation(words, "", ("TDL304", "TDL105"))
     if item.site.op == BATCH or item.evidence.arrival or item.stream == "process":
         return Explanation(
             "a batch from the loader's workers differed: generators of their own, or the order of arrival",
@@ -157,7 +162,7 @@ def _in_a_process_of_its_own(item: Divergence) -> bool:
 
 
 def _unwritten(item: Divergence) -> Explanation:
-    return Explanation("it read memory that nothing had written", "TDL501")
+    return Explanation("it read memory that nothing had written", "TDL501", ("TDL206",))
 
 
 def _number(item: Divergence) -> Explanation:
@@ -173,7 +178,7 @@ def _order(item: Divergence) -> Explanation:
 def _path(item: Divergence) -> Explanation:
     return Explanation(
         "the runs take different paths though all values before were equal: something in Python decides (the clock, "
-        "hashes, files, threads, an unseeded choice)",
+        "hashes, files, also those that an earlier run left, threads, an unseeded choice)",
         "",
         ("TDL103", "TDL601", "TDL305", "TDL304", "TDL306", "TDL105"),
     )
@@ -184,9 +189,11 @@ def _op(item: Divergence) -> Explanation:
     if site.phase == "backward":
         rule = op_rule(site.forward_op, "backward") or op_rule(site.op, "forward")
         if rule:
-            return Explanation(f"the gradient of {site.forward_op or site.op} is not deterministic", "TDL403")
+            words = f"the gradient of {site.forward_op or site.op} is not deterministic"
+            return Explanation(words, "TDL403", _SWITCHES)
     elif rule := op_rule(site.op, "forward"):
-        return Explanation(f"{site.op} is not deterministic on these inputs", rule)
+        also = _SWITCHES if rule == "TDL402" else ()
+        return Explanation(f"{site.op} is not deterministic on these inputs", rule, also)
     return Explanation(
         "it read equal values and wrote different ones, and no table lists the op: memory that was never written, or "
         "that another thread, process or library wrote to",

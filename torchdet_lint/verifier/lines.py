@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import CodeType
 
-TORCH, LIBRARY, OWN, OPTIMIZER, LOADER, INITIALIZER, SPLITTER = range(7)
-"""Kinds of file: torch's own (with four rooms of it that matter to the explanation), a library's, the program's."""
+TORCH, LIBRARY, OWN, OPTIMIZER, LOADER, INITIALIZER, SPLITTER, READER = range(8)
+"""Kinds of file: torch's own (with five rooms of it that matter to the explanation), a library's, the program's."""
 
 _HERE = str(Path(__file__).parent) + os.sep
 
@@ -73,7 +73,7 @@ class Classifier(dict[str, int]):
             return SPLITTER
         if inside.startswith("utils/data/"):
             return LOADER
-        return INITIALIZER if inside == "nn/init.py" else TORCH
+        return {"nn/init.py": INITIALIZER, "serialization.py": READER}.get(inside, TORCH)
 
     def shown(self, filename: str) -> str:
         """The name of a file in reports: relative to the innermost root, with forward slashes."""

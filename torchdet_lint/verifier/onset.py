@@ -14,7 +14,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.patching import Patches, after_import
+from torchdet_lint.verifier import reach
+from torchdet_lint.verifier.interventions import EVENTS_VARIABLE, with_bootstrap
+from torchdet_lint.verifier.patching import Patches, Reporter, after_import
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +36,7 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
     starts: dict[str, int] = {"python": hash(random.getstate()[1]) & (1 << 64) - 1}
     numpy_state: list[dict[str, Any]] = []
     patches = Patches()
+    reach.watch(patches, Reporter(os.environ.get(EVENTS_VARIABLE, "")))
 
     def torch_begins(_: object) -> None:
         from torchdet_lint.verifier import recorder
@@ -59,8 +62,6 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
 
 def begin_below(order: Mapping[str, Any]) -> None:
     """Have the Python processes that this one starts recorded too."""
-    from torchdet_lint.verifier.interventions import with_bootstrap
-
     os.environ.update(with_bootstrap({VARIABLE: json.dumps(order, separators=(",", ":"))}))
 
 

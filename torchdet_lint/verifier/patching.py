@@ -125,7 +125,9 @@ def after_import(patches: Patches, name: str, callback: Callable[[ModuleType], o
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """Something that a guard refused or replaced: the rule, what the program asked for, and its line."""
+    """Something that a guard refused or replaced: the rule, what the program asked for, and its line. Without a rule:
+    something that is out of reach.
+    """
 
     code: str
     text: str
@@ -154,7 +156,7 @@ class Reporter:
         if self.quiet:
             return
         if not self.path:
-            print(f"torchdet-lint: {file}:{line}: {code} {text}", file=sys.stderr)
+            print(f"torchdet-lint: {file}:{line}: {code}{' ' if code else ''}{text}", file=sys.stderr)
             return
         record = json.dumps(dataclasses.asdict(event)) + "\n"
         # One O_APPEND write a record: several processes share the file and lines must not mix.

@@ -34,6 +34,7 @@ from torchdet_lint.verifier.lines import (
     LOADER,
     OPTIMIZER,
     OWN,
+    READER,
     SPLITTER,
     TORCH,
     Classifier,
@@ -52,6 +53,7 @@ _MOST_OWNERS = 400_000
 _UNWRITTEN = 1
 _TASK_TAKERS = ("torch.utils.data", "concurrent.futures", "multiprocessing.pool", "joblib", "billiard")
 _CLEAN = _MASK - 1
+_PHASES = {OPTIMIZER: "optimizer", LOADER: "data", SPLITTER: "split", INITIALIZER: "init", READER: "load"}
 _ENVIRONMENT = (
     "PYTHONHASHSEED",
     "OMP_NUM_THREADS",
@@ -220,7 +222,7 @@ class _Stream:
         file = self.run.classifier.shown(code.co_filename) if code is not None else ""
         line = line_of(code, instruction) if code is not None else 0
         function = getattr(code, "co_qualname", code.co_name) if code is not None else ""
-        phase = {OPTIMIZER: "optimizer", LOADER: "data", SPLITTER: "split", INITIALIZER: "init"}.get(room, "forward")
+        phase = _PHASES.get(room, "forward")
         origin = self.rows[forward] if 0 <= forward < len(self.rows) else None
         row = trace.Site(plan.name, "backward" if backward else phase, file, line, function)
         if origin is not None and backward:
@@ -482,7 +484,8 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
     def outside(came: list[tuple[int, int]], extra: list[int]) -> int:
         flags, words = run.outside(hash(tuple(known for known, _ in came)) & _MASK)
         extra += words
-        arrived = next((arrivals[base] for _, base in came if base in arrivals), None)
+        sites = [arrivals.pop(base) for _, base in came if base in arrivals]
+        arrived = sites[0] if sites else None
         if arrived is None:
             return flags
         extra.append(arrived)

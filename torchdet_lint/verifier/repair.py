@@ -72,7 +72,6 @@ def _command(program: Program, codes: tuple[str, ...]) -> str:
 
 
 def _limits(report: Report) -> tuple[str, ...]:
-    """Why some rules have no runtime fix, in their own words."""
-    return tuple(
-        f"{cause.rule}: {cause.runtime_note}" for cause in report.causes if cause.runtime_note and not cause.runtime_fix
-    )
+    """Why the fixes of the rules that are still named did not help, in the rules' own words."""
+    notes = (f"{cause.rule}: {cause.runtime_note}" for cause in report.causes if cause.runtime_note)
+    return tuple(dict.fromkeys(notes))

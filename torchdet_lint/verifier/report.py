@@ -133,7 +133,8 @@ def _fix(report: Report, colour: bool) -> list[str]:
         price = f": {fix.ratio:.2f} times the time of a plain run" if fix.ratio else ""
         lines = [_paint(f"fix {chosen}{price}", _GREEN, colour)]
     else:
-        lines = [_paint(f"fix: the runs still differ with {', '.join(fix.fixes) or 'no fix'}", _RED, colour)]
+        tried = f"{len(fix.fixes)} fixes" if len(fix.fixes) > 6 else f"the fixes of {', '.join(fix.fixes)}"
+        lines = [_paint(f"fix: the runs still differ with {tried}", _RED, colour)]
     if fix.command:
         lines.append(f"  write it into the source: {fix.command}")
     return [*lines, *(f"  {note}" for note in fix.notes[:3])]

@@ -36,7 +36,7 @@ def start() -> None:
         Started.contexts = ()
     interventions = from_environment(os.environ)
     if interventions:
-        from torchdet_lint.verifier import fixes, stress
+        from torchdet_lint.verifier import fixes, reach, stress
         from torchdet_lint.verifier.patching import Reporter
 
         reporter = Reporter(os.environ.get(EVENTS_VARIABLE, ""))
@@ -44,6 +44,7 @@ def start() -> None:
         if interventions.stress:
             applied.append(stress.install(interventions.stress, interventions.fixes, reporter))
         applied.append(fixes.install(interventions.fixes, interventions.seed, reporter))
+        reach.watch(applied[-1].patches, reporter)
         if interventions.strict:
             from torchdet_lint.verifier import strict
 

@@ -52,8 +52,8 @@ class TraceError(Exception):
 
 
 class Site(NamedTuple):
-    """One op at one place: `phase` is forward, backward, optimizer, data or init; `file` is empty where no line is
-    known.
+    """One op at one place: `phase` is forward, backward, optimizer, data, split, init or load (inside `torch.load`);
+    `file` is empty where no line is known.
 
     `forward_file` and `forward_line` are those of the forward op, for a backward op; `forward_op` its name.
     """

@@ -19,7 +19,7 @@ import torchdet_lint
 from torchdet_lint import catalogue
 from torchdet_lint.verifier import comparison as comparing
 from torchdet_lint.verifier import explain, launch
-from torchdet_lint.verifier.interventions import Interventions
+from torchdet_lint.verifier.interventions import EVENTS_VARIABLE, Interventions
 from torchdet_lint.verifier.interventions import environment as environment_of
 from torchdet_lint.verifier.patching import read_events, shown
 from torchdet_lint.verifier.trace import SUFFIX, TraceError
@@ -317,7 +317,7 @@ class _Session:
         asked = dataclasses.replace(self.base, stress=self.stress(number))
         # Every run is told the same names: a program may look at its environment.
         path, events = self.folder / f"run{SUFFIX}", self.folder / "run.events"
-        environment = environment_of(asked, self.environment, events=events)
+        environment = {**environment_of(asked, self.environment, events=events), EVENTS_VARIABLE: str(events)}
         before = self.trace(number - 1).stat().st_size if number and self.trace(number - 1).exists() else 0
 
         def tick() -> None:
@@ -424,10 +424,13 @@ class _Session:
         notes = list(report.not_covered)
         if report.ok and (shown := self._first_printed_difference()):
             notes.append(f"standard output differs though every recorded value is equal: {shown}")
+        notes += [f"{held.file}:{held.line}: {held.message}" for held in self.held.values() if not held.rule]
         codes = sorted({result.returncode for result in self.results})
         if len(codes) > 1:
             notes.append(f"the exit statuses differ: {', '.join(map(str, codes))}")
-        return msgspec.structs.replace(report, not_covered=tuple(notes), held=tuple(self.held.values()))
+        return msgspec.structs.replace(
+            report, not_covered=tuple(notes), held=tuple(held for held in self.held.values() if held.rule)
+        )
 
     def _first_printed_difference(self) -> str:
         for number in range(1, len(self.results)):

@@ -1,0 +1,82 @@
+"""Processes that are out of reach, and seeds that no fix can hold: each is told in one line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchdet_lint.verifier import reach
+from torchdet_lint.verifier.interventions import with_bootstrap
+
+HOME = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "says"),
+    [
+        ([sys.executable, "job.py", "-S"], None, ""),
+        ([sys.executable, "-u", "-m", "job", "-I"], None, ""),
+        ([sys.executable, "-W", "ignore", "-c", "1"], None, ""),
+        (["bash", "-c", "python -S job.py"], None, ""),
+        (["python3.12", "-S", "job.py"], None, "with -S"),
+        ([Path(sys.executable), "-uS", "job.py"], None, "with -S"),
+        ("python -S -c 1", None, "with -S"),
+        ([sys.executable, "job.py"], {"PATH": "/bin"}, "PYTHONPATH"),
+        ([sys.executable, "job.py"], with_bootstrap({}, {}), ""),
+        (["ls"], {}, ""),
+        ([], None, ""),
+        (7, None, ""),
+    ],
+)
+def test_the_command_line_and_the_environment_tell(words, environment, says):
+    reason = reach.why_unreached(words, environment)
+    assert says in reason
+    assert bool(says) == bool(reason)
+
+
+def test_an_isolated_interpreter_is_reached_where_the_package_is_installed(monkeypatch):
+    for installed in (True, False):
+        monkeypatch.setattr(reach, "_has_path_file", lambda installed=installed: installed)
+        assert bool(reach.why_unreached([sys.executable, "-I", "job.py"], None)) is not installed
+
+
+def verify(folder, source, *options):
+    (folder / "program.py").write_text(source)
+    command = [sys.executable, "-m", "torchdet_lint", *options, "program.py"]
+    env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(HOME)}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=env)
+
+
+UNREACHED = (
+    "import subprocess, sys\nimport torch\nsubprocess.run([sys.executable, '-S', '-c', 'print(7)'], check=True)\n"
+)
+
+
+def test_a_process_out_of_reach_is_told_with_the_line_that_starts_it(tmp_path):
+    pytest.importorskip("torch")
+    done = verify(tmp_path, UNREACHED, "verify", "--no-lint")
+    assert done.returncode == 0
+    assert "not covered: program.py:3: a Python process starts with -S" in done.stdout
+    done = verify(tmp_path, UNREACHED, "run", "--fix=TDL103")
+    assert (done.returncode, done.stdout) == (0, "7\n")
+    assert len(done.stderr.splitlines()) == 1
+    assert "program.py:3: a Python process starts with -S" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import datetime, torch\ntorch.manual_seed(int(datetime.datetime.now().timestamp() * 1e6))\ntorch.rand(3)\n",
+        "import torch\ngenerator = torch.Generator()\ngenerator.seed()\nprint(torch.rand(3, generator=generator))\n",
+    ],
+    ids=["datetime.now()", "torch.Generator().seed()"],
+)
+def test_a_seed_that_no_fix_can_hold_is_found_and_told(tmp_path, source):
+    pytest.importorskip("torch")
+    done = verify(tmp_path, source, "verify", "--no-lint", "--fix=TDL105")
+    assert done.returncode == 1
+    assert "1 TDL105 entropy-seed" in done.stdout
+    assert "TDL105: datetime.now() and torch.Generator().seed() cannot be reached" in done.stdout

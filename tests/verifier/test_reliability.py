@@ -1,0 +1,108 @@
+"""What programs do to those who watch them: each ends with a true verdict or one clear line, and leaves no process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+psutil = pytest.importorskip("psutil")
+
+from torchdet_lint.verifier import cli  # noqa: E402
+
+if not hasattr(os, "fork"):
+    pytest.skip("needs os.fork", allow_module_level=True)
+
+STEADY = "import os, sys, signal, torch\ntorch.manual_seed(0)\nprint(torch.rand(3))\n"
+PROGRAMS = {
+    "crashes in Python": (STEADY + "1 / 0", 3, "run A ended with exit status 1: ZeroDivisionError"),
+    "crashes in C": (STEADY + "import ctypes; ctypes.string_at(0)", 3, "run A was ended by SIGSEGV"),
+    "crashes only in run B": (
+        STEADY
+        + "p = os.path.join(sys.path[0], 'seen')\nif os.path.exists(p): raise SystemExit(9)\nopen(p, 'w').close()",
+        3,
+        "run B ended with exit status 9",
+    ),
+    "hangs": (STEADY + "while True: pass", 3, "run A did not end within 8 s"),
+    "hangs and refuses to end": (
+        STEADY + "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass",
+        3,
+        "run A did not end within 8 s",
+    ),
+    "is killed": (STEADY + "os.kill(os.getpid(), 9)", 3, "run A was ended by SIGKILL"),
+    "forks a child that stays": (
+        STEADY + "if not os.fork():\n    import time; time.sleep(600)",
+        0,
+        "processes that the program left behind were ended",
+    ),
+    "forks a child that crashes": (
+        STEADY + "pid = os.fork()\nif not pid: torch.rand(2); os.abort()\nos.waitpid(pid, 0)",
+        0,
+        "are equal, bit for bit",
+    ),
+    "forks a daemon": (
+        STEADY
+        + "if not os.fork():\n    os.setsid()\n    if not os.fork(): import time; time.sleep(600)\n    os._exit(0)",
+        0,
+        "processes that the program left behind were ended",
+    ),
+    "prints binary": (STEADY + "sys.stdout.buffer.write(bytes(range(256)))", 0, "are equal, bit for bit"),
+    "closes its streams": (STEADY + "sys.stdout.close(); os.close(1); os.close(2)", 0, "are equal, bit for bit"),
+    "closes every descriptor": (STEADY + "os.closerange(3, 256); torch.rand(2)", 2, "the trace could not be written"),
+    "leaves by os._exit": (STEADY + "torch.rand(9).sum(); os._exit(0)", 0, "are equal, bit for bit"),
+    "leaves by os._exit, unseeded": (
+        "import os, torch\nx = torch.rand(9).sum()\nos._exit(0)",
+        1,
+        "1 TDL101 unseeded-torch program.py:2",
+    ),
+    "re-seeds itself": (STEADY + "torch.seed(); torch.rand(3)", 1, "1 TDL105 entropy-seed program.py:4"),
+    "re-seeds itself alike": (STEADY + "torch.manual_seed(5); torch.rand(3)", 0, "are equal, bit for bit"),
+    "swaps sys.stdout": (STEADY + "import io; sys.stdout = io.StringIO(); print(1)", 0, "are equal, bit for bit"),
+    "replaces os._exit and hooks": (
+        STEADY + "os._exit = None; sys.excepthook = None; import atexit; atexit._clear()",
+        0,
+        "the recording ends early",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_that(tmp_path, capfd, name):
+    source, status, says = PROGRAMS[name]
+    script = tmp_path / "program.py"
+    script.write_text(source)
+    before = {process.pid for process in psutil.Process().children(recursive=True)}
+    assert cli.main(["verify", "--no-lint", "--timeout", "8" if "within" in says else "240", str(script)]) == status
+    out, err = capfd.readouterr()
+    assert says in " ".join((out + err).split())
+    if status in (2, 3):
+        assert len((out + err).splitlines()) == 1
+    assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
+    assert not _running(script)
+
+
+def _running(script: Path) -> list[int]:
+    """Processes that still have the script on their command line."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if os.fsencode(script) in entry.read_bytes() and int(entry.parent.name) != os.getpid():
+                found.append(int(entry.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_FSIZE")
+def test_a_disk_that_fills_up_leaves_the_program_alone(tmp_path, capfd):
+    source = "import resource, torch\nresource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\n"
+    script = tmp_path / "program.py"
+    script.write_text(source + "for n in range(2000): torch.ones(2)\nprint('ended well')\n")
+    assert cli.main(["record", "-o", str(tmp_path / "a.tdtrace"), str(script)]) == 2
+    out, err = capfd.readouterr()
+    assert out == "ended well\n"
+    assert err.count("\n") == 1
+    assert "the trace could not be written" in err
