@@ -90,7 +90,8 @@ class Entry(NamedTuple):
         return next((step.ref, effects[key]) for step, effects in self.steps() if key in effects)
 
     def first_draw(self, library: str) -> tuple[Step, Ref] | None:
-        """The first step of the entry point that draws from `library` what changes a result, and the draw."""
+        """The first step of the entry point that draws from `library` what changes a result, at once or as a loader
+        does, when it is iterated; and the draw."""
         channels = self.draws(library)
         for step, effects in self.steps():
             channel, draw = effects.get(f"begin:{library}", ("", None))
@@ -100,6 +101,18 @@ class Entry(NamedTuple):
                 if f"draw:{other}" in effects:
                     return step, effects[f"draw:{other}"]
         return None
+
+    def leading_to_draw(self, library: str) -> tuple[Step, Ref] | None:
+        """The step of the entry point that leads to the first draw: the first one that draws at once, if one does."""
+        channels = self.draws(library)
+        for step, effects in self.steps():
+            if step.kind in ("later", "process"):
+                continue
+            for channel in channels:
+                if f"first:{channel}" in effects:
+                    begin, draw = effects.get(f"begin:{library}", ("", None))
+                    return step, draw if begin in channels else effects[f"first:{channel}"]
+        return self.first_draw(library)
 
     def seeds(self, libraries: tuple[str, ...]) -> NeedHelper:
         """What seeds `libraries` before the first draw from any of them, by a function of the project if it has one."""
@@ -149,7 +162,7 @@ def unseeded_python(entry: Entry, rule: Rule) -> Iterator[Fault]:
 
 
 def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
-    found = entry.first_draw(library)
+    found = entry.leading_to_draw(library)
     if found is None or f"seed:{library}" in entry.effects or entry.has("perhaps"):
         return
     here, draw = found[0].ref, found[1]
