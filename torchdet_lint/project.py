@@ -888,12 +888,7 @@ class _Expansion:
 
     def mappings(self, arguments: Iterable[Argument]) -> list[dict[str, Any]]:
         """What arguments such as `cfg.model` stand for in the configurations of this file's programs."""
-        paths = [
-            name.partition(".")[2].replace(".", "/")
-            for argument in arguments
-            for name in argument.names
-            if name.startswith("$") and "()" not in name
-        ]
+        paths = [name.partition(".")[2].replace(".", "/") for argument in arguments for name in argument.names]
         return [mapping for path in paths if path for mapping in self.project.configured(self.node.file, path)]
 
     def filled(self, event: Event) -> Event:

@@ -612,9 +612,11 @@ class _File:
                 module = self.constant(node.args[0], scope) if node.args else None
                 if module is not None and isinstance(module[0], str):
                     found.append(self.canonical(module[0]))
-            elif function in _INSTANTIATE or function in _FIRST_ARGUMENT or function in self.wrappers:
-                names = self._wrapped(node, scope, depth)
-                found.extend(map(_instantiated, names) if function in _INSTANTIATE else names)
+            elif function in _INSTANTIATE:
+                paths = self.path(node.args[0], scope) if node.args else ()
+                found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
+            elif function in _FIRST_ARGUMENT or function in self.wrappers:
+                found.extend(self._wrapped(node, scope, depth))
             elif function.endswith(_MOVES) and ")" in function and function[0] not in "@.$*":
                 found.append(function[: function.rindex(".")])
             elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
@@ -622,6 +624,20 @@ class _File:
                 if function in _CONTAINERS:
                     found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
         return found
+
+    def path(self, node: ast.expr, scope: _Scope) -> Names:
+        """`$cfg.model.net` of `cfg.model["net"]`, where `cfg` is a parameter."""
+        parts: list[str] = []
+        while True:
+            if isinstance(node, ast.Attribute):
+                parts.append(node.attr)
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                parts.append(str(node.slice.value))
+            else:
+                break
+            node = node.value
+        names = self.resolve(node, scope)
+        return tuple(".".join([name, *reversed(parts)]) for name in names if name[0] == "$" and "." not in name)
 
     def _wrapped(self, node: ast.Call, scope: _Scope, depth: int) -> Iterator[str]:
         """The names of what a wrapper is given."""
@@ -898,11 +914,6 @@ class _File:
         )
 
 
-def _instantiated(name: str) -> str:
-    """What Hydra makes of `$cfg.model.net`."""
-    return f"%{name.partition('.')[2].replace('.', '/')}()" if name.startswith("$") and "()" not in name else "hydra()"
-
-
 class _Events:
     """The events of one body in the order in which they run."""
 
@@ -1150,14 +1161,16 @@ class _Events:
         ):
             return
         positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
+        if names[0] in _INSTANTIATE and node.args:
+            positional = (Argument(self.file.path(node.args[0], self.scope)),)
         keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
             if word.arg is None:
                 unpacked, whole = self.unpacked(word.value)
                 keywords = unpacked | keywords
                 opaque = opaque or not whole
-                if not whole and (names_ := self.file.resolve(word.value, self.scope)):
-                    keywords["**"] = Argument(names_)
+                if not whole and (paths := self.file.path(word.value, self.scope)):
+                    keywords["**"] = Argument(paths)
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
 
     def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
