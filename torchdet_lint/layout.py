@@ -51,8 +51,12 @@ class Layout:
         self.newline = line_end(self.lines[0]) if self.lines else "\n"
         self.newline = self.newline or "\n"
         self.indent = _usual_indent(self.lines)
-        self.taken = _names_in(module.text)
         self.annotated = bool(re.search(r"\)\s*->", module.text))
+
+    @functools.cached_property
+    def taken(self) -> frozenset[str]:
+        """Every name that means something in the file."""
+        return _names_in(self.module.text)
 
     def offset(self, place: Location) -> int:
         """The place as an index into the text."""

@@ -610,13 +610,19 @@ class Module:
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
         """The scope in which the names of `node` are looked up."""
-        before = node
-        for ancestor in (node, *self.ancestors(node)):
-            if id(ancestor) in self._scopes and not (
-                isinstance(ancestor, (cst.FunctionDef, cst.ClassDef)) and before is not ancestor.body
+        parents, scopes = self._parents, self._scopes
+        before, current = node, node
+        while True:
+            scope = scopes.get(id(current))
+            if scope is not None and not (
+                isinstance(current, (cst.FunctionDef, cst.ClassDef)) and before is not current.body
             ):
-                return self._scopes[id(ancestor)]
-            before = ancestor
+                return scope
+            before = current
+            outer = parents.get(id(current))
+            if outer is None:
+                break
+            current = outer
         unit = self._roots.get(id(before))
         return (unit.scope if unit is not None else None) or self.scope
 
@@ -626,9 +632,13 @@ class Module:
 
     def order_of(self, node: cst.CSTNode) -> int:
         """The place of `node` in the source, comparable with a binding's."""
-        for ancestor in (node, *self.ancestors(node)):
-            if id(ancestor) in self._orders:
-                return self._orders[id(ancestor)]
+        parents, orders = self._parents, self._orders
+        current: cst.CSTNode | None = node
+        while current is not None:
+            order = orders.get(id(current))
+            if order is not None:
+                return order
+            current = parents.get(id(current))
         return 0
 
     def code(self, node: cst.CSTNode) -> str:
@@ -983,7 +993,7 @@ class Module:
         if home is None:
             return {"True": (True,), "False": (False,), "None": (None,)}.get(name)
         bindings = live(home.bindings[name], order if home.function is scope.function else None)
-        if home.outer is None and re.search(rf"^\s+global\b[^\n]*\b{name}\b", self.text, re.MULTILINE):
+        if home.outer is None and "global " in self.text and re.search(rf"\bglobal [^\n]*\b{name}\b", self.text):
             return None
         values = []
         for binding in bindings:
@@ -1283,7 +1293,9 @@ class Module:
 
     def imports(self, package: str) -> bool:
         """Whether the file imports `package`, or something of it."""
-        return re.search(rf"^\s*(?:import|from)\s+{re.escape(package)}\b", self.text, re.MULTILINE) is not None
+        if package not in self.text:
+            return False
+        return re.search(rf"^[ \t]*(?:import|from)\s+{re.escape(package)}\b", self.text, re.MULTILINE) is not None
 
     def strings(self, word: str) -> Iterator[cst.BaseExpression]:
         """The string literals in which `word` stands, in the order of the source."""

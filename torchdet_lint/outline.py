@@ -55,7 +55,8 @@ def outline(text: str, bodies: tuple[int, ...] = ()) -> Outline:
             name = part.partition("#")[0].strip().partition(" ")[0]
             if name:
                 imports.add(module if name == "*" else f"{module}{joint}{name}")
-    return Outline(tuple(sorted(imports)), bool(_GUARD.search(text)), _works(text), _seeders(text), bodies)
+    guard = "__main__" in text and _GUARD.search(text) is not None
+    return Outline(tuple(sorted(imports)), guard, _works(text), _seeders(text), bodies)
 
 
 def _seeders(text: str) -> tuple[str, ...]:

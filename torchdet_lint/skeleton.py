@@ -7,14 +7,13 @@ matters are parsed with libcst, each at most once.
 from __future__ import annotations
 
 import ast
-import re
+import io
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _TABLE_ROWS = 8
 _TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call)
 _TOO_DEEP = "too deeply nested to be read"
@@ -85,10 +84,7 @@ class Skeleton(NamedTuple):
 
 def split_lines(text: str) -> tuple[str, ...]:
     """The lines of `text` with their ends, cut where Python cuts them (not at form feeds as `str.splitlines` does)."""
-    lines = _LINE.findall(text)
-    while lines and not lines[-1]:
-        lines.pop()
-    return tuple(lines)
+    return tuple(io.StringIO(text, newline=""))
 
 
 def cut(text: str) -> Skeleton:

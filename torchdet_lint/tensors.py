@@ -35,6 +35,7 @@ _KEEP_VALUES = frozenset(
 )
 _COUNT = re.compile(r"(?:\d+d?)?")
 _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
+_DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
 
 
 @dataclass(frozen=True)
@@ -1243,6 +1244,9 @@ class Inference:
         """Whether no gradient can flow through `node`: under `no_grad`, in a data set, in an autograd function."""
         inner = node
         for ancestor in self.module.ancestors(node):
+            if type(ancestor) not in _DECIDING:
+                inner = ancestor
+                continue
             if isinstance(ancestor, cst.With) and any(self._stops(item.item) for item in ancestor.items):
                 return True
             if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:

@@ -789,7 +789,7 @@ def uninitialized_read(module: Module, rule: Rule) -> Iterator[Found]:
 
 def _creations(module: Module, rule: Rule) -> Iterator[Call]:
     if "Tensor(" in module.text:
-        module.load_where(lambda text: _TENSOR_OF_SIZE.search(text) is not None)
+        module.load_where(lambda text: "Tensor(" in text and _TENSOR_OF_SIZE.search(text) is not None)
     yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
     yield from module.method_calls(*_METHODS)
 

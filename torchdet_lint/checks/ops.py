@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -202,7 +203,7 @@ class Operations:
             inner = ancestor
         return False
 
-    @property
+    @functools.cached_property
     def _on_cpu(self) -> bool:
         """Whether the file evidently trains on the CPU: it is started, it trains, and nothing names a device."""
         text = self.module.text
