@@ -212,11 +212,11 @@ IMPORTS = [
         id="sorted",
     ),
     pytest.param(
-        "import os\nnp = 1\nf()\n", "import os\nimport numpy\nnp = 1\nnumpy.random.seed(0)\nf()\n", id="taken"
+        "import os\nnp = 1\nf()\n", "import os\n\nimport numpy\nnp = 1\nnumpy.random.seed(0)\nf()\n", id="taken"
     ),
     pytest.param(
         "import os\nif TYPE_CHECKING:\n    import numpy as np\nf()\n",
-        "import os\nimport numpy as np\nif TYPE_CHECKING:\n    import numpy as np\nnp.random.seed(0)\nf()\n",
+        "import os\n\nimport numpy as np\nif TYPE_CHECKING:\n    import numpy as np\nnp.random.seed(0)\nf()\n",
         id="for types only",
     ),
     pytest.param(
@@ -230,8 +230,23 @@ IMPORTS = [
         id="after the first comments",
     ),
     pytest.param(
+        "import torch\nf()\nfrom .model import Net\n",
+        "import numpy as np\nimport torch\nnp.random.seed(0)\nf()\nfrom .model import Net\n",
+        id="beside its like",
+    ),
+    pytest.param(
+        "import os\n\nfrom .model import Net\nf()\n",
+        "import os\n\nimport numpy as np\n\nfrom .model import Net\nnp.random.seed(0)\nf()\n",
+        id="a section of its own",
+    ),
+    pytest.param(
+        "import os\nfrom .model import Net\nf()\n",
+        "import os\nimport numpy as np\nfrom .model import Net\nnp.random.seed(0)\nf()\n",
+        id="sections that nothing parts",
+    ),
+    pytest.param(
         "import os; import sys\nf()\n",
-        "import os; import sys\nimport numpy as np\nnp.random.seed(0)\nf()\n",
+        "import os; import sys\n\nimport numpy as np\nnp.random.seed(0)\nf()\n",
         id="semicolon",
     ),
     pytest.param(
@@ -308,6 +323,7 @@ def test_helpers_are_defined_once(library):
     assert fixing.fixed(LOADER, library, "DataLoader", both) == dedent(
         """\
         import random
+
         import torch
         from torch.utils.data import DataLoader
 

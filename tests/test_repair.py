@@ -27,6 +27,7 @@ def load(data):
 """
 FIXED = """\
 import random
+
 import torch
 from torch.utils.data import DataLoader
 
@@ -174,7 +175,7 @@ def test_notebook_is_fixed_in_its_cells():
     text = Path("a.ipynb").read_text(encoding="utf-8")
     sources = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
     assert sources[1] == (
-        "%pip install x\nimport random\nimport torch\nfrom torch.utils.data import DataLoader\n\n"
+        "%pip install x\nimport random\n\nimport torch\nfrom torch.utils.data import DataLoader\n\n"
         "generator = torch.Generator().manual_seed(0)\n\n\ndef seed_worker(worker_id):\n"
         "    worker_seed = torch.initial_seed() % 2**32\n    random.seed(worker_seed)"
     )

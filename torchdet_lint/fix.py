@@ -595,13 +595,21 @@ class _Plan:
                 return self._lines_before(later[0].first, f"{statement}\n")
             plain = [top for top, key in group if not key[1]] if not mine[1] else []
             return self._lines_after((plain or [group[-1][0]])[-1].last, f"{statement}\n")
+        apart = "\n" if self._parts_sections(keyed) else ""
         below = [top for top, key in keyed if key[0] > mine[0]]
         if below and below[0] is run[0]:
-            apart = "\n" if import_key(self._import_text(below[0]))[0] == 3 else ""
             return self._lines_before(below[0].first, f"{statement}\n{apart}")
         if below:
-            return self._lines_after(run[run.index(below[0]) - 1].last, f"{statement}\n")
-        return self._lines_after((keyed[-1][0] if keyed else run[-1]).last, f"{statement}\n")
+            return self._lines_after(run[run.index(below[0]) - 1].last, f"{apart}{statement}\n")
+        return self._lines_after((keyed[-1][0] if keyed else run[-1]).last, f"{apart}{statement}\n")
+
+    def _parts_sections(self, keyed: Sequence[tuple[Top, _Key]]) -> bool:
+        """Whether blank lines part the imports of the standard library, of others, and of the project."""
+        return all(
+            before[1][0] == after[1][0]
+            or any(not line.strip() for line in self.layout.lines[before[0].last : after[0].first - 1])
+            for before, after in itertools.pairwise(keyed)
+        )
 
     def _group(self, keyed: Sequence[tuple[Top, _Key]]) -> list[tuple[Top, _Key]]:
         """Imports that no blank line parts: of several such groups the one with torch or NumPy, else the first."""
