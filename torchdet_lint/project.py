@@ -119,7 +119,8 @@ class Step(NamedTuple):
 
     Channels of draws are `python`, `numpy`, `torch`, `weights` (torch, initialisation), `dropout`, `numpy_training` and
     `python_training` (in training only) and `cublas` (the first use of CUDA); `now` is false for what draws later than
-    here. What a step draws that `initialises` are weights.
+    here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter `channel` of the
+    function; `lends` says of such parameters of the function called what they get: nothing, or a parameter here.
     """
 
     kind: str
@@ -130,11 +131,12 @@ class Step(NamedTuple):
     branch: tuple[int, ...] = ()
     locked: bool = False
     initialises: bool = False
+    lends: tuple[tuple[str, str], ...] = ()
 
 
 Effects = dict[str, Any]
-"""`draw:c` (there is one), `first:c` (before any seed), `seed:c`, `flag:f` -> Ref; `late:c` -> (draw, seed); `begin:g`
--> (channel, draw), the first draw of a generator."""
+"""`draw:c` (there is one), `first:c` (before any seed), `borrow:p` (from the parameter p), `seed:c`, `flag:f` -> Ref;
+`late:c` -> (draw, seed); `begin:g` -> (channel, draw), the first draw of a generator."""
 
 _IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 TRAINING = frozenset(_IN_TRAINING.values())
@@ -603,12 +605,13 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     """Add to `found` what `step` does, `inner` being the effects of the node it calls; `arms` remembers in which arm of
     which `if` the first draws stand."""
     inner = inner if step.node is not None else _own(step)
+    inner = lent(inner, step.lends)
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
     ordered = step.kind not in ("later", "process")
     for key, ref in inner.items():
         kind, _, channel = key.partition(":")
-        if kind in ("draw", "flag", "begin"):
+        if kind in ("draw", "flag", "begin") or (kind == "borrow" and (step.node is None or step.lends)):
             found.setdefault(key, ref)
         elif ordered and kind in ("first", "late") and key not in found and f"seed:{_GENERATOR[channel]}" not in found:
             found[key] = ref
@@ -628,6 +631,25 @@ def _own(step: Step) -> Effects:
         if step.now:
             found[f"first:{step.channel}"] = step.ref
     return found
+
+
+def lent(inner: Effects, lends: tuple[tuple[str, str], ...]) -> Effects:
+    """The effects of a function with its generators filled in: what is given none draws from the global one."""
+    if not lends:
+        return inner
+    changed = {key: ref for key, ref in inner.items() if not key.startswith("borrow:")}
+    for parameter, given in lends:
+        ref = inner.get(f"borrow:{parameter}")
+        if ref is None:
+            continue
+        if given:
+            changed[f"borrow:{given}"] = ref
+        else:
+            changed.setdefault("draw:torch", ref)
+            changed.setdefault("begin:torch", ("torch", ref))
+            if "seed:torch" not in changed:
+                changed.setdefault("first:torch", ref)
+    return changed
 
 
 def _as_weights(inner: Effects) -> Effects:
@@ -687,12 +709,21 @@ class _Expansion:
             getattr(self, f"on_{event.kind}")(event)
         return self.found
 
-    def add(self, kind: str, what: str = "", channel: str = "", node: Node | None = None, *, now: bool = True) -> None:
+    def add(
+        self,
+        kind: str,
+        what: str = "",
+        channel: str = "",
+        node: Node | None = None,
+        *,
+        now: bool = True,
+        lends: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         event = self.event
         ref = Ref(self.node.file, event.row, event.column, event.statement, what)
         weights = node is not None and kind == "call" and self.initialises
         now = now and not event.deferred
-        self.found.append(Step(kind, ref, channel, node, now, event.branch, event.locked, weights))
+        self.found.append(Step(kind, ref, channel, node, now, event.branch, event.locked, weights, lends))
 
     def _decorated(self, body: Body) -> None:
         """What the wrapper of a decorator of the project does before the function itself."""
@@ -760,8 +791,24 @@ class _Expansion:
         if full in self.project.seed_functions or full.rpartition(".")[2] in self.project.seed_functions:
             self._all_seeded(full)
             return
-        self.add(kind, node=Node(thing.file, full, thing.owner))
+        self.add(kind, node=Node(thing.file, full, thing.owner), lends=self.lent(thing, event))
         self.passed(thing, event)
+
+    def lent(self, thing: Thing, event: Event) -> tuple[tuple[str, str], ...]:
+        """The generators among the parameters of a function that `event` leaves out, or passes on from here."""
+        body = self.project.summary(thing.file).body(thing.name)
+        if body is None or event.opaque or not any("generator" in name for name in body.parameters):
+            return ()
+        given = _given(thing, body, event)
+        found = []
+        for name in body.parameters:
+            if "generator" in name:
+                argument = given.get(name)
+                if argument is None or (argument.known and argument.value is None):
+                    found.append((name, ""))
+                elif (own := _parameter(argument)) is not None:
+                    found.append((name, own))
+        return tuple(found)
 
     def passed(self, thing: Thing, event: Event) -> None:
         """Functions and objects that are handed to a function which calls them."""
@@ -785,9 +832,7 @@ class _Expansion:
 
     def _bound(self, thing: Thing, body: Body, event: Event) -> dict[str, list[Thing]]:
         """What the call `event` passes for those parameters of a function that it calls."""
-        parameters = body.parameters[1:] if body.first and thing.owner[1] else body.parameters
-        given: dict[str, Argument] = dict(zip(parameters, event.positional, strict=False))
-        given.update(event.keywords)
+        given = _given(thing, body, event)
         bound: dict[str, list[Thing]] = {}
         for use in body.uses:
             things = [thing for name in given[use].names for thing in self.stands_for(name)] if use in given else []
@@ -865,8 +910,7 @@ class _Expansion:
                 continue
             for draw in facts.draws.get(full, ()):
                 known = True
-                if not event.idle and facts.meets(event, draw.when, draw.parameters):
-                    self.draw(draw, name if "*" in full else full)
+                self.draw_or_borrow(draw, name if "*" in full else full, event)
             for seed in facts.seeds.get(full, ()):
                 known = True
                 self.seed(seed, full, event)
@@ -955,6 +999,20 @@ class _Expansion:
                 for name in argument.names:
                     for thing in self.stands_for(name):
                         self.run_thing(runner, thing, event)
+
+    def draw_or_borrow(self, draw: Draw, full: str, event: Event) -> None:
+        """A draw from the global generator, or from one that is a parameter of this function."""
+        if event.idle:
+            return
+        if self.facts.meets(event, draw.when, draw.parameters):
+            self.draw(draw, full)
+            return
+        argument = event.keywords.get("generator")
+        lender = _parameter(argument) if argument is not None else None
+        if lender is not None and draw.library == "torch":
+            rest = {key: value for key, value in event.keywords.items() if key != "generator"}
+            if self.facts.meets(msgspec.structs.replace(event, keywords=rest), draw.when, draw.parameters):
+                self.add("borrow", full.replace("()", ""), lender)
 
     def draw(self, draw: Draw, full: str) -> None:
         what = full.replace("()", "")
@@ -1137,6 +1195,18 @@ class _Expansion:
     def _all_seeded(self, what: str) -> None:
         for channel in ("python", "numpy", "torch", "cuda"):
             self.add("seed", what, channel)
+
+
+def _given(thing: Thing, body: Body, event: Event) -> dict[str, Argument]:
+    """What the call `event` passes to a function, by parameter."""
+    parameters = body.parameters[1:] if body.first and thing.owner[1] else body.parameters
+    return dict(zip(parameters, event.positional, strict=False)) | event.keywords
+
+
+def _parameter(argument: Argument) -> str | None:
+    """The parameter of the function around that an argument passes on."""
+    first = argument.names[0] if len(argument.names) == 1 else ""
+    return first[1:] if first.startswith("$") and first[1:].isidentifier() else None
 
 
 def _of_environment(event: Event) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Severity, Withhold
-from torchdet_lint.project import STARTED, TRAINING, Effects, Node, Project, Ref, Step, combine
+from torchdet_lint.project import STARTED, TRAINING, Effects, Node, Project, Ref, Step, combine, lent
 from torchdet_lint.seeders import seeding_function
 from torchdet_lint.summary import GUARD, MODULE
 
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
         """The steps of the entry point's own file, each with the effects of what it calls."""
         for step in self.project.steps(self.node):
             if step.node is not None:
-                yield step, self.project.effects(step.node)
+                yield step, lent(self.project.effects(step.node), step.lends)
             else:
                 alone: Effects = {}
                 combine(alone, {}, step, {})
