@@ -125,6 +125,28 @@ def test_fix_that_is_not_made_says_why(capsys):
     assert "Left: 1 whose fix was not made (each says why)." in out
 
 
+MAIN = "\n\nif __name__ == '__main__':\n    main()\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "main", "other", "reason"),
+    [
+        ("TDL106", "x = torch.rand(3)\n    seed()", "torch.manual_seed(0)", "the program starts in main.py"),
+        ("TDL108", "multiprocessing.spawn(seed)", "print(torch.rand(3))", "the target is defined in other.py"),
+        ("TDL203", "seed().fit(Net())", "return lightning.Trainer()", "trainer made in other.py:5 is to be turned on"),
+    ],
+)
+def test_fix_whose_place_is_in_another_file_says_so(code, main, other, reason, capsys):
+    heads = "import lightning\nimport torch\nfrom torch import multiprocessing\n"
+    net = "class Net(lightning.LightningModule):\n    pass\n\n"
+    Path("main.py").write_text(f"{heads}from other import seed\n{net}def main():\n    {main}{MAIN}")
+    Path("other.py").write_text(f"{heads}def seed(rank=0):\n    {other}\n")
+    before = [Path(name).read_text() for name in ("main.py", "other.py")]
+    assert run("--select", code, "--fix", "--unsafe-fixes", ".") == 1
+    assert f"No fix: {reason}" in " ".join(capsys.readouterr().out.split()).replace("`deterministic` of the ", "")
+    assert [Path(name).read_text() for name in ("main.py", "other.py")] == before
+
+
 def test_suppressed_findings_are_not_fixed():
     text = LOADER.replace("num_workers=2)", "num_workers=2)  # noqa: TDL301, TDL302")
     Path("a.py").write_text(text)

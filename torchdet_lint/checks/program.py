@@ -243,11 +243,12 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                     "place": _place(entry, draw, step.ref),
                 }
                 here = step.node.file == step.ref.file and "." not in step.node.name
-                changes = (SeedFunction(step.node.name, (library,)),) if here else ()
+                there = "a method" if step.node.file == step.ref.file else f"defined in {entry.shown(step.node.file)}"
+                seeded = SeedFunction(step.node.name, (library,)) if here else Withhold(f"the target is {there}")
                 copied = step.channel == "fork" and f"seed:{library}" in entry.effects
                 yield Fault(
                     step.ref, details, "fork" if copied else "", "warning" if copied else None,
-                    (Story(draw, f"`{draw.what}` draws here, in the new process"),), changes, at_call=True,
+                    (Story(draw, f"`{draw.what}` draws here, in the new process"),), (seeded,), at_call=True,
                 )  # fmt: skip
                 break
 
@@ -290,7 +291,9 @@ def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:
     if late is not None:
         first, setting = late
         details = {"place": _place(entry, first, setting)}
-        changes = (NeedHelper("cublas"),) if setting.file == first.file == entry.file else ()
+        here = setting.file == first.file == entry.file
+        start = Withhold(f"the program starts in {entry.shown(entry.file)}, and it has to be set there")
+        changes = (NeedHelper("cublas") if here else start,)
         story = Story(first, "CUDA is first used here")
         yield Fault(setting, details, "late", related=(story,), changes=changes, at_call=True)
     elif "seed:cublas" not in entry.effects:
