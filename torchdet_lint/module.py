@@ -353,11 +353,14 @@ class Module:
         """The words of every unit, those of docstrings and comments apart."""
         return [frozenset(words_in(self.skeleton.spoken(unit.piece))) for unit in self.units]
 
-    def load_where(self, wanted: Callable[[str], bool]) -> None:
-        """Parse the units whose text is `wanted`, and with the first of them the statements of the file's top level."""
+    def load_where(self, wanted: Callable[[str], bool] | None = None, word: str = "") -> None:
+        """Parse the units whose text is `wanted` and has the `word`, and with the first of them the statements of the
+        file's top level."""
         self._wake()
         for unit in self.units:
-            if unit.root is None and wanted(self.skeleton.text(unit.piece)):
+            if unit.root is not None or (word and word not in self.words[unit.index]):
+                continue
+            if wanted is None or wanted(self.skeleton.text(unit.piece)):
                 self._load(unit)
                 self.load_statements()
 

@@ -179,6 +179,7 @@ class _Program:
             {path: record.outline for path, record in records.items()},
         )  # fmt: skip
         self.modules: dict[str, Module | None] = {}
+        self.imported: dict[str, set[str]] = {}
 
     def text(self, path: str) -> str | None:
         """The text of a file, for a notebook its code; None where it cannot be read."""
@@ -274,7 +275,10 @@ class _Program:
 
     def _imports(self, path: str) -> set[str]:
         """The files that `path` imports, by its outline."""
-        found: set[str] = set()
+        known = self.imported.get(path)
+        if known is not None:
+            return known
+        found = self.imported[path] = set()
         for dotted in self.project.outline(path).imports:
             place = self.project.modules.locate(dotted, path)
             if place is not None and place.path != path:

@@ -28,11 +28,13 @@ GUARD = 1_000_000
 _DEPTH = 14
 _NAMES = 8
 _LONGEST = 200
+_LONG = 20
 _CAPACITY = 1_500_000
 _CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::\d*)?|nccl")
 _CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
 DEVICE_QUERIES = ("is_", "get_", "device_count", "manual_seed", "seed", "initial_seed", "empty_cache", "set_rng_state")
-_DISPATCH = re.compile(r"\.(?:command|callback|result_callback|group|set_defaults|add_command)\b")
+_DECORATED = re.compile(r"^[ \t]*@[\w.]+\.(?:command|callback|result_callback|group)\b", re.MULTILINE)
+_REGISTERED = re.compile(r"\.(?:set_defaults|add_command)\b")
 _FIRST_ARGUMENT = frozenset({"functools.partial", "copy.deepcopy", "copy.copy", "functools.lru_cache()"})
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
@@ -834,9 +836,12 @@ class _File:
 
     def dispatch(self) -> dict[str, Names]:
         found: dict[str, list[str]] = {}
-        if not any(_DISPATCH.search(line) for line in self.hollow.lines):
+        text = "".join(self.hollow.lines)
+        registered = _REGISTERED.search(text) is not None
+        if not registered and _DECORATED.search(text) is None:
             return {}
-        self._fill_all()
+        if registered:
+            self._fill_all()
         for name in list(self.scopes):
             scope = self.scopes[name]
             if scope.kind != "function":
@@ -846,7 +851,7 @@ class _File:
                 if isinstance(call, ast.Attribute) and call.attr in ("command", "callback", "result_callback", "group"):
                     for key in self.resolve(call.value, scope.outer or self.scope):
                         found.setdefault(key, []).append(f"@.{name}")
-        for node in ast.walk(self.tree):
+        for node in ast.walk(self.tree) if registered else ():
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -1037,7 +1042,8 @@ class _Events:
     def simple(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
-        self.idle = self.picks or bool(_IDLE.search("".join(self.file.hollow.lines[node.lineno - 1 : node.end_lineno])))
+        last = min(node.end_lineno or node.lineno, node.lineno + _LONG)
+        self.idle = self.picks or bool(_IDLE.search("".join(self.file.hollow.lines[node.lineno - 1 : last])))
         self.effects(node, branch)
         self.idle = False
 

@@ -1294,7 +1294,7 @@ class Inference:
             return False
         self.module.look_for(name)
         callers = [call for call in self.module.calls if names.dotted(call.node.func).rpartition(".")[2] == name]
-        written = len(re.findall(rf"(?m)^[^#\n]*?(?<!def )\b{name}\b", self.module.text))
+        written = _rows_with(name, self.module.text)
         self._busy.add(id(function))
         found = all(self.untracked(call.node) or self.called_untracked(call.node) for call in callers)
         self._busy.discard(id(function))
@@ -1383,3 +1383,14 @@ def _after_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
             if isinstance(small, (cst.Return, cst.Raise)):
                 return True
     return False
+
+
+def _rows_with(name: str, text: str) -> int:
+    """In how many rows `name` stands, but for its definition and comments."""
+    rows = set()
+    for match in re.finditer(rf"\b{name}\b", text):
+        start = text.rfind("\n", 0, match.start()) + 1
+        before = text[start : match.start()]
+        if "#" not in before and not before.endswith("def "):
+            rows.add(start)
+    return len(rows)

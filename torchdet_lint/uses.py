@@ -269,7 +269,7 @@ class Follower:
         return None
 
     def _definition(self, word: str) -> cst.FunctionDef | None:
-        self.module.load_where(lambda text: f"def {word}(" in text)
+        self.module.load_where(lambda text: f"def {word}(" in text, word)
         for unit in self.module.units:
             if unit.piece.name == word and unit.piece.owner < 0 and unit.root is not None:
                 for statement in unit.root.body:
@@ -384,7 +384,7 @@ class Follower:
         if id(function) in self._entered:
             return [self._entered[id(function)]]
         name = function.name.value
-        self.module.load_where(lambda text: re.search(rf"\b{name}\s*\(", text) is not None)
+        self.module.load_where(lambda text: re.search(rf"\b{name}\s*\(", text) is not None, name)
         found = []
         for call in self.module.calls:
             own = isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls")
@@ -536,7 +536,7 @@ class Follower:
     def _loads_in(self, function: cst.FunctionDef | None, word: str) -> list[cst.Name]:
         """The places in `function` (None: the whole file) where the name is read, in the order of the source."""
         if function is None:
-            self.module.load_where(lambda text: re.search(rf"\b{word}\b", text) is not None)
+            self.module.load_where(word=word)
             roots: list[cst.CSTNode] = [unit.root for unit in self.module.units if unit.root is not None]
             return [load for root in roots for load in _names(root).get(word, ())]
         key = id(function)

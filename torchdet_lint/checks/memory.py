@@ -1030,7 +1030,7 @@ class _Attributes:
     def _read(self, name: str, made: int) -> cst.Attribute | None:
         """The first read of `.name`; None where there is none, or where something else is done with it."""
         module = self.module
-        module.load_where(lambda text: f".{name}" in text)
+        module.load_where(lambda text: f".{name}" in text, name)
         first: cst.Attribute | None = None
         for unit in module.units:
             for node in _attributes(unit.root, name) if unit.root is not None else ():
