@@ -95,7 +95,8 @@ class Onward:
             if not isinstance(loop, (cst.For, cst.While)):
                 continue
             found = [node for node in _named(loop, name) if self.module.order_of(node) < order]
-            if found and not self._begins(min(found, key=self.module.order_of), loop):
+            reads = any(not isinstance(self.module.parent(node), cst.AssignTarget) for node in found)
+            if reads and not self._begins(min(found, key=self.module.order_of), loop):
                 return True
         return False
 

@@ -33,6 +33,13 @@ _KEEP_VALUES = frozenset(
     """clone contiguous cpu cuda to long int float half double type type_as view reshape flatten unsqueeze squeeze
     expand expand_as repeat permute transpose t detach flip""".split()
 )
+_SHAPED = frozenset(("expanded", "flat", "flattened", "repeated", "reshaped", "unsqueezed"))
+# Layers without parameters, which pass a gradient on or not as it comes.
+_PASSING = re.compile(
+    r"torch\.nn\.(?:Dropout\w*|AlphaDropout|FeatureAlphaDropout|Identity|(?:Leaky)?ReLU6?|ELU|GELU|SiLU|Sigmoid|Tanh|"
+    r"(?:Log)?Softmax|Softplus|(?:Max|Avg|AdaptiveAvg|AdaptiveMax)Pool\dd|Flatten|Unflatten|Upsample|\w+Pad\dd|"
+    r"PixelShuffle|PixelUnshuffle|Fold|Unfold)"
+)
 _COUNT = re.compile(r"(?:\d+d?)?")
 _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
@@ -340,8 +347,10 @@ class Inference:
 
     @staticmethod
     def _words(name: str) -> frozenset[str]:
-        """The name, its last word, and its last two."""
+        """The name, its last word, and its last two; a word that says what shape it was given does not count."""
         parts = [part for part in name.lower().rstrip("0123456789_").split("_") if not _COUNT.fullmatch(part)]
+        while len(parts) > 1 and parts[-1] in _SHAPED:
+            parts.pop()
         return frozenset({name.lower(), *parts[-1:], "_".join(parts[-2:])})
 
     def _binding(self, binding: Binding, home: Scope) -> Kind:
@@ -792,6 +801,8 @@ class Inference:
                 dims = self._argument_kind(call, 0).dims
             single = class_name.rpartition(".")[2] not in ("LSTM", "GRU", "RNN", "MultiheadAttention", "Sequential")
             gradient: Gradient = "no" if self.untracked(call.node) else "yes"
+            if gradient == "yes" and _PASSING.fullmatch(class_name) and self._argument_kind(call, 0).gradient == "no":
+                gradient = "no"
             return Kind(what="tensor" if single else "unknown", dtype="floating", gradient=gradient, dims=dims)
         return None
 
@@ -812,9 +823,15 @@ class Inference:
             if found.gradient == "unknown" and found.dtype in ("unknown", "floating"):
                 return replace(found, gradient=self._unknown_call(call).gradient)
             return found
-        if self.is_layer(class_) and not self.untracked(call.node):
-            return Kind(gradient="yes") if self._unknown_call(call).gradient == "yes" else UNKNOWN
-        return UNKNOWN
+        if not self.is_layer(class_) or self.untracked(call.node):
+            return UNKNOWN
+        if self._unknown_call(call).gradient == "yes":
+            return Kind(gradient="yes")
+        # The call was named before the constructor was read, which says what the layer is.
+        made = [
+            self._instance_called(name[:-2], call) for name in self.module.resolve(call.node.func) if name[-1] == ")"
+        ]
+        return joined(kind or UNKNOWN for kind in made)
 
     def _method_of(self, class_: Class, name: str) -> cst.FunctionDef | None:
         for relative in self.module.family(class_):
@@ -1304,6 +1321,8 @@ class Inference:
         name = function.name.value
         words = name.strip("_").split("_")
         if name in self.facts.untracked_functions or words[0] in self.facts.untracked_functions:
+            return True
+        if words[-1] in ("postprocess", "preprocess"):
             return True
         parameters = {param.name.value for param in function.params.params}
         return not parameters.isdisjoint(self.facts.untracked_parameters)
