@@ -307,3 +307,20 @@ def test_a_long_run_does_not_keep_its_records(tmp_path):
     opened = record(tmp_path, body)
     assert opened.main.records == 6_001
     assert len(opened.main.blocks) > 2
+
+
+def test_arriving_batches_are_no_ops_of_the_program_with_zeroed_memory_either(tmp_path):
+    from torchdet_lint.verifier import fixes
+
+    def body():
+        loader = torch.utils.data.DataLoader(torch.arange(12), batch_size=2, num_workers=2)
+        for batch in loader:
+            batch + 1
+
+    context = fixes.install(["TDL501"])
+    try:
+        opened = record(tmp_path, body)
+    finally:
+        context.patches.undo()
+    # The number that the workers' seeds begin from is drawn into memory of its own.
+    assert [site.op for site, _ in rows(opened)].count("aten.zero_") == 1

@@ -47,7 +47,9 @@ def _zeroed(torch: Any, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def fresh(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
-        if isinstance(result, torch.Tensor) and not result.is_meta and not result.is_quantized:
+        written = not isinstance(result, torch.Tensor) or result.is_meta or result.is_quantized
+        # Batches that arrive from workers are bound to empty tensors, in an order that means nothing: no op for those.
+        if not written and result.numel():
             with torch.no_grad():
                 result.zero_()
         return result
