@@ -243,7 +243,8 @@ class Draw(_Table, frozen=True, kw_only=True):
 
 
 class Seed(_Table, frozen=True, kw_only=True):
-    """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter.
+    """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter;
+    where it is `optional`, nothing is seeded without it.
 
     `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always); `switch` says that
     it is the place to turn it off as well, and `give` the arguments with which a trainer that has the switch turns it
@@ -253,6 +254,7 @@ class Seed(_Table, frozen=True, kw_only=True):
     names: tuple[str, ...]
     parameters: tuple[str, ...] = ()
     argument: str = ""
+    optional: bool = False
     seeds: tuple[Literal["python", "numpy", "torch", "cuda"], ...] = ()
     entropy: bool = False
     mode: bool = False

@@ -1026,7 +1026,9 @@ class _Expansion:
 
     def seed(self, seed: Seed, full: str, event: Event) -> None:
         what = full.replace("()", "")
-        for channel in seed.seeds:
+        value = self.facts.argument(event, seed.argument, seed.parameters)
+        left_out = not event.opaque if value is None else value.known and value.value is None
+        for channel in () if seed.optional and left_out else seed.seeds:
             self.add("seed", what, channel)
         if seed.mode or (seed.when_mode and self.facts.meets(event, seed.when_mode, seed.parameters)):
             self.add("flag", what, "mode")
