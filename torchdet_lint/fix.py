@@ -799,7 +799,12 @@ class _Plan:
     def _seed_function(self, libraries: frozenset[str], before: cst.CSTNode | None) -> str | None:
         """The function of this file, or of a framework that it imports, that seeds all of `libraries`."""
         limit = self.module.span(before)[0].row if before is not None else None
-        rows = {name: row for row in self.module.library.facts.seeds for name in row.names if row.argument}
+        rows = {
+            name: row
+            for row in self.module.library.facts.seeds
+            for name in row.names
+            if row.argument and not row.optional
+        }
         for name, bindings in sorted(self.module.scope.bindings.items()):
             for binding in bindings:
                 row = rows.get(self.module.library.canonical(binding.target)) if binding.kind == "import" else None
