@@ -67,6 +67,7 @@ _NEUTRAL = frozenset(
 _SET_METHODS = frozenset("union intersection difference symmetric_difference copy".split())
 _GROWS = frozenset({"append", "extend", "insert", "appendleft", "extendleft"})
 _FILE_WRITES = frozenset({"write", "writelines", "writerow", "writerows"})
+_KEPT = ("returned", "yielded", "written", "saved")
 _OUTER = frozenset({"numbered", "joined", "drawn"})
 _BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 _SETS = re.compile(r"[sS]et\b|Iterable|Collection|Sized|Container")
@@ -156,8 +157,32 @@ class Follower:
                 yield Use(node, "measured")
             else:
                 yield from self._iterated(node, self._of(display))  # type: ignore[arg-type]
-        elif isinstance(display, cst.Tuple) and isinstance(self.module.parent(display), (cst.Return, cst.Yield)):
-            yield from self._of(display)
+            return
+        above = self.module.parent(display) if isinstance(display, cst.Tuple) else None
+        if isinstance(above, (cst.Return, cst.Yield)):
+            yield from self._of(display)  # type: ignore[arg-type]
+        elif isinstance(above, cst.Assign) and (target := _opposite(above, parent)) is not None:
+            yield from self._stored(target, above)
+        else:
+            yield Use(node, "other")
+
+    def _entry(self, node: Any, parent: Any) -> Iterator[Use]:
+        """A value of a dictionary: `{"names": x}`, `{key: x for …}`."""
+        table: Any = parent if isinstance(parent, cst.DictComp) else self.module.parent(parent)
+        above = self.module.parent(table)
+        call = self.module.parent(above) if isinstance(above, cst.Arg) else None
+        if node is not parent.value:
+            yield Use(node, "keyed")
+        elif isinstance(above, (cst.Return, cst.Yield)):
+            yield from self._of(table)
+        elif isinstance(call, cst.Call) and not self._set:
+            kind = self._kind_of_call(self.module.resolve(call.func), last_word(call.func))
+            yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
+        elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
+            for load in self.loads_after(above.targets[0].target, above):
+                taken = self.module.parent(load)
+                if isinstance(taken, cst.Subscript) and load is taken.value:
+                    yield from self._of(taken)
         else:
             yield Use(node, "other")
 
@@ -203,7 +228,7 @@ class Follower:
             yield from self._iterated(node, self.collected(loop))
         elif kind == "joined":
             uses = list(self._iterated(node, self._of(call)))
-            kept = any(use.kind in ("returned", "yielded", "written", "saved") for use in uses)
+            kept = any(use.kind in _KEPT for use in uses)
             yield Use(call, "joined" if kept else "told", node)
         elif arg.star:
             yield Use(call, "called")
@@ -373,7 +398,7 @@ class Follower:
         if all(any(one is function for one in self.module.ancestors(call)) for call in callers):
             yield Use(node, "other" if self._set else kind)
         for call in callers:
-            if isinstance(node, cst.Tuple):
+            if isinstance(node, (cst.Tuple, cst.Dict, cst.DictComp)):
                 yield Use(node, "other")
             else:
                 yield from self._of(call)
@@ -596,20 +621,25 @@ class Follower:
                     yield Use(node, "numbered")
             elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
                 yield from self._grown_in_loop(node.target, loop)
+            elif isinstance(node, cst.AugAssign) and self._adds(node, cst.SimpleString):
+                if any(use.kind in _KEPT for use in self._grown_in_loop(node.target, loop)):
+                    yield Use(node, "joined")
             elif isinstance(node, cst.Assign):
                 yield from self._numbered(node, loop)
 
     def _adds_elements(self, node: cst.AugAssign) -> bool:
         """Whether `x += y` makes a list longer: `y` is a display, or `x` began as one."""
-        if not isinstance(node.operator, cst.AddAssign):
-            return False
-        if isinstance(node.value, (cst.List, cst.ListComp)):
+        if isinstance(node.operator, cst.AddAssign) and isinstance(node.value, (cst.List, cst.ListComp)):
             return True
-        if not isinstance(node.target, cst.Name):
+        return self._adds(node, cst.List, cst.ListComp)
+
+    def _adds(self, node: cst.AugAssign, *kinds: type[cst.BaseExpression]) -> bool:
+        """Whether it is `x += y`, and `x` is a name that began as one of `kinds`."""
+        if not isinstance(node.operator, cst.AddAssign) or not isinstance(node.target, cst.Name):
             return False
         home = self.module.scope_of(node).home(node.target.value)
         bindings = home.bindings[node.target.value] if home is not None else ()
-        return any(isinstance(_bound(binding), (cst.List, cst.ListComp)) for binding in bindings)
+        return any(isinstance(_bound(binding), kinds) for binding in bindings)
 
     def _grown_in_loop(self, owner: cst.BaseExpression, loop: cst.For) -> Iterator[Use]:
         if isinstance(owner, cst.Name):
@@ -650,6 +680,8 @@ class Follower:
         cst.CompFor: _comprehension_part,
         cst.ListComp: _one_of,
         cst.GeneratorExp: _one_of,
+        cst.DictComp: _entry,
+        cst.DictElement: _entry,
         cst.For: _loop,
         cst.Return: _returned,
         cst.Yield: _returned,
@@ -675,6 +707,17 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("printed", frozenset({"builtins.print"})),
     ("keyed", frozenset({"builtins.dict", "builtins.dict.fromkeys"})),
 )
+
+
+def _opposite(node: cst.Assign, element: cst.BaseElement) -> cst.BaseExpression | None:
+    """What `element`, of the tuple that is assigned, is assigned to."""
+    target, value = node.targets[0].target, node.value
+    if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Tuple):
+        return None
+    left, right = target.elements, value.elements
+    if len(left) != len(right) or any(isinstance(one, cst.StarredElement) for one in (*left, *right)):
+        return None
+    return left[list(right).index(element)].value
 
 
 def _bound(binding: Binding) -> cst.CSTNode | None:

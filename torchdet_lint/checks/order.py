@@ -199,7 +199,7 @@ def _sets(module: Module) -> list[cst.BaseExpression]:
 
 
 _MAKER = re.compile(r"\b(?:frozen)?set\(")
-_NAMED = re.compile(r"(\bself\.|\bcls\.|)\b(\w+)\s*(?::[^=\n]+)?=[^=\n]*$")
+_NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\n]+)?=[^=\n]*$")
 _TAKERS = r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|zip|map|sample|choice)\(\s*\(?|\*"
 _LOOP = r"\bfor\b[^:\n]*\bin\s+(?:(?!sorted)[\w.]+\()?"
 _TAKEN = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\breturn\s+)$")
@@ -225,7 +225,9 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
             if _TAKEN.search(before):
                 taken.add(text)
             elif named := _NAMED.search(before):
-                (shared if named[1] or piece.kind != "function" else own.setdefault(text, set())).add(named[2])
+                for name in named[1].split(", "):
+                    alone = "." not in name and piece.kind == "function"
+                    (own.setdefault(text, set()) if alone else shared).add(name.rpartition(".")[2])
     if not shared and not own:
         return taken.__contains__
     gone_through: set[str] = set()
