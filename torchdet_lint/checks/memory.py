@@ -10,6 +10,7 @@ import libcst as cst
 from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
 from torchdet_lint.flow import Flow, bare, condition, names_in
 from torchdet_lint.tree import LEAVES, children
+from torchdet_lint.uses import Follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue import Rule
     from torchdet_lint.module import Call, Class, Module, Value
 
+_SIZE_NAME = r"(?:\w*(?:_size|_dim|_?features|_?channels|_units)|num_\w+|n_\w+)"
 _TENSOR_OF_SIZE = re.compile(
-    r"\bTensor\((?:\s*\d|[^()\n]*,)|(?:Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16)Tensor\((?:\s*\d|[^()\n]*,|\s*\w+\))"
+    r"\bTensor\((?:\s*\d|[^()\n]*,)|(?:Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16)Tensor\("
+    rf"(?:\s*\d|[^()\n]*,|\s*\w+\))|Tensor\(\s*(?:[\w.]+\.)?(?:{_SIZE_NAME}\s*\)|size\(|shape\b|len\()|Tensor\(\s*len\("
 )
 _METHODS = ("new_empty", "new_empty_strided", "new")
 _TWINS = {
@@ -910,7 +913,13 @@ def _evidently_sizes(call: Call, sizes: list[Value] | None) -> bool:
         return False
     if len(call.node.args) > 1:
         return True
-    return isinstance(call.node.args[0].value, (cst.Integer, cst.Name)) and isinstance(sizes[0].constant, int)
+    only = call.node.args[0].value
+    if isinstance(sizes[0].constant, int):
+        return isinstance(only, (cst.Integer, cst.Name))
+    return _SIZE.fullmatch(bare(only)) is not None
+
+
+_SIZE = re.compile(rf"(?:[\w.]+\.)?{_SIZE_NAME}|len\(.*\)|[\w.]+\.(?:size\(.*\)|shape(?:\[.*\])?)")
 
 
 def _extent(value: Value) -> int | str:
@@ -1002,6 +1011,9 @@ class _Attributes:
             return ""
         if isinstance(parent, cst.Assign):
             target = parent.targets[0].target
+            if isinstance(target, cst.Name):
+                loads = Follower(module).loads_after(target, parent)
+                return self._kept_as(loads[0]) if len(loads) == 1 else ""
         elif isinstance(parent, cst.AnnAssign):
             target = parent.target
         else:
