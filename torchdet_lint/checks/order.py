@@ -244,7 +244,10 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
 
 
 def _element_kind(module: Module, node: cst.BaseExpression) -> str:
-    """What the set holds: `number`, `text`, `identity` (hashed by address), `label`, `nothing` or `unknown`."""
+    """What the set holds: `number`, `text`, `identity` (hashed by address), `label`, `unknown`, or `nothing`, which
+    stands for one element too."""
+    if isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
+        return "nothing"
     if not isinstance(node, cst.Call):
         return _kind(module, node, 4)
     if node.args:
