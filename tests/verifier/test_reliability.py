@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -106,3 +109,23 @@ def test_a_disk_that_fills_up_leaves_the_program_alone(tmp_path, capfd):
     assert out == "ended well\n"
     assert err.count("\n") == 1
     assert "the trace could not be written" in err
+
+
+@pytest.mark.parametrize("command", [["verify"], ["verify", "--fix"], ["run"], ["record", "-o", "a.tdtrace"]])
+def test_a_request_to_end_ends_the_program_too(tmp_path, command):
+    script = tmp_path / "program.py"
+    script.write_text("import time\nopen('ready', 'w')\nwhile True: time.sleep(1)\n")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-m", "torchdet_lint", *command, str(script)]
+    process = subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    # Without a recording to keep its streams aside for, the program says by itself that it was interrupted.
+    assert len(said.splitlines()) <= (1 if "verify" in command else 5)
+    assert "torchdet_lint" not in said
+    assert not _running(script)
+    assert not list(tmp_path.glob("torchdet-*"))

@@ -5,15 +5,18 @@ does it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.verifier.interventions import Interventions
     from torchdet_lint.verifier.launch import ChildResult, Program
@@ -58,7 +61,8 @@ def main(argv: Sequence[str]) -> int:
     except _UsageError as error:
         return _fail(str(error))
     try:
-        return command(arguments[1:])
+        with _ended_in_order():
+            return command(arguments[1:])
     except (_UsageError, VerifyError, TraceError, LaunchError, CatalogueError) as error:
         return _fail(f"torchdet-lint {arguments[0]}: {error}" if not isinstance(error, _UsageError) else str(error))
     except OSError as error:
@@ -66,6 +70,23 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return 130
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """A request to end (a time limit of CI's, say) ends the program too, as Ctrl-C does."""
+
+    def end(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _fail(message: str) -> int:
@@ -167,7 +188,7 @@ def _record(arguments: list[str]) -> int:
         timeout=options.timeout,
         about={"fixes": list(asked.fixes)},
     )
-    if result.recording and (result.ok or not options.output.exists()):
+    if result.recording and result.status != "interrupted" and (result.ok or not options.output.exists()):
         return _fail(f"torchdet-lint record: {result.recording}")
     return _ended(result, options.timeout)
 
