@@ -23,6 +23,8 @@ ROWS = [op for op in load().facts.ops if op.rewrites]
 SHOWN = [case for case in rulebook.cases() if case.code.startswith("TDL4") and case.example.fixed]
 # `torch.bincount` sums weights of half precision in double precision.
 WIDENED = {"per_bin"}
+# Shows what is left alone, not what is computed.
+NOT_RUN = {("TDL402-bad7", "add")}
 # These have no derivative before the fix: only their values are compared.
 VALUES_ONLY = {"per_bin", "scattered"}
 
@@ -62,7 +64,7 @@ def parts() -> Iterator[tuple[str, str]]:
         if "flash_attn" in case.example.code:
             continue
         for name, part in executed(case.example.code).items():
-            if getattr(part, "__module__", "") == "example":
+            if getattr(part, "__module__", "") == "example" and (case.identity, name) not in NOT_RUN:
                 yield case.identity, name
 
 
