@@ -703,7 +703,9 @@ class _Expansion:
         self._decorated(body)
         without = GUARD if node.name == MODULE else -GUARD
         for event in body.events:
-            if without in event.branch or (node.name == MODULE and event.branch and event.kind == "call"):
+            if without in event.branch:
+                continue
+            if node.name == MODULE and (event.deferred or (event.branch and event.kind == "call")):
                 continue
             self.event = event
             getattr(self, f"on_{event.kind}")(event)

@@ -1029,11 +1029,14 @@ class _Events:
         self.locks -= locked
 
     def iteration(self, over: ast.expr, branch: tuple[int, ...]) -> None:
-        names = self.file.resolve(over, self.scope)
+        if isinstance(over, _LITERALS):
+            return
+        # A container stands for what is in it, and that is not iterated.
+        inside = self.file.elements(over, self.scope)
         mine = tuple(
             f"{name}.{method}"
-            for name in names
-            if name.startswith(("@", "$", "."))
+            for name in self.file.resolve(over, self.scope)
+            if name.startswith(("@", "$", ".")) and name not in inside
             for method in ("__iter__", "__next__", "__getitem__")
         )
         if mine:
