@@ -244,8 +244,8 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
 
 
 def _element_kind(module: Module, node: cst.BaseExpression) -> str:
-    """What the set holds: `number`, `text`, `identity` (hashed by address), `label`, `unknown`, or `nothing`, which
-    stands for one element too."""
+    """What the set holds: `number`, `text`, `set` (which cannot be sorted), `identity` (hashed by address), `label`,
+    `unknown`, or `nothing`, which stands for one element too."""
     if isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
         return "nothing"
     if not isinstance(node, cst.Call):
@@ -344,7 +344,8 @@ def _scalar(module: Module, node: cst.BaseExpression) -> str:
         if word in ("str", "lower", "upper", "strip", "join", "format", "replace", "basename", "decode", "title"):
             return "text"
         if word in ("tuple", "frozenset") and node.args:
-            return _kind(module, node.args[0].value, 2)
+            kind = _kind(module, node.args[0].value, 2)
+            return "set" if word == "frozenset" and kind != "number" else kind
     if isinstance(node, cst.Tuple):
         kinds = {_scalar(module, element.value) for element in node.elements}
         return "number" if kinds == {"number"} else "unknown"
@@ -379,7 +380,7 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
     source = module.code(node)
     details = {"set": source if len(source) < 60 and "\n" not in source else "the set"}
     changes: tuple[Change, ...] = ()
-    if kind != "identity" and use.origin is not None:
+    if kind not in ("identity", "set") and use.origin is not None:
         parent = module.parent(use.origin)
         call = module.parent(parent) if isinstance(parent, cst.Arg) else None
         if isinstance(call, cst.Call) and bare(call.func) == "list" and len(call.args) == 1:
