@@ -5,6 +5,7 @@ import textwrap
 import libcst as cst
 import pytest
 
+from torchdet_lint import catalogue
 from torchdet_lint.catalogue import Call, Catalogue, Condition, Facts, Rule, Setting
 from torchdet_lint.module import Module, SyntaxFault
 from torchdet_lint.names import Library, condition_holds, matches
@@ -36,6 +37,7 @@ def make_library() -> Library:
 
 
 LIBRARY = make_library()
+SHIPPED = Library(catalogue.load())
 
 
 def parse(text: str) -> Module:
@@ -386,3 +388,52 @@ def test_what_imports_bind_stays_when_they_are_parsed():
     assert after == before | {"torch": [("import", "torch"), ("assign", "")]}
     assert all(one.node is not None for found in made.scope.bindings.values() for one in found)
     assert made.scope.stars == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("imports", "line", "parsed"),
+    [
+        ("from torch.utils.data import DataLoader", "return DataLoader(d)", True),
+        ("import torch", "return torch.utils.data.DataLoader(d)", True),
+        ("import torch.utils.data as data", "return data.DataLoader(d)", True),
+        ("import torch.utils", "data = torch.utils.data\n    return data.DataLoader(d)", True),
+        ("import torch", "from mine import DataLoader\n    return DataLoader(d)", True),
+        ("import torch, torch.utils.data", "return getattr(torch.utils.data, 'DataLoader')(d)", True),
+        ("import torch", "return import_module('torch.utils.data').DataLoader(d)", True),
+        ("from torch.utils.data import *", "return DataLoader(d)", True),
+        ("import torch, mine", "return mine.DataLoader(d)", False),
+        ("import torch\nfrom mine import DataLoader", "return DataLoader(d)", False),
+        ("import torch", "return self.DataLoader(d)", False),
+        ("import torch", "return d.DataLoader", False),
+        ("import torch", "return f(kind='DataLoader')", False),
+        ("import torch", "return f(DataLoader=d)", False),
+        ("import torch", "'''A DataLoader\n    of DataLoader'''", False),
+        ("import torch", "# DataLoader(d)\n    return d", False),
+        ("import torch\ndef DataLoader(): pass", "return DataLoader(d)", False),
+    ],
+)
+def test_a_word_counts_by_the_name_that_it_ends(imports: str, line: str, parsed: bool) -> None:
+    module = parse(f"{imports}\ndef g(self, d):\n    {line}\n")
+    found = list(module.calls_to(DATALOADER))
+    unit = next(unit for unit in module.units if unit.piece.name == "g")
+    assert (unit.root is not None) is parsed
+    assert parsed or not found
+
+
+@pytest.mark.parametrize(
+    ("line", "parsed"),
+    [
+        ("x.index_add_(0, i, s)", True),
+        ("f(x).index_add_(0, i, s)", True),
+        ("self.a[0]\\\n        .index_add_(0, i, s)", True),
+        ("mine.index_add_(0, i, s)", True),
+        ("torch.Tensor.index_add_(x, 0, i, s)", True),
+        ("np.index_add_(x, 0, i, s)", False),
+        ("index_add_(x, 0, i, s)", False),
+    ],
+)
+def test_a_method_counts_on_whatever_may_be_its_object(line: str, parsed: bool) -> None:
+    text = f"import torch\nimport mine\nimport numpy as np\ndef g(self, x, i, s):\n    {line}\n"
+    module = Module(Source("example.py", text), SHIPPED)
+    assert [call for call in module.calls if call.attribute == "index_add_"] or not parsed
+    assert (module.units[-1].root is not None) is parsed
