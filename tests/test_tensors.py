@@ -80,6 +80,9 @@ def in_function(*lines: str) -> Kind:
         ("torch.topk(x, 2).indices", "tensor", "integer", "no"),
         ("x.long().float()", "tensor", "floating", "no"),
         ("torch.where(x > 0)[0]", "tensor", "integer", "no"),
+        ("torch.arange(3).to(size).view(labels)", "tensor", "unknown", "no"),
+        ("x.detach().expand(labels, size)", "tensor", "unknown", "no"),
+        ("torch.arange(3) / self.config.size", "tensor", "floating", "no"),
     ],
 )
 def test_in_a_layer(expression: str, what: str, dtype: str, gradient: str) -> None:

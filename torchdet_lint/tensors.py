@@ -33,6 +33,13 @@ _KEEP_VALUES = frozenset(
     """clone contiguous cpu cuda to long int float half double type type_as view reshape flatten unsqueeze squeeze
     expand expand_as repeat permute transpose t detach flip""".split()
 )
+# What their arguments are makes no difference to the gradient.
+_OWN = frozenset(
+    """to type type_as view view_as reshape reshape_as expand expand_as repeat permute transpose flatten unsqueeze
+    squeeze float double half bfloat16 contiguous clone cuda cpu roll flip narrow repeat_interleave unflatten
+    movedim""".split()
+)
+_SETTINGS = frozenset(("config", "cfg", "hparams"))
 _SHAPED = frozenset(("expanded", "flat", "flattened", "repeated", "reshaped", "unsqueezed"))
 # Layers without parameters, which pass a gradient on or not as it comes.
 _PASSING = re.compile(
@@ -557,6 +564,8 @@ class Inference:
             return OTHER
         if owner.what == "other" and not owner.instance:
             return UNKNOWN
+        if not _SETTINGS.isdisjoint(names.dotted(node.value).split(".")):
+            return Kind(gradient="no")
         return self._named(UNKNOWN, name)
 
     def _registered(self, class_: Class, name: str) -> Kind:
@@ -990,6 +999,8 @@ class Inference:
             return "no"
         if name == "requires_grad_":
             return "yes"
+        if name in _OWN:
+            return first.gradient
         known = [first, *(kind for kind in values if kind.what != "other")]
         if any(kind.gradient == "yes" and kind.dtype not in ("integer", "bool") for kind in known):
             return "yes"
