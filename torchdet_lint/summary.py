@@ -1052,7 +1052,8 @@ class _Events:
 
     def effects(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         value = getattr(node, "value", None)
-        if isinstance(value, ast.expr):
+        # A lambda that is returned does not run here.
+        if isinstance(value, ast.expr) and not (isinstance(node, ast.Return) and isinstance(value, ast.Lambda)):
             self.expression(value, branch)
         if isinstance(node, ast.Return) and node.value is not None:
             self.returns.append(node.value)
