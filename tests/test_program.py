@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from torchdet_lint import engine
+from torchdet_lint import cli, engine
 from torchdet_lint.config import Settings
 
 
@@ -193,3 +193,26 @@ def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
     assert codes(cold) == [("TDL103", 4)]
     (folder / "used.py").write_text("def run():\n    pass\n")
     assert codes(lint(folder, "main.py", cache_dir=cache)) == []
+
+
+def test_convolutions_are_one_fact_about_the_program_with_its_places(project, capsys):
+    layers = "".join(f"        self.c{number} = nn.Conv2d(3, 3, {number})\n" for number in range(25))
+    folder = project(
+        net_DOT_py=f"from torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n{layers}",
+        main_DOT_py="import torch\nfrom net import Net\n\n" + GUARD + "    torch.manual_seed(0)\n"
+        "    Net().cuda()(1).sum().backward()\n",
+    )
+    (finding,) = lint(folder)
+    assert finding.code == "TDL203"
+    assert "25 convolutions of it depend on that mode" in finding.message
+    assert [place.location.row for place in finding.related if place.filename.endswith("net.py")] == [*range(5, 30)]
+    cli.main([str(folder), "--isolated", "--no-cache"])
+    out = capsys.readouterr().out
+    assert out.count("= see: ") == 7
+    assert "= see: 20 more places, which --output-format json lists" in out
+    (folder / "main.py").write_text(
+        (folder / "main.py")
+        .read_text()
+        .replace("    torch.m", "    torch.use_deterministic_algorithms(True)\n    torch.m")
+    )
+    assert lint(folder) == ()

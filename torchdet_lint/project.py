@@ -919,6 +919,9 @@ class _Expansion:
             for runner in facts.runners.get(full, ()):
                 known = True
                 self.hand_over(runner, event, owner)
+            if full in facts.everywhere:
+                known = True
+                self.add("flag", full, "everywhere")
             if full in self.project.seed_functions:
                 self._all_seeded(full)
         if not known and not facts.makes(name):
@@ -1320,7 +1323,8 @@ class _Facts:
             name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
         )
         self._patterns = tuple(sorted((*name.split("*", 1), name) for name in self.draws if "*" in name))
-        self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys()
+        self.everywhere = frozenset(spelling.name for op in facts.ops if op.aggregate for spelling in op.spellings)
+        self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys() | self.everywhere
         self._spellings: dict[str, tuple[str, ...]] = {}
 
     def speaks_of(self, name: str) -> bool:

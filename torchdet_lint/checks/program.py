@@ -260,8 +260,26 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     if entry.has("mode") or entry.has("relaxed") or entry.has("host"):
         return
     here, training = entry.leading_to("trains")
-    details = {"place": _place(entry, training, here)}
-    yield Fault(here, details, related=(Story(training, "trains here"),), changes=_switched(entry))
+    layers = _everywhere(entry)
+    details = {"place": _place(entry, training, here), "layers": f"; {_counted(layers)}" if layers else ""}
+    stories = [Story(ref, f"`{ref.what}` takes a deterministic kernel in that mode alone") for ref in layers]
+    yield Fault(here, details, related=(Story(training, "trains here"), *stories), changes=_switched(entry))
+
+
+def _everywhere(entry: Entry) -> list[Ref]:
+    """The ops that are too many to be reported one by one, convolutions, that the entry point reaches."""
+    places = {
+        step.ref
+        for node in reached(entry)
+        for step in entry.project.steps(node)
+        if (step.kind, step.channel) == ("flag", "everywhere")
+    }
+    return sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values())
+
+
+def _counted(places: list[Ref]) -> str:
+    what = "convolution" if len(places) == 1 else "convolutions"
+    return f"{len(places)} {what} of it {'depends' if len(places) == 1 else 'depend'} on that mode"
 
 
 def _switched(entry: Entry) -> tuple[Change, ...]:

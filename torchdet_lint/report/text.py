@@ -19,6 +19,7 @@ _MARK = re.compile("\x01([a-z ]*)\x02")
 _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold blue"}
 _CONTEXT = 1
 _TALLEST = 7
+_SHOWN = 6
 
 
 def styled(text: str, style: str) -> str:
@@ -53,9 +54,11 @@ def full(report: Report) -> Iterator[str]:
     for finding in report.result.findings:
         yield f"{styled(place(finding), 'bold')}: {_headline(finding)}"
         yield from _excerpt(finding, report)
-        for related in finding.related:
+        for related in finding.related[:_SHOWN]:
             where = f"{related.filename}:{related.location.row}:{related.location.column}"
             yield f"  = see: {where}: {related.message}"
+        if len(finding.related) > _SHOWN:
+            yield f"  = see: {len(finding.related) - _SHOWN} more places, which --output-format json lists"
         yield f"  {styled('= help:', 'cyan')} {finding.help}"
         yield ""
     yield from _summary(report)
