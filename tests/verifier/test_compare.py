@@ -4,6 +4,7 @@ import itertools
 import time
 import tracemalloc
 
+import msgspec
 import pytest
 
 from torchdet_lint.verifier import trace
@@ -129,6 +130,13 @@ def test_a_checkpoint_that_differs_after_something_else_did_follows_from_it(pair
         told = explain(found[3])
         assert told.sentence.startswith("what torch.load read at train.py:1 differed")
         assert told.rule == ""
+
+
+def test_an_optimizer_that_meets_what_another_process_wrote_races_with_it(pair):
+    rows = [[(op(3, phase="optimizer"), 3, (n,), trace.OUTSIDE, (n, 0, 0, 0))] for n in (8, 9)]
+    (found,) = pair(*rows).divergences
+    assert explain(found).rule == ""
+    assert explain(msgspec.structs.replace(found, stream="process spawn 1")).rule == "TDL307"
 
 
 def test_a_generator_that_was_not_drawn_from_since_is_idle(pair):

@@ -146,6 +146,9 @@ def _outside(item: Divergence) -> Explanation:
     if "python" in differ:
         words = "data came in while Python's global generator differed: it is not seeded alike"
         return Explanation(words, "TDL103", ("TDL105",))
+    if item.stream.startswith("process ") and item.site.phase == "optimizer":
+        words = "an optimizer met values that this process had not written: its memory is shared with others that write"
+        return Explanation(words, "TDL307")
     if item.stream == "thread":
         return Explanation("work in other threads gave other values", "TDL306", ("TDL307",))
     return Explanation(
