@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -147,13 +147,6 @@ def _settle(finding: Finding, settled: Settled) -> Finding | None:
     return finding
 
 
-class _Read(NamedTuple):
-    """A file as it was read: its text and the hash of its bytes."""
-
-    text: str
-    content: str
-
-
 class _Program:
     """One run over the linted files and what they import."""
 
@@ -171,7 +164,7 @@ class _Program:
         self.records = records
         self.paths = paths
         self.given = given
-        self.read: dict[str, _Read] = {}
+        self.read: dict[str, str] = {}
         self.errors: list[str] = []
         self.cache = Cache(_folder(linter, given, "summaries"), key)
         self.project: Project = Project(
@@ -182,22 +175,23 @@ class _Program:
         self.imported: dict[str, set[str]] = {}
 
     def text(self, path: str) -> str | None:
-        """The text of a file, for a notebook its code; None where it cannot be read."""
+        """The text of a file, for a notebook its code; None where it cannot be read. Only the hash of it is kept."""
+        try:
+            data = self.given[path] if path in self.given else read(path)
+            text = decode(path, data).text
+        except (OSError, SourceFault):
+            return None
         if path not in self.read:
-            try:
-                data = self.given[path] if path in self.given else read(path)
-                self.read[path] = _Read(decode(path, data).text, content_hash(data))
-            except (OSError, SourceFault):
-                return None
+            self.read[path] = content_hash(data)
             self._recall(path)
-        return self.read[path].text
+        return text
 
     def _recall(self, path: str) -> None:
         """Take what earlier runs summarised of the file from the cache."""
         from torchdet_lint.summary import Memo
 
         try:
-            known = self.cache.get(path, self.read[path].content)
+            known = self.cache.get(path, self.read[path])
             if known is not None:
                 self.project.memos[path] = msgspec.json.decode(known, type=Memo)
         except msgspec.DecodeError:
@@ -232,8 +226,8 @@ class _Program:
             {path: [pairs[key] for key in sorted(pairs)] for path, pairs in sorted(found.items())},
             settled,
             {
-                path: known.content
-                for path, known in sorted(self.read.items())
+                path: content
+                for path, content in sorted(self.read.items())
                 if path not in linted and path not in self.given
             },
             tuple(self.errors),
@@ -246,7 +240,7 @@ class _Program:
     def _remember(self) -> None:
         for path, summary in self.project.summaries.items():
             if summary.grown and path in self.read:
-                self.cache.put(path, self.read[path].content, msgspec.json.encode(summary.memo))
+                self.cache.put(path, self.read[path], msgspec.json.encode(summary.memo))
         self.cache.save()
 
     # ------------------------------------------------------------------ entry points

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 STARTED = "<started>"
 _COMMAND_LINE = "lightning.pytorch.cli.LightningCLI"
 
+_TEXTS = 64
 _LEVELS = 4
 _THINGS = 12
 _NESTED = 60
@@ -191,9 +192,12 @@ class Project:
 
     def text(self, file: str) -> str:
         """The text of a file; empty where it cannot be read."""
-        if file not in self._texts:
-            self._texts[file] = self._read(file) or ""
-        return self._texts[file]
+        known = self._texts.get(file)
+        if known is None:
+            if len(self._texts) >= _TEXTS:
+                del self._texts[next(iter(self._texts))]
+            known = self._texts[file] = self._read(file) or ""
+        return known
 
     def outline(self, file: str) -> Outline:
         """What `file` imports, and whether it is started or does work."""
