@@ -8,8 +8,10 @@ import pytest
 import rulebook
 
 from torchdet_lint import catalogue, skeleton
+from torchdet_lint.events import MODULE
 from torchdet_lint.names import Library
-from torchdet_lint.summary import MODULE, Hollow, Shelf, Summary
+from torchdet_lint.summary import Shelf, Summary
+from torchdet_lint.syntax import Hollow
 
 LIBRARY = Library(catalogue.load())
 TEXTS = sorted(

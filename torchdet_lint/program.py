@@ -188,7 +188,7 @@ class _Program:
 
     def _recall(self, path: str) -> None:
         """Take what earlier runs summarised of the file from the cache."""
-        from torchdet_lint.summary import Memo
+        from torchdet_lint.events import Memo
 
         try:
             known = self.cache.get(path, self.read[path])

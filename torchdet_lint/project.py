@@ -15,10 +15,12 @@ import msgspec
 
 from torchdet_lint.catalogue import Draw
 from torchdet_lint.configs import HIDDEN, UNKNOWN, Configs, setting
+from torchdet_lint.events import DEVICE_QUERIES, GUARD, MODULE, Argument, Body, Event, Memo
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.names import condition_holds
 from torchdet_lint.outline import Outline, outline
-from torchdet_lint.summary import DEVICE_QUERIES, GUARD, MODULE, Argument, Body, Event, Hollow, Memo, Shelf, Summary
+from torchdet_lint.summary import Shelf, Summary
+from torchdet_lint.syntax import Hollow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.events import GUARD, MODULE
 from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Severity, Withhold
 from torchdet_lint.project import STARTED, TRAINING, Effects, Node, Project, Ref, Step, combine, lent
 from torchdet_lint.seeders import seeding_function
-from torchdet_lint.summary import GUARD, MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

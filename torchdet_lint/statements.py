@@ -1,0 +1,135 @@
+"""`ast` as the summaries see it: what statements and expressions are at a glance."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
+TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
+
+
+def is_guard(test: ast.expr) -> bool:
+    """Whether `test` is `__name__ == "__main__"`."""
+    if isinstance(test, ast.BoolOp):
+        return any(is_guard(value) for value in test.values)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
+        return False
+    sides = (test.left, test.comparators[0])
+    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides) and any(
+        isinstance(side, ast.Constant) and side.value == "__main__" for side in sides
+    )
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    """Whether `test` is `TYPE_CHECKING`."""
+    return last_word(test) == "TYPE_CHECKING"
+
+
+def last_word(node: ast.AST) -> str:
+    """`c` of `a.b.c`, of `c` and of a call of either."""
+    if isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def tail_of(node: ast.expr) -> str:
+    """`b.c` of `a.b.c`: the last two words of what is called."""
+    last = last_word(node)
+    before = last_word(node.value) if isinstance(node, ast.Attribute) else ""
+    return f"{before}.{last}" if before and last else last
+
+
+def asks_for_training(test: ast.expr) -> bool:
+    """Whether `test` holds in training only: `self.training`, `self.training and p > 0`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(asks_for_training(value) for value in test.values)
+    return isinstance(test, ast.Attribute) and test.attr == "training"
+
+
+def starts_empty(node: ast.expr | None) -> bool:
+    """Whether `node` is `{}`, `dict()` or an empty dictionary of another class."""
+    if isinstance(node, ast.Call):
+        return not (node.args or node.keywords) and last_word(node) in ("dict", "OrderedDict")
+    return isinstance(node, ast.Dict) and not node.keys
+
+
+def is_item(node: ast.expr, name: str) -> bool:
+    """Whether `node` is an item of what is called `name`."""
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name
+
+
+def added_to(node: ast.AugAssign | ast.Expr) -> tuple[ast.expr | None, ast.expr | None]:
+    """The container that a statement adds to, and what it adds as a list."""
+    if isinstance(node, ast.AugAssign):
+        return (node.target, node.value) if isinstance(node.value, LITERALS) else (None, None)
+    call = node.value
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args):
+        return None, None
+    if call.func.attr in ("append", "insert"):
+        return call.func.value, ast.List([call.args[-1]], ast.Load())
+    if call.func.attr == "extend" and isinstance(call.args[0], LITERALS):
+        return call.func.value, call.args[0]
+    return None, None
+
+
+def leaves_early(body: list[ast.stmt]) -> bool:
+    """Whether a block never runs on into what follows it."""
+    last = body[-1]
+    if isinstance(last, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+        return True
+    return (
+        isinstance(last, ast.Expr)
+        and isinstance(last.value, ast.Call)
+        and last_word(last.value) in ("exit", "_exit", "quit")
+    )
+
+
+def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a scope in order, those of its blocks included, those of inner scopes not."""
+    stack = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        inner: list[ast.stmt] = []
+        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+            for child in getattr(node, name, ()):
+                if isinstance(child, ast.stmt):
+                    inner.append(child)
+                else:
+                    inner.extend(getattr(child, "body", ()))
+        stack.extend(reversed(inner))
+
+
+def parameters_of(args: ast.arguments) -> list[ast.arg]:
+    """The parameters of a function, stars last."""
+    stars = [star for star in (args.vararg, args.kwarg) if star is not None]
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs, *stars]
+
+
+def defaults_of(args: ast.arguments) -> list[tuple[str, ast.expr]]:
+    """The parameters that have a default, and it."""
+    positional = [*args.posonlyargs, *args.args]
+    count = len(args.defaults)
+    found = (
+        [
+            (parameter.arg, default)
+            for parameter, default in zip(positional[len(positional) - count :], args.defaults, strict=True)
+        ]
+        if count
+        else []
+    )
+    found += [
+        (parameter.arg, default)
+        for parameter, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        if default is not None
+    ]
+    return found
