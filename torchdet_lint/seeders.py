@@ -6,8 +6,8 @@ import ast
 import warnings
 from typing import TYPE_CHECKING
 
+from torchdet_lint.effects import Node, Thing
 from torchdet_lint.events import MODULE
-from torchdet_lint.project import Node, Thing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.effects import STARTED, TRAINING, Effects, Node, Ref, Step, combine, lent
 from torchdet_lint.events import GUARD, MODULE
 from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Severity, Withhold
-from torchdet_lint.project import STARTED, TRAINING, Effects, Node, Project, Ref, Step, combine, lent
 from torchdet_lint.seeders import seeding_function
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue import Rule
     from torchdet_lint.finding import Change
     from torchdet_lint.module import Target
+    from torchdet_lint.project import Project
 
 _CHANNELS = {
     "torch": ("torch", "weights", "dropout"),

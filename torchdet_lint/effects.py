@@ -1,0 +1,161 @@
+"""What running a function does to the generators and the modes: the steps of it, and their sum in order."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+STARTED = "<started>"
+LEVELS = 4
+THINGS = 12
+TOKEN = re.compile(r"\(\)|[^.()]+")
+
+
+class Thing(NamedTuple):
+    """What a name may stand for. `kind` is `module`, `function`, `class`, `instance` (of a class of the project),
+    `fluent` (a method that returns its instance), `external` (`name` is the qualified name), `parameter` (`name` is
+    what follows the `$`) or `unknown`.
+
+    `owner` is the class for which a method runs: its file and name.
+    """
+
+    kind: str
+    file: str = ""
+    name: str = ""
+    owner: tuple[str, str] = ("", "")
+
+
+class Node(NamedTuple):
+    """A function for one receiver class; `name` is `MODULE` for an imported file, `STARTED` for one that is run."""
+
+    file: str
+    name: str
+    owner: tuple[str, str] = ("", "")
+
+
+class Ref(NamedTuple):
+    """A place in the project: row and column as `ast` counts them, the row of its statement, and what happens there."""
+
+    file: str
+    row: int
+    column: int
+    statement: int
+    what: str
+
+
+class Step(NamedTuple):
+    """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later` or `process` (of `node`).
+
+    Channels of draws are `python`, `numpy`, `torch`, `weights` (torch, initialisation), `dropout`, `numpy_training` and
+    `python_training` (in training only) and `cublas` (the first use of CUDA); `now` is false for what draws later than
+    here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter `channel` of the
+    function; `lends` says of such parameters of the function called what they get: nothing, or a parameter here.
+    """
+
+    kind: str
+    ref: Ref
+    channel: str = ""
+    node: Node | None = None
+    now: bool = True
+    branch: tuple[int, ...] = ()
+    locked: bool = False
+    initialises: bool = False
+    lends: tuple[tuple[str, str], ...] = ()
+
+
+Effects = dict[str, Any]
+"""`draw:c` (there is one), `first:c` (before any seed), `borrow:p` (from the parameter p), `seed:c`, `flag:f` -> Ref;
+`late:c` -> (draw, seed); `begin:g` -> (channel, draw), the first draw of a generator."""
+
+IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
+TRAINING = frozenset(IN_TRAINING.values())
+_GENERATOR = {
+    "python": "python",
+    "numpy": "numpy",
+    "torch": "torch",
+    "weights": "torch",
+    "dropout": "torch",
+    "numpy_training": "numpy",
+    "python_training": "python",
+    "cublas": "cublas",
+    "cuda": "cuda",
+}
+
+
+def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects) -> None:
+    """Add to `found` what `step` does, `inner` being the effects of the node it calls; `arms` remembers in which arm of
+    which `if` the first draws stand."""
+    inner = inner if step.node is not None else _own(step)
+    inner = lent(inner, step.lends)
+    if step.initialises and "first:torch" in inner:
+        inner = _as_weights(inner)
+    ordered = step.kind not in ("later", "process")
+    for key, ref in inner.items():
+        kind, _, channel = key.partition(":")
+        if kind in ("draw", "flag", "begin") or (kind == "borrow" and (step.node is None or step.lends)):
+            found.setdefault(key, ref)
+        elif ordered and kind in ("first", "late") and key not in found and f"seed:{_GENERATOR[channel]}" not in found:
+            found[key] = ref
+            if kind == "first":
+                arms[channel] = step.branch
+    for key in [key for key in inner if key.startswith("seed:")]:
+        if ordered and key not in found:
+            _judge(found, arms, step, key[5:], inner)
+        found.setdefault(key, inner[key])
+
+
+def _own(step: Step) -> Effects:
+    """The effects of a step that calls nothing."""
+    found: Effects = {f"{step.kind}:{step.channel}": step.ref}
+    if step.kind == "draw":
+        found[f"begin:{_GENERATOR[step.channel]}"] = (step.channel, step.ref)
+        if step.now:
+            found[f"first:{step.channel}"] = step.ref
+    return found
+
+
+def lent(inner: Effects, lends: tuple[tuple[str, str], ...]) -> Effects:
+    """The effects of a function with its generators filled in: what is given none draws from the global one."""
+    if not lends:
+        return inner
+    changed = {key: ref for key, ref in inner.items() if not key.startswith("borrow:")}
+    for parameter, given in lends:
+        ref = inner.get(f"borrow:{parameter}")
+        if ref is None:
+            continue
+        if given:
+            changed[f"borrow:{given}"] = ref
+        else:
+            changed.setdefault("draw:torch", ref)
+            changed.setdefault("begin:torch", ("torch", ref))
+            if "seed:torch" not in changed:
+                changed.setdefault("first:torch", ref)
+    return changed
+
+
+def _as_weights(inner: Effects) -> Effects:
+    """The effects of what an initialiser calls: its first draw from torch makes weights."""
+    changed = dict(inner)
+    first = changed.pop("first:torch")
+    changed.setdefault("first:weights", first)
+    if changed.get("draw:torch") == first:
+        changed.setdefault("draw:weights", changed.pop("draw:torch"))
+    if changed.get("begin:torch") == ("torch", first):
+        changed["begin:torch"] = ("weights", first)
+    if "late:torch" in changed:
+        changed.setdefault("late:weights", changed.pop("late:torch"))
+    return changed
+
+
+def _judge(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, generator: str, inner: Effects) -> None:
+    """Whether the first seed of `generator`, which `step` reaches, comes after draws from it."""
+    for channel, home in _GENERATOR.items():
+        first = found.get(f"first:{channel}")
+        if home != generator or first is None or f"first:{channel}" in inner:
+            continue
+        if not _exclusive(arms.get(channel, ()), step.branch):
+            found.setdefault(f"late:{channel}", (first, inner[f"seed:{generator}"]))
+
+
+def _exclusive(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return any(-arm in other for arm in one)
