@@ -243,6 +243,11 @@ def test_elements_of_a_range_are_distinct() -> None:
     ("lines", "gradient"),
     [
         (("if not self.training:", "    probe(x.exp())"), "no"),
+        (("if self.training is False:", "    probe(x.exp())"), "no"),
+        (("if self.training is True:", "    pass", "else:", "    probe(x.exp())"), "no"),
+        (("if self.training == True:", "    probe(x.exp())"), "yes"),
+        (("if self.training is not True:", "    pass", "else:", "    probe(x.exp())"), "yes"),
+        (("if n is True:", "    pass", "else:", "    probe(x.exp())"), "yes"),
         (("if self.training:", "    probe(x.exp())"), "yes"),
         (("if self.training:", "    pass", "else:", "    probe(x.exp())"), "no"),
         (("if self.training and n:", "    pass", "else:", "    probe(x.exp())"), "yes"),
@@ -258,3 +263,252 @@ def test_nothing_is_differentiated_in_evaluation(lines: tuple[str, ...], gradien
     body = "\n".join(f"        {line}" for line in lines)
     start = LAYER.replace("        probe({})\n", "").replace("size: int = 3", "n=None")
     assert probed(f"{start}{body}\n").gradient == gradient
+
+
+LOOPS = "import torch\nfrom torch.utils.data import DataLoader\nfrom tqdm import tqdm\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "what", "gradient"),
+    [
+        ("for x, y in train_loader: probe(x)", "tensor", "no"),
+        ("for step, (x, y) in enumerate(train_loader): probe(y)", "tensor", "no"),
+        ("for step, (x, y) in enumerate(train_loader): probe(step)", "other", "no"),
+        ("for batch in DataLoader(data, 2): probe(batch['image'])", "tensor", "no"),
+        ("for batch in DataLoader(data, 2): probe(batch)", "unknown", "no"),
+        ("for x, y in tqdm(DataLoader(data, 2)): probe(x)", "tensor", "no"),
+        ("for x, y in DataLoader(data, collate_fn=pack): probe(x)", "unknown", "no"),
+        ("probe(next(iter(DataLoader(data)))[0])", "tensor", "no"),
+        ("for x, y in data: probe(x)", "unknown", "unknown"),
+        ("for i in range(3): probe(i)", "other", "no"),
+        ("for p in data.parameters(): probe(p)", "tensor", "yes"),
+        ("for p in data.parameters(): probe(p.grad)", "tensor", "no"),
+        ("for name, p in data.named_parameters(): probe(p)", "tensor", "yes"),
+    ],
+)
+def test_loops(body: str, what: str, gradient: str) -> None:
+    kind = probed(f"{LOOPS}def function(data, train_loader):\n    {body}\n")
+    assert (kind.what, kind.gradient) == (what, gradient)
+
+
+@pytest.mark.parametrize(
+    ("lines", "what", "dtype"),
+    [
+        (("a, b = x, x.argmax()", "probe(b)"), "tensor", "integer"),
+        (("(a, b), c = (x, x.argmax()), 2", "probe(b)"), "tensor", "integer"),
+        (("(a, b), c = (x, x.argmax()), 2", "probe(c)"), "other", "integer"),
+        (("values, places = x.max(1)", "probe(places)"), "tensor", "integer"),
+        (("a, b = x.float().chunk(2)", "probe(b)"), "tensor", "floating"),
+        (("rows, columns = x.shape", "probe(columns)"), "other", "unknown"),
+        (("rows, columns = x.size()", "probe(rows)"), "other", "unknown"),
+        (("a, b = unknown", "probe(a)"), "unknown", "unknown"),
+    ],
+)
+def test_tuples(lines: tuple[str, ...], what: str, dtype: str) -> None:
+    kind = in_function(*lines)
+    assert (kind.what, kind.dtype) == (what, dtype)
+
+
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        (("d = {'a': x, 'b': x + 1}", "probe(d['b'])"), "tensor"),
+        (("d = dict(a=x, b=x + 1)", "probe(d['a'])"), "tensor"),
+        (("d = {k: x for k in unknown}", "probe(d['a'])"), "tensor"),
+        (("d = {}", "d['a'] = x + 1", "probe(d['a'])"), "tensor"),
+        (("d = []", "d.append(x)", "probe(d[0])"), "tensor"),
+        (("d = []", "d.append(x)", "d.append(n)", "probe(d[0])"), "unknown"),
+        (("d = {'a': x}", "for key, value in d.items():", "    probe(value)"), "tensor"),
+        (("d = {'a': x}", "for key, value in d.items():", "    probe(key)"), "unknown"),
+        (("d = {'a': x}", "for value in d.values():", "    probe(value)"), "tensor"),
+        (("d = {'a': x}", "probe(d.get('a'))"), "tensor"),
+        (("d = {'a': x}", "probe(d)"), "other"),
+        (("d = {'a': n}", "probe(d['a'])"), "other"),
+    ],
+)
+def test_dictionaries_and_lists_of_tensors(lines: tuple[str, ...], what: str) -> None:
+    assert in_function(*lines).what == what
+
+
+@pytest.mark.parametrize(
+    ("annotation", "what", "dtype"),
+    [
+        ("torch.Tensor", "tensor", "unknown"),
+        ("'torch.Tensor'", "tensor", "unknown"),
+        ("Optional[torch.Tensor]", "tensor", "unknown"),
+        ("torch.Tensor | None", "tensor", "unknown"),
+        ("torch.BoolTensor", "tensor", "bool"),
+        ("List[torch.Tensor]", "other", "unknown"),
+        ("float", "other", "unknown"),
+        ("np.ndarray", "other", "unknown"),
+        ("pd.DataFrame", "other", "unknown"),
+        ("Thing", "unknown", "unknown"),
+    ],
+)
+def test_annotations(annotation: str, what: str, dtype: str) -> None:
+    head = "import numpy as np\nimport pandas as pd\nimport torch\nfrom typing import List, Optional\n"
+    kind = probed(f"{head}def function(value: {annotation}):\n    probe(value)\n")
+    assert (kind.what, kind.dtype) == (what, dtype)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "use", "what"),
+    [
+        ("List[torch.Tensor]", "value[0]", "tensor"),
+        ("Dict[str, torch.Tensor]", "value['a']", "tensor"),
+        ("Tuple[torch.Tensor, int]", "value[0]", "tensor"),
+        ("Tuple[torch.Tensor, int]", "value[1]", "other"),
+    ],
+)
+def test_what_an_annotated_container_holds(annotation: str, use: str, what: str) -> None:
+    head = "import torch\nfrom typing import Dict, List, Tuple\n"
+    assert probed(f"{head}def function(value: {annotation}):\n    probe({use})\n").what == what
+
+
+@pytest.mark.parametrize(
+    ("made", "use", "what"),
+    [
+        ("return torch.arange(a)", "made(3)", "tensor"),
+        ("return torch.arange(a), 2", "made(3)[0]", "tensor"),
+        ("return torch.arange(a), 2", "made(3)[1]", "other"),
+        ("return {'a': torch.arange(a)}", "made(3)['a']", "tensor"),
+        ("return np.arange(a)", "made(3)", "other"),
+        ("return [torch.arange(a)]", "made(3)", "other"),
+        ("return a.thing", "made(3)", "unknown"),
+    ],
+)
+def test_what_a_function_returns(made: str, use: str, what: str) -> None:
+    assert (
+        probed(f"import numpy as np\nimport torch\ndef made(a):\n    {made}\ndef use():\n    probe({use})\n").what
+        == what
+    )
+    method = f"class Thing:\n    def made(self, a):\n        {made}\n    def use(self):\n        probe(self.{use})\n"
+    assert probed(f"import numpy as np\nimport torch\n{method}").what == what
+
+
+@pytest.mark.parametrize(
+    ("setting", "what", "gradient"),
+    [
+        ("self.t = torch.arange(3)", "tensor", "no"),
+        ("self.t = nn.Parameter(torch.zeros(3))", "tensor", "yes"),
+        ("self.t = nn.Buffer(torch.zeros(3))", "tensor", "no"),
+        ("self.register_buffer('t', torch.zeros(3))", "tensor", "no"),
+        ("self.register_parameter('t', nn.Parameter(torch.zeros(3)))", "tensor", "yes"),
+        ("self.t = size", "other", "no"),
+        ("self.t = np.zeros(3)", "other", "no"),
+        ("self.t = unknown", "unknown", "unknown"),
+    ],
+)
+def test_attributes_set_in_the_constructor(setting: str, what: str, gradient: str) -> None:
+    head = "import numpy as np\nimport torch\nfrom torch import nn\nclass Base(nn.Module):\n"
+    text = f"{head}    def __init__(self, unknown, size: int):\n        {setting}\n"
+    for use in (
+        "    def use(self):\n        probe(self.t)\n",
+        "class Net(Base):\n    def use(self):\n        probe(self.t)\n",
+    ):
+        kind = probed(text + use)
+        assert (kind.what, kind.gradient) == (what, gradient)
+
+
+def test_the_elements_of_a_parameter_list() -> None:
+    head = "from torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n"
+    init = "        self.t = nn.ParameterList(made())\n"
+    kind = probed(f"{head}{init}    def forward(self, x):\n        for p in self.t:\n            probe(p)\n")
+    assert (kind.what, kind.gradient) == ("tensor", "yes")
+
+
+@pytest.mark.parametrize(
+    ("parameter", "what"),
+    [("x", "tensor"), ("*, x", "tensor"), ("x=True", "other"), ("x: int", "other"), ("x=None", "unknown")],
+)
+def test_the_arguments_of_forward(parameter: str, what: str) -> None:
+    layer = f"from torch import nn\nclass Net(nn.Module):\n    def forward(self, {parameter}):\n        probe(x)\n"
+    assert probed(layer).what == what
+    assert probed(layer.replace("forward", "prepare").replace("nn.Module", "object")).what in ("unknown", "other")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.zeros(3) * 2",
+        "(array + 1)[0]",
+        "np.load('a')['x'].reshape(2)",
+        "array.T.cumsum(0)",
+        "pd.read_csv('a')['x'].cumsum()",
+        "pd.read_csv('a').x.median()",
+        "[1, 2] + [3]",
+        "[i for i in array]",
+        "sorted(unknown)",
+        "len(unknown) * 2",
+        "float(unknown)",
+        "x.item()",
+        "x.tolist()",
+        "'a'.join(unknown)",
+    ],
+)
+def test_what_is_evidently_no_tensor(expression: str) -> None:
+    assert in_function(f"probe({expression})").what == "other"
+
+
+@pytest.mark.parametrize(
+    ("expression", "dtype"),
+    [
+        ("(x > 0).cumsum(0)", "integer"),
+        ("torch.cumsum(x != 1, dim=1)", "integer"),
+        ("x.ne(0).long().cumsum(-1)", "integer"),
+        ("index.cumsum(0)", "integer"),
+        ("x.float().cumsum(0)", "floating"),
+        ("x.cumsum(0)", "unknown"),
+        ("(x > 0) & (x < 3)", "bool"),
+        ("~(x > 0)", "bool"),
+        ("torch.isnan(x)", "bool"),
+        ("x.float()[x > 0]", "floating"),
+    ],
+)
+def test_integers_and_masks(expression: str, dtype: str) -> None:
+    assert in_function(f"probe({expression})").dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("lines", "device"),
+    [
+        (("y = x.cpu()", "probe(y * 2)"), "cpu"),
+        (("y = x.to('cpu')", "probe(y.float())"), "cpu"),
+        (("y = x.to(device='cpu', dtype=torch.float)", "probe(y)"), "cpu"),
+        (("y = x.cpu()", "probe(y[x > 0])"), "cpu"),
+        (("y = x.cpu().cuda()", "probe(y)"), "cuda"),
+        (("probe(x * 2)",), "unknown"),
+    ],
+)
+def test_what_is_moved_to_the_cpu(lines: tuple[str, ...], device: str) -> None:
+    assert in_function(*lines).device == device
+
+
+@pytest.mark.parametrize(
+    ("decorator", "manager", "gradient"),
+    [
+        ("", "if True", "yes"),
+        ("@torch.no_grad()", "if True", "no"),
+        ("@torch.inference_mode()", "if True", "no"),
+        ("", "with torch.no_grad()", "no"),
+        ("", "with torch.inference_mode()", "no"),
+        ("", "with torch.set_grad_enabled(False)", "no"),
+        ("", "with torch.set_grad_enabled(True)", "yes"),
+    ],
+)
+def test_what_stops_the_gradient(decorator: str, manager: str, gradient: str) -> None:
+    text = f"import torch\n{decorator}\ndef function(x: torch.nn.Parameter):\n    {manager}:\n        probe(x.exp())\n"
+    assert probed(text).gradient == gradient
+
+
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        (("x += 1", "probe(x)"), "tensor"),
+        (("total = 0", "total += n", "probe(total)"), "other"),
+        (("total = 0", "total += x", "probe(total)"), "unknown"),
+        (("array += 1", "probe(array)"), "other"),
+    ],
+)
+def test_what_is_added_to(lines: tuple[str, ...], what: str) -> None:
+    assert in_function(*lines).what == what

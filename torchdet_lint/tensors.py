@@ -86,6 +86,14 @@ TENSOR = Kind(what="tensor")
 _INTEGER = Kind(what="other", dtype="integer", gradient="no")
 _FLOAT = Kind(what="other", dtype="floating", gradient="no")
 _NONE = Kind(what="other", gradient="no", instance="None")
+_EMPTY = Kind(what="other")
+# An array or a table of another library: so are its elements and what its methods give.
+_FOREIGN = Kind(what="other", gradient="no", instance="numpy")
+_SIZES = Kind(what="other", gradient="no", each=OTHER)
+_DATUM = Kind(what="tensor", gradient="no")
+# What a loader gives: a tensor, or tensors together.
+_BATCH = Kind(gradient="no", each=_DATUM)
+_PARAMETER = Kind(what="tensor", dtype="floating", gradient="yes")
 
 
 def joined(kinds: Iterable[Kind]) -> Kind:
@@ -253,6 +261,8 @@ class Inference:
         if isinstance(node, cst.Dict):
             entries = [self.kind(element.value) for element in node.elements]
             return Kind(what="other", each=joined(entries) if entries else None)
+        if isinstance(node, cst.DictComp):
+            return Kind(what="other", each=self.kind(node.value))
         return UNKNOWN if isinstance(node, cst.Await) else OTHER
 
     def _counts_up(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> bool:
@@ -277,9 +287,13 @@ class Inference:
         bindings = live(home.bindings[node.value], order if here else None)
         if here:
             bindings = self._after_the_last_sure(bindings, node, order)
-        kinds = [self._binding(binding, home) for binding in bindings]
-        found = joined(kinds)
+        found = joined(self._binding(binding, home) for binding in bindings if binding.kind != "augment")
+        for binding in bindings:
+            if binding.kind == "augment" and binding.value is not None and not found.instance:
+                found = joined((found, self._arithmetic(found, self.kind(binding.value), cst.Add())))
         if here and home.kind == "function":
+            if found == _EMPTY:
+                found = replace(found, each=self._stored(node.value, home))
             if found.what == "unknown":
                 used = self._usage(home).get(node.value)
                 if used is not None:
@@ -288,6 +302,18 @@ class Inference:
                 used = self._usage(home).get(node.value)
                 found = replace(found, dims=used.dims) if used is not None else found
         return self._named(found, node.value)
+
+    def _stored(self, name: str, home: Scope) -> Kind | None:
+        """What a function puts into the list or dictionary `name`, by `append` or by key."""
+        entries = [
+            call.node.args[0].value
+            for call in self.module.calls_in(home)
+            if len(call.node.args) == 1 and names.dotted(call.node.func) == f"{name}.append"
+        ]
+        for target, value in self.module.assignments_in(home):
+            if isinstance(target, cst.Subscript) and names.dotted(target.value) == name:
+                entries.append(value)
+        return joined(self.kind(entry) for entry in entries) if entries else None
 
     def _after_the_last_sure(self, bindings: list[Binding], node: cst.Name, order: int) -> list[Binding]:
         """`bindings` without those before the last that surely ran before `node`: one in a block around it."""
@@ -367,8 +393,6 @@ class Inference:
             return OTHER if binding.kind in ("import", "def", "class") else UNKNOWN
         if binding.kind == "loop":
             return self._path(self._iterated(binding.value), binding.path)
-        if binding.kind == "augment":
-            return self.kind(binding.value)
         if binding.kind == "with":
             return UNKNOWN
         if binding.kind in ("assign", "unpack"):
@@ -382,6 +406,8 @@ class Inference:
     @staticmethod
     def _path(kind: Kind, path: Sequence[int]) -> Kind:
         for index in path:
+            if kind.instance == _FOREIGN.instance:
+                return kind
             if index < len(kind.items):
                 kind = kind.items[index]
             elif kind.each is not None:
@@ -399,9 +425,10 @@ class Inference:
             return kind.each
         if kind.items:
             return joined(kind.items)
-        if kind.is_tensor:
+        if kind.is_tensor or kind.instance == _FOREIGN.instance:
             return self._path(kind, (0,))
-        return UNKNOWN
+        loader = kind.what == "unknown" and names.dotted(node).rpartition(".")[2].lower().endswith("loader")
+        return _BATCH if loader else UNKNOWN
 
     def _parameter(self, node: cst.Param, home: Scope) -> Kind:
         function = home.node
@@ -472,9 +499,9 @@ class Inference:
         if meaning is None and name.rpartition(".")[2] in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
             meaning = self.facts.annotations.get(f"torch.{name.rpartition('.')[2]}")
         if meaning == "other":
-            return OTHER
+            return _FOREIGN if name.startswith(("numpy.", "pandas.")) else OTHER
         if meaning == "parameter":
-            return Kind(what="tensor", dtype="floating", gradient="yes")
+            return _PARAMETER
         if meaning in ("integer", "bool"):
             return Kind(what="tensor", dtype=meaning, gradient="no")  # type: ignore[arg-type]
         if meaning == "floating":
@@ -549,6 +576,8 @@ class Inference:
             found = joined(self.kind(value.node) for value in values)
             return self._named(found, name)
         owner = self.kind(node.value)
+        if owner.instance == _FOREIGN.instance:
+            return owner
         if owner.instance.startswith("@."):
             class_ = module.local_class(owner.instance)
             if class_ is not None:
@@ -590,7 +619,7 @@ class Inference:
             return replace(owner, items=())
         if name == "indices":
             return Kind(what="tensor", dtype="integer", gradient="no", device=owner.device)
-        return OTHER
+        return _SIZES if name == "shape" else OTHER
 
     # ------------------------------------------------------------------ operators
 
@@ -600,7 +629,7 @@ class Inference:
             if "yes" in (left.gradient, right.gradient):
                 return Kind(gradient="yes")
             if left.what == right.what == "other":
-                return left if left == right else OTHER
+                return left if left == right or left is _FOREIGN else right if right is _FOREIGN else OTHER
             return UNKNOWN
         tensors = [kind for kind in (left, right) if kind.is_tensor]
         every = [kind for kind in (left, right) if kind.what != "other" or kind.is_tensor]
@@ -637,6 +666,8 @@ class Inference:
 
     def _subscript(self, node: cst.Subscript) -> Kind:
         kind = self.kind(node.value)
+        if kind.instance == _FOREIGN.instance:
+            return kind
         indices = [element.slice for element in node.slice]
         if kind.is_tensor or (kind.what == "unknown" and len(indices) > 1):
             return self._indexed(kind, indices)
@@ -718,8 +749,16 @@ class Inference:
             told = told or "keepdim" in call.arguments.keywords
             if owner.is_tensor or (owner.what == "unknown" and told):
                 return self._method(replace(owner, what="tensor"), call)
+            if owner.instance == _FOREIGN.instance:
+                return owner
             if call.attribute in ("numpy", "tolist", "item"):
                 return OTHER
+            if call.attribute == "parameters" and not call.arguments.positional:
+                return Kind(what="other", each=_PARAMETER)
+            if call.attribute == "named_parameters" and not call.arguments.positional:
+                return Kind(what="other", each=Kind(what="other", items=(OTHER, _PARAMETER)))
+            if owner.what == "other" and call.attribute == "items" and owner.each is not None:
+                return Kind(what="other", each=Kind(what="other", items=(UNKNOWN, owner.each)))
             if owner.what == "other" and call.attribute in ("values", "get", "pop", "copy") and owner.each is not None:
                 return owner.each if call.attribute in ("get", "pop") else owner
             if owner.what == "other" and not owner.instance:
@@ -752,8 +791,13 @@ class Inference:
             return None
         if name.startswith("builtins."):
             return self._builtin(last, call)
-        if name.partition(".")[0] in ("numpy", "pandas", "math", "random", "os", "time", "json", "scipy", "itertools"):
+        library = name.partition(".")[0]
+        if library in ("numpy", "pandas"):
+            return _FOREIGN
+        if library in ("math", "random", "os", "time", "json", "scipy", "itertools"):
             return OTHER
+        if library == "tqdm" and last in ("tqdm", "auto") and call.node.args:
+            return Kind(what="other", each=self._iterated(call.node.args[0].value))
         if last[:1].isupper():
             return Kind(what="other", gradient="no", instance=name)
         return None
@@ -769,8 +813,13 @@ class Inference:
             dtype: Dtype = made.dtype if made.dtype != "unknown" else "floating"
             return Kind(what="tensor", dtype=dtype, device="cuda" if ".cuda." in name else "cpu", gradient="no")
         if name == "torch.utils.data.DataLoader":
-            batch = Kind(gradient="no")
-            return Kind(what="other", gradient="no", instance=name, each=replace(batch, each=batch))
+            plain = Kind(gradient="no")
+            batch = replace(plain, each=plain) if "collate_fn" in call.arguments.keywords or call.opaque else _BATCH
+            return Kind(what="other", gradient="no", instance=name, each=batch)
+        if name in ("torch.nn.Buffer", "torch.nn.parameter.Buffer"):
+            return replace(self._argument_kind(call, 0, "data"), what="tensor", device="unknown", gradient="no")
+        if name == "torch.nn.ParameterList":
+            return Kind(what="other", gradient="no", instance=name, each=_PARAMETER)
         if name in ("torch.nn.ModuleList", "torch.nn.Sequential"):
             return Kind(what="other", gradient="no", instance=name, each=Kind(what="other", instance="torch.nn.Module"))
         if last[:1].isupper():
@@ -783,6 +832,10 @@ class Inference:
             return Kind(what="other", each=self._iterated(args[0]))
         if last == "next" and args:
             return self._iterated(args[0])
+        if last == "range":
+            return _SIZES
+        if last == "dict" and not args and call.node.args and not call.opaque:
+            return Kind(what="other", each=joined(self.kind(arg.value) for arg in call.node.args))
         if last == "enumerate" and args:
             return Kind(what="other", each=Kind(what="other", items=(OTHER, self._iterated(args[0]))))
         if last == "zip":
@@ -915,7 +968,7 @@ class Inference:
     def _method(self, owner: Kind, call: Call) -> Kind:
         name = call.attribute
         if name in self._scalar or name.startswith("is_"):
-            return OTHER
+            return _SIZES if name == "size" and not call.node.args else OTHER
         if name == "new":
             return Kind(what="tensor", device=owner.device, gradient="no")
         return self._applied(name, owner, call, call.arguments.positional)
@@ -1299,6 +1352,9 @@ class Inference:
     def _evidently_not_tracked(self, function: cst.FunctionDef) -> bool:
         if any(self._stops(item.decorator) for item in function.decorators):
             return True
+        # What a search for sequences calls, though it is a method of the layer.
+        if function.name.value.endswith(self.facts.untracked_methods):
+            return True
         scope = self.module.inner_scope(function)
         class_ = self.module.enclosing_class_of_scope(scope.outer if scope is not None else None)
         if class_ is not None:
@@ -1395,6 +1451,12 @@ def _only_evaluated(test: cst.BaseExpression) -> tuple[bool, bool]:
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         holds, fails = _only_evaluated(test.expression)
         return (fails, holds)
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        wanted = test.comparisons[0].comparator
+        same = isinstance(test.comparisons[0].operator, (cst.Is, cst.Equal))
+        if same and isinstance(wanted, cst.Name) and wanted.value in ("True", "False"):
+            holds, fails = _only_evaluated(test.left)
+            return (holds, fails) if wanted.value == "True" else (fails, holds)
     if isinstance(test, cst.BooleanOperation):
         left, right = _only_evaluated(test.left), _only_evaluated(test.right)
         both = isinstance(test.operator, cst.And)
