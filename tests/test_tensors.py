@@ -221,6 +221,7 @@ def test_joining_forgets_what_differs_and_overlooks_none() -> None:
         ("index.unsqueeze(-1).unsqueeze(-1).expand((-1,) * (n + 1) + (8,))", {-2}),
         ("index.unsqueeze(-1).expand((n,) * 2 + (8,))", set()),
         ("unknown.argmax(dim=-1, keepdim=True)", {-1}),
+        ("torch.clamp(index.unsqueeze(-1), min=0)", {-1}),
     ],
 )
 def test_the_dimensions_of_size_1_through_indices(expression: str, single: set[int]) -> None:
@@ -512,3 +513,20 @@ def test_what_stops_the_gradient(decorator: str, manager: str, gradient: str) ->
 )
 def test_what_is_added_to(lines: tuple[str, ...], what: str) -> None:
     assert in_function(*lines).what == what
+
+
+@pytest.mark.parametrize(
+    ("test", "single"),
+    [
+        ("index.dim() == x.dim() - 1", {-1}),
+        ("index.ndim != x.ndim", {-1}),
+        ("index.dim() == 2", set()),
+        ("x.dim() == unknown.dim()", set()),
+        ("n", set()),
+    ],
+)
+def test_the_dimension_that_is_lacking(test: str, single: set[int]) -> None:
+    lines = (f"if {test}:", "    index = index.unsqueeze(-1)")
+    assert set(in_function(*lines, "probe(index)").single) == single
+    assert not in_function(*lines, "else:", "    index = index.long()", "probe(index)").single
+    assert not in_function(*lines[:1], "    index = x.squeeze(-1)", "probe(index)").single

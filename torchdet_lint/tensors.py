@@ -48,6 +48,7 @@ _PASSING = re.compile(
     r"PixelShuffle|PixelUnshuffle|Fold|Unfold)"
 )
 _COUNT = re.compile(r"(?:\d+d?)?")
+_DIMENSIONS = re.compile(r"\.(?:dim\(\)|ndim\b)")
 _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
 
@@ -325,10 +326,23 @@ class Inference:
             binding = bindings[index]
             if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
                 block = self.module.parent(self.module.statement(binding.node))
+                if block is not None and self._gives_a_dimension(binding.value, block, node.value):
+                    block = self.module.parent(block)
+                    block = self.module.parent(block) if block is not None else None
                 if block is not None and id(block) in around:
                     later = [other for other in bindings[index + 1 :] if other.order < order]
                     return [binding, *later]
         return bindings
+
+    def _gives_a_dimension(self, value: cst.BaseExpression | None, block: cst.CSTNode, name: str) -> bool:
+        """Whether `block` gives `name` the dimension it lacks: `if x.dim() == y.dim() - 1: x = x.unsqueeze(-1)`."""
+        choice = self.module.parent(block)
+        if not (isinstance(choice, cst.If) and choice.orelse is None and isinstance(choice.test, cst.Comparison)):
+            return False
+        if not (isinstance(value, cst.Call) and names.dotted(value.func) == f"{name}.unsqueeze"):
+            return False
+        test = self.module.code(choice.test)
+        return len(_DIMENSIONS.findall(test)) == 2 and re.search(rf"\b{name}\.(?:dim\(\)|ndim)", test) is not None
 
     def _after_the_last_choice(self, bindings: list[Binding], around: set[int], order: int) -> list[Binding]:
         """`bindings` without those before the last `if` all of whose branches bind the name, in a block around."""
@@ -1290,7 +1304,7 @@ class Inference:
             return replace(base, dims=first.dims, single=first.single, device=self._moved(bare, first, call))
         if bare in ("matmul", "mm", "bmm", "gather", "index_select", "unfold", "fold", "diag", "diagonal", "linear"):
             return base
-        if bare in ("long", "int", "float", "clone", "detach", "contiguous"):
+        if bare in ("long", "int", "float", "clone", "detach", "contiguous", "clamp", "clip", "masked_fill"):
             base = replace(base, single=first.single)
         return replace(base, dims=first.dims, sparse=first.sparse and bare in ("coalesce", "t", "transpose", "clone"))
 
