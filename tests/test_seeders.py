@@ -74,24 +74,15 @@ def test_name_under_which_a_package_has_it_is_kept(tmp_path):
     assert fixed(tmp_path, files) == files["main.py"].replace("    main()\n", "    set_seed(0)\n    main()\n")
 
 
-def test_relative_import_stays_relative(tmp_path):
+@pytest.mark.parametrize("package", [".", "lab."], ids=["relative", "absolute"])
+def test_module_beside_a_script_in_a_package_is_named_as_its_imports_name_others(tmp_path, package):
     files = {
         "lab/__init__.py": "",
         "lab/net.py": "WIDTH = 3\n",
         "lab/seeding.py": SEEDER,
-        "lab/train.py": "from .net import WIDTH\n" + MAIN,
+        "lab/train.py": f"from {package}net import WIDTH\n" + MAIN,
     }
-    assert "from .seeding import set_seed\n" in fixed(tmp_path, files, "lab/train.py")
-
-
-def test_module_beside_a_script_in_a_package_is_named_as_its_imports_name_others(tmp_path):
-    files = {
-        "lab/__init__.py": "",
-        "lab/net.py": "WIDTH = 3\n",
-        "lab/seeding.py": SEEDER,
-        "lab/train.py": "from lab.net import WIDTH\n" + MAIN,
-    }
-    assert "from lab.seeding import set_seed\n" in fixed(tmp_path, files, "lab/train.py")
+    assert f"from {package}seeding import set_seed\n" in fixed(tmp_path, files, "lab/train.py")
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import ast
 import bisect
 import functools
 import re
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from torchdet_lint.finding import Location
 from torchdet_lint.names import BUILTINS
+from torchdet_lint.skeleton import SyntaxFault, parsed
 from torchdet_lint.triggers import IDENTIFIER
 
 if TYPE_CHECKING:
@@ -228,10 +228,8 @@ def _usual_indent(lines: Sequence[str]) -> str:
 def _names_in(text: str) -> frozenset[str]:
     """Every name that means something in the file (all its words where the running Python cannot parse it)."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parsed(text)
+    except SyntaxFault:
         return frozenset(IDENTIFIER.findall(text))
     found: set[str] = set()
     for node in ast.walk(tree):

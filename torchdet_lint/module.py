@@ -475,10 +475,7 @@ class Module:
     def node_at(self, row: int, column: int | None = None) -> cst.CSTNode:
         """The call that starts at `row` and `column` (from 0, in bytes, as `ast` counts), else the statement that
         starts in `row`: of a block, what its first line evaluates."""
-        unit = next(
-            (unit for unit in reversed(self.units) if unit.piece.first <= row <= unit.piece.last), self.units[0]
-        )
-        self._load(unit)
+        unit = self._unit_at(row)
         assert unit.root is not None
         here = row - unit.offset
         statement: cst.CSTNode | None = None
@@ -491,11 +488,8 @@ class Module:
 
     def calls_at(self, row: int, column: int) -> list[Call]:
         """The calls that start at `row` and `column` (as `node_at` counts), the outer before the inner."""
-        unit = next(
-            (unit for unit in reversed(self.units) if unit.piece.first <= row <= unit.piece.last), self.units[0]
-        )
         self.load_statements()
-        self._load(unit)
+        unit = self._unit_at(row)
         here = row - unit.offset
         found = [
             self.call_at(node)
@@ -503,6 +497,14 @@ class Module:
             if isinstance(node, cst.Call) and self._bytes(row, start) == column
         ]
         return [call for call in found if call is not None]
+
+    def _unit_at(self, row: int) -> Unit:
+        """The unit that holds `row`, parsed."""
+        unit = next(
+            (unit for unit in reversed(self.units) if unit.piece.first <= row <= unit.piece.last), self.units[0]
+        )
+        self._load(unit)
+        return unit
 
     def _bytes(self, row: int, column: int) -> int:
         return len(self.skeleton.lines[row - 1][:column].encode())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import os
 import re
 import sys
-import warnings
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.skeleton import SyntaxFault, parsed
 from torchdet_lint.source import SourceFault, comments, decode, split_lines
 
 if TYPE_CHECKING:
@@ -230,10 +229,8 @@ def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Se
 def parses(text: str) -> bool:
     """Whether `text` is Python, to the running interpreter or to libcst."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        parsed(text)
+    except SyntaxFault:
         pass
     else:
         return True

@@ -12,7 +12,7 @@ import msgspec
 from torchdet_lint.cache import Cache, content_hash
 from torchdet_lint.configs import yaml_names
 from torchdet_lint.finding import Finding, Location, Related
-from torchdet_lint.source import SourceFault, decode, read
+from torchdet_lint.source import SourceFault, decode, read, split_lines
 from torchdet_lint.suppress import Rows
 
 if TYPE_CHECKING:
@@ -343,8 +343,6 @@ class _Program:
 
     def _related(self, path: str, row: int, column: int, message: str) -> Related:
         text = self.text(path) or ""
-        from torchdet_lint.skeleton import split_lines
-
         lines = split_lines(text)
         line = lines[row - 1] if row <= len(lines) else ""
         characters = len(line.encode()[:column].decode(errors="replace"))

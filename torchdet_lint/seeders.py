@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from typing import TYPE_CHECKING
 
 from torchdet_lint.effects import Node, Thing
 from torchdet_lint.events import MODULE
+from torchdet_lint.syntax import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -77,7 +77,7 @@ def _works(project: Project, file: str) -> bool:
     return any(key.startswith(("draw:", "seed:", "flag:")) for key in effects) or not all(
         isinstance(statement, _DEFINING)
         or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-        for statement in _leaves(_parsed(project.text(file)))
+        for statement in _leaves(_statements(project.text(file)))
     )
 
 
@@ -97,7 +97,7 @@ def _leaves(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _takes_a_seed(text: str, name: str) -> bool:
     """Whether the function `name` at top level can be called with a seed alone."""
-    for node in _parsed(text):
+    for node in _statements(text):
         if isinstance(node, ast.FunctionDef) and node.name == name:
             given = [*node.args.posonlyargs, *node.args.args]
             needed = len(given) - len(node.args.defaults) + sum(one is None for one in node.args.kw_defaults)
@@ -105,10 +105,6 @@ def _takes_a_seed(text: str, name: str) -> bool:
     return False
 
 
-def _parsed(text: str) -> list[ast.stmt]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+def _statements(text: str) -> list[ast.stmt]:
+    tree = parsed(text)
+    return tree.body if tree is not None else []

@@ -7,12 +7,13 @@ matters are parsed with libcst, each at most once.
 from __future__ import annotations
 
 import ast
-import io
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.source import split_lines
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _TABLE_ROWS = 8
 _TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call)
@@ -82,14 +83,9 @@ class Skeleton(NamedTuple):
         )
 
 
-def split_lines(text: str) -> tuple[str, ...]:
-    """The lines of `text` with their ends, cut where Python cuts them (not at form feeds as `str.splitlines` does)."""
-    return tuple(io.StringIO(text, newline=""))
-
-
 def cut(text: str) -> Skeleton:
     """Cut `text` into pieces. Raises `SyntaxFault` where it is not Python."""
-    tree = _parsed(text)
+    tree = parsed(text)
     lines = split_lines(text)
     pieces: list[Piece] = []
     classes: list[ClassPiece] = []
@@ -98,16 +94,18 @@ def cut(text: str) -> Skeleton:
             _cut_class(node, lines, pieces, classes)
         else:
             _add(pieces, node, -1)
-    return Skeleton(lines, tuple(pieces), tuple(classes), _bodies(tree, lines))
+    return Skeleton(tuple(lines), tuple(pieces), tuple(classes), _bodies(tree, lines))
 
 
 def bodies(text: str) -> tuple[int, ...]:
     """First and last row of the body of every function at top level or in a class there, one after the other; a body
     that shares a row with something else is not among them. Raises `SyntaxFault` where `text` is not Python."""
-    return _bodies(_parsed(text), split_lines(text))
+    return _bodies(parsed(text), split_lines(text))
 
 
-def _parsed(text: str) -> ast.Module:
+def parsed(text: str) -> ast.Module:
+    """The tree of `text`, without the parser's warnings. Raises `SyntaxFault` where it is not Python to the running
+    interpreter."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -120,7 +118,7 @@ def _parsed(text: str) -> ast.Module:
         raise SyntaxFault(1, 1, _TOO_DEEP) from error
 
 
-def _bodies(tree: ast.Module, lines: tuple[str, ...]) -> tuple[int, ...]:
+def _bodies(tree: ast.Module, lines: Sequence[str]) -> tuple[int, ...]:
     found: list[int] = []
     for node in tree.body:
         for function in node.body if isinstance(node, ast.ClassDef) else (node,):
@@ -135,10 +133,10 @@ def _bodies(tree: ast.Module, lines: tuple[str, ...]) -> tuple[int, ...]:
 def whole(text: str) -> Skeleton:
     """`text` as one piece, for what libcst can parse and the running Python cannot."""
     lines = split_lines(text)
-    return Skeleton(lines, (Piece("statements", 1, max(len(lines), 1)),), ())
+    return Skeleton(tuple(lines), (Piece("statements", 1, max(len(lines), 1)),), ())
 
 
-def _cut_class(node: ast.ClassDef, lines: tuple[str, ...], pieces: list[Piece], classes: list[ClassPiece]) -> None:
+def _cut_class(node: ast.ClassDef, lines: Sequence[str], pieces: list[Piece], classes: list[ClassPiece]) -> None:
     index = len(classes)
     methods = tuple(member.name for member in node.body if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)))
     classes.append(ClassPiece(node.name, methods, _first(node), node.end_lineno or node.lineno))
@@ -160,9 +158,9 @@ def _add(pieces: list[Piece], node: ast.stmt, owner: int) -> None:
         pieces.append(Piece("function", first, last, owner, node.name, prose=_prose(node.body[0])))
     elif alone and isinstance(node, (ast.Import, ast.ImportFrom)):
         if before is not None and before.kind == "imports":
-            pieces[-1] = before._replace(last=last, binds=(*before.binds, *_imported(node)))
+            pieces[-1] = before._replace(last=last, binds=(*before.binds, *imported(node)))
         else:
-            pieces.append(Piece("imports", first, last, owner, binds=tuple(_imported(node))))
+            pieces.append(Piece("imports", first, last, owner, binds=tuple(imported(node))))
     elif alone and last - first >= _TABLE_ROWS and (name := _table(node)):
         pieces.append(Piece("table", first, last, owner, name))
     elif before is not None and before.kind == "statements" and before.owner == owner:
@@ -171,7 +169,7 @@ def _add(pieces: list[Piece], node: ast.stmt, owner: int) -> None:
         pieces.append(Piece("statements", first, last, owner, prose=_prose(node)))
 
 
-def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     """The names that an import binds and what they stand for; `*` and the module for all that it has."""
     if isinstance(node, ast.Import):
         for alias in node.names:

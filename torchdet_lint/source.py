@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import itertools
 import json
 import os
@@ -26,7 +27,6 @@ EXCLUDED = frozenset(
 )
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _PYTHON_CELL = re.compile(r"%%(?:capture|prun|pypy|python3?|time|timeit)\b")
 _MAGIC_VALUE = re.compile(r"\s*[A-Za-z_][\w.,\s\[\]]*=\s*(?:%[A-Za-z]|!(?!=))")
 _SHELL = re.compile(r"\s*(?:[!%?]|/[A-Za-z_]|[,;][A-Za-z_])")
@@ -111,10 +111,7 @@ class Source(msgspec.Struct, frozen=True):
 
 def split_lines(text: str) -> list[str]:
     """The lines of `text` with their ends, cut where Python cuts them (form feeds do not end a line)."""
-    lines = _LINE.findall(text)
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
+    return list(io.StringIO(text, newline=""))
 
 
 def comments(text: str) -> Iterator[tuple[int, str]]:

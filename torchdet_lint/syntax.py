@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchdet_lint import skeleton
 from torchdet_lint.events import MODULE, Body, Kind, Names
 from torchdet_lint.names import BUILTINS
-from torchdet_lint.skeleton import split_lines
+from torchdet_lint.skeleton import SyntaxFault
+from torchdet_lint.source import split_lines
 from torchdet_lint.statements import (
     FUNCTIONS,
     LITERALS,
@@ -82,10 +83,8 @@ class Hollow:
 def parsed(text: str) -> ast.Module | None:
     """The tree of `text`, or None where it is not Python to the running interpreter."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return skeleton.parsed(text)
+    except SyntaxFault:
         return None
 
 
@@ -164,12 +163,12 @@ class File:
             name = self._enter("class", scope, node)
             scope.bind(node.name, Bound("class", name))
             self._bind_all(self.scopes[name], node.body)
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                root = alias.name.partition(".")[0]
-                scope.bind(alias.asname or root, Bound("import", alias.name if alias.asname else root))
-        elif isinstance(node, ast.ImportFrom):
-            self._bind_from(scope, node)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for imported, origin in skeleton.imported(node):
+                if imported == "*":
+                    self.stars.append(origin)
+                else:
+                    scope.bind(imported, Bound("import", origin))
         elif isinstance(node, ast.Assign):
             for target in node.targets:
                 self._bind_target(scope, target, node.value)
@@ -199,15 +198,6 @@ class File:
             name += "'"
         self.scopes[name] = Scope(kind, outer, node, name)
         return name
-
-    def _bind_from(self, scope: Scope, node: ast.ImportFrom) -> None:
-        module = "." * node.level + (node.module or "")
-        joint = "" if module.endswith(".") or not module else "."
-        for alias in node.names:
-            if alias.name == "*":
-                self.stars.append(module)
-            else:
-                scope.bind(alias.asname or alias.name, Bound("import", f"{module}{joint}{alias.name}"))
 
     def _bind_target(self, scope: Scope, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
