@@ -7,10 +7,11 @@ import functools
 import pytest
 
 from torchdet_lint import catalogue
+from torchdet_lint.kinds import Kind, joined
 from torchdet_lint.module import Module
 from torchdet_lint.names import Library
 from torchdet_lint.source import decode
-from torchdet_lint.tensors import Inference, Kind, joined
+from torchdet_lint.tensors import Inference
 
 LAYER = """
 import torch

@@ -10,9 +10,12 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.rewrites import Rewriting
+from torchdet_lint.devices import asks_for_cuda
 from torchdet_lint.finding import Found
+from torchdet_lint.gradients import Gradients
+from torchdet_lint.kinds import OTHER, UNKNOWN, Kind
 from torchdet_lint.onward import Onward
-from torchdet_lint.tensors import OTHER, UNKNOWN, Inference, Kind
+from torchdet_lint.tensors import Inference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,6 +52,7 @@ class Operations:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.inference = module.shared(Inference)
+        self.gradients = module.shared(Gradients)
         self.found: dict[str, list[_Candidate]] = {}
         index = module.library.operations(module.target.torch)
         self._look_for_instances(module.library.instances(module.target.torch))
@@ -121,7 +125,7 @@ class Operations:
         operation, call, made = candidate
         if self._is_class(operation) and made is None:
             return False
-        return self.inference.called_untracked(call.node) or Onward(self.module, self.inference).ends(call.node)
+        return self.gradients.called_untracked(call.node) or Onward(self.module, self.inference).ends(call.node)
 
     def changes(self, candidate: _Candidate) -> tuple[Change, ...]:
         """What makes the call deterministic, where the table has a rewrite and the code shows that it fits."""
@@ -197,7 +201,7 @@ class Operations:
         inner = node
         for ancestor in self.module.ancestors(node):
             if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
-                cuda = self.inference.asks_for_cuda(ancestor.test)
+                cuda = asks_for_cuda(self.module, ancestor.test)
                 if cuda is not None and (inner is ancestor.body) is not cuda:
                     return True
             inner = ancestor
@@ -213,7 +217,7 @@ class Operations:
 
     def _differentiated(self, candidate: _Candidate, kind: Kind) -> bool:
         operation, call, made = candidate
-        if self.inference.untracked(call.node):
+        if self.gradients.untracked(call.node):
             return False
         if self._is_class(operation) and made is None:
             return True

@@ -1,0 +1,81 @@
+"""What a type annotation says of a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint import names
+from torchdet_lint.kinds import FOREIGN, NONE, OTHER, PARAMETER, TENSOR, UNKNOWN, Kind, joined
+
+if TYPE_CHECKING:
+    from torchdet_lint.module import Module
+
+
+class Annotations:
+    """The kinds that the annotations of one file name."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+
+    def kind(self, node: cst.BaseExpression) -> Kind:
+        """What a value annotated with `node` is."""
+        if isinstance(node, cst.SimpleString):
+            text = node.evaluated_value
+            try:
+                node = cst.parse_expression(text) if isinstance(text, str) else node
+            except cst.ParserSyntaxError:
+                return UNKNOWN
+            last = names.dotted(node).rpartition(".")[2]
+            return self.named(f"torch.{last}") if last.endswith("Tensor") else UNKNOWN
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+            return joined((self.kind(node.left), self.kind(node.right)))
+        if isinstance(node, cst.Name) and node.value == "None":
+            return NONE
+        if isinstance(node, cst.Subscript):
+            return self._generic(node)
+        for name in self.module.resolve(node) or (names.dotted(node),):
+            found = self.named(name)
+            if found.what != "unknown":
+                return found
+        return UNKNOWN
+
+    def named(self, name: str) -> Kind:
+        """What an instance of the class of this qualified name is."""
+        meaning = self.facts.annotations.get(name)
+        if meaning is None and name.rpartition(".")[2] in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
+            meaning = self.facts.annotations.get(f"torch.{name.rpartition('.')[2]}")
+        if meaning == "other":
+            return FOREIGN if name.startswith(("numpy.", "pandas.")) else OTHER
+        if meaning == "parameter":
+            return PARAMETER
+        if meaning in ("integer", "bool"):
+            return Kind(what="tensor", dtype=meaning, gradient="no")  # type: ignore[arg-type]
+        if meaning == "floating":
+            return Kind(what="tensor", dtype="floating")
+        return TENSOR if meaning == "tensor" else UNKNOWN
+
+    def _generic(self, node: cst.Subscript) -> Kind:
+        """`Optional[Tensor]`, `list[Tensor]`, `tuple[Tensor, int]`, `Float[Tensor, "b n"]`."""
+        outer = names.dotted(node.value).rpartition(".")[2]
+        inner = [self.kind(element.slice.value) for element in node.slice if isinstance(element.slice, cst.Index)]
+        if not inner:
+            return UNKNOWN
+        if outer in ("Optional", "Union", "Annotated", "Final"):
+            return joined(inner)
+        if outer in ("tuple", "Tuple"):
+            return Kind(what="other", items=tuple(inner), each=joined(inner))
+        if outer in ("dict", "Dict", "Mapping"):
+            return Kind(what="other", each=inner[-1])
+        if inner[0].is_tensor:
+            if outer in ("Int", "Int32", "Int64", "UInt8", "Integer"):
+                return Kind(what="tensor", dtype="integer", gradient="no")
+            if outer == "Bool":
+                return Kind(what="tensor", dtype="bool", gradient="no")
+            if outer in ("Float", "Float32", "BFloat16", "Num", "Shaped"):
+                return inner[0]
+        if outer in ("list", "List", "Sequence", "Iterable", "Iterator", "set"):
+            return Kind(what="other", each=inner[0])
+        return UNKNOWN

@@ -1,0 +1,175 @@
+"""Where no gradient flows: under `no_grad`, in evaluation, in data sets, in functions that are called so."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint import names
+
+if TYPE_CHECKING:
+    from torchdet_lint.module import Class, Module
+
+_CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
+_DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
+
+
+class Gradients:
+    """Whether a gradient can flow through the places of one file."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+        self._busy: set[int] = set()
+        self._tracked: dict[int, bool] = {}
+
+    def is_layer(self, class_: Class) -> bool:
+        """Whether a class of the file is a layer: it derives from `torch.nn.Module`, or it has a `forward`."""
+        ancestry = self.module.ancestry(f"@.{class_.name}")
+        if not set(ancestry).isdisjoint(self.facts.untracked_bases):
+            return False
+        return "torch.nn.Module" in ancestry or any(
+            "forward" in member.methods for member in self.module.family(class_)
+        )
+
+    def untracked(self, node: cst.CSTNode) -> bool:
+        """Whether no gradient can flow through `node`: under `no_grad`, in a data set, in an autograd function."""
+        inner = node
+        for ancestor in self.module.ancestors(node):
+            if type(ancestor) not in _DECIDING:
+                inner = ancestor
+                continue
+            if isinstance(ancestor, cst.With) and any(self._stops(item.item) for item in ancestor.items):
+                return True
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
+                if _only_evaluated(ancestor.test)[inner is not ancestor.body]:
+                    return True
+            elif isinstance(ancestor, cst.IndentedBlock) and _after_training(ancestor, inner):
+                return True
+            inner = ancestor
+            if isinstance(ancestor, cst.FunctionDef) and self.not_tracked(ancestor):
+                return True
+        class_ = self.module.enclosing_class(node)
+        return class_ is not None and self._untracked_class(class_)
+
+    def not_tracked(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is decorated so, or its name, its parameters or all its callers in the file say so."""
+        key = id(function)
+        if key not in self._tracked:
+            self._tracked[key] = True
+            self._tracked[key] = not self._evidently_not_tracked(function)
+        return not self._tracked[key]
+
+    def _evidently_not_tracked(self, function: cst.FunctionDef) -> bool:
+        if any(self._stops(item.decorator) for item in function.decorators):
+            return True
+        # What a search for sequences calls, though it is a method of the layer.
+        if function.name.value.endswith(self.facts.untracked_methods):
+            return True
+        scope = self.module.inner_scope(function)
+        class_ = self.module.enclosing_class_of_scope(scope.outer if scope is not None else None)
+        if class_ is not None:
+            return not self.is_layer(class_) and self._untracked_name(function)
+        if self._untracked_name(function):
+            return True
+        if scope is None or scope.outer is not self.module.scope:
+            return False
+        self.module.look_for(function.name.value)
+        callers = list(self.module.calls_to(f"@.{function.name.value}"))
+        return bool(callers) and all(self.untracked(call.node) for call in callers)
+
+    def called_untracked(self, node: cst.CSTNode) -> bool:
+        """Whether `node` stands in a private function that is nowhere in the file but called, each time where no
+        gradient flows."""
+        function = self.module.enclosing_function(node)
+        while function is not None and (outer := self.module.enclosing_function(function)) is not None:
+            function = outer
+        name = function.name.value if function is not None else ""
+        if not name.startswith("_") or name.endswith("__") or id(function) in self._busy:
+            return False
+        self.module.look_for(name)
+        callers = [call for call in self.module.calls if names.dotted(call.node.func).rpartition(".")[2] == name]
+        written = _rows_with(name, self.module.text)
+        self._busy.add(id(function))
+        found = all(self.untracked(call.node) or self.called_untracked(call.node) for call in callers)
+        self._busy.discard(id(function))
+        return found and 0 < len(callers) == written
+
+    def _untracked_name(self, function: cst.FunctionDef) -> bool:
+        name = function.name.value
+        words = name.strip("_").split("_")
+        if name in self.facts.untracked_functions or words[0] in self.facts.untracked_functions:
+            return True
+        if words[-1] in ("postprocess", "preprocess"):
+            return True
+        parameters = {param.name.value for param in function.params.params}
+        return not parameters.isdisjoint(self.facts.untracked_parameters)
+
+    def _untracked_class(self, class_: Class) -> bool:
+        layer = self.is_layer(class_)
+        every = [class_.name]
+        for relative in self.module.family(class_):
+            every += self.module.base_names(relative)
+        if not set(every).isdisjoint(self.facts.untracked_bases):
+            return True
+        words = {word for name in every for word in _CAMEL.findall(name.rpartition(".")[2])}
+        return not layer and not words.isdisjoint(self.facts.untracked_words)
+
+    def _stops(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` is `torch.no_grad()` or one of its kin."""
+        function = node.func if isinstance(node, cst.Call) else node
+        resolved = self.module.resolve(function)
+        if any(name in self.facts.no_grad for name in resolved):
+            if isinstance(node, cst.Call) and node.args:
+                return self.module.value(node.args[0].value).constant is not False
+            return True
+        if isinstance(node, cst.Call) and node.args and any(name.endswith("set_grad_enabled") for name in resolved):
+            value = self.module.value(node.args[0].value)
+            return value.known and value.constant is False
+        return False
+
+
+def _only_evaluated(test: cst.BaseExpression) -> tuple[bool, bool]:
+    """Whether what runs where `test` holds, and where it does not, runs in evaluation only, as `not self.training`."""
+    if isinstance(test, cst.Attribute) and test.attr.value == "training":
+        return (False, True)
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        holds, fails = _only_evaluated(test.expression)
+        return (fails, holds)
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        wanted = test.comparisons[0].comparator
+        same = isinstance(test.comparisons[0].operator, (cst.Is, cst.Equal))
+        if same and isinstance(wanted, cst.Name) and wanted.value in ("True", "False"):
+            holds, fails = _only_evaluated(test.left)
+            return (holds, fails) if wanted.value == "True" else (fails, holds)
+    if isinstance(test, cst.BooleanOperation):
+        left, right = _only_evaluated(test.left), _only_evaluated(test.right)
+        both = isinstance(test.operator, cst.And)
+        return ((left[0] or right[0], left[1] and right[1]), (left[0] and right[0], left[1] or right[1]))[not both]
+    return (False, False)
+
+
+def _after_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
+    """Whether `statement` stands in `block` behind an `if self.training:` that leaves the function."""
+    for before in block.body:
+        if before is statement:
+            return False
+        if isinstance(before, cst.If) and _only_evaluated(before.test)[1]:
+            last = before.body.body[-1]
+            small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+            if isinstance(small, (cst.Return, cst.Raise)):
+                return True
+    return False
+
+
+def _rows_with(name: str, text: str) -> int:
+    """In how many rows `name` stands, but for its definition and comments."""
+    rows = set()
+    for match in re.finditer(rf"\b{name}\b", text):
+        start = text.rfind("\n", 0, match.start()) + 1
+        before = text[start : match.start()]
+        if "#" not in before and not before.endswith("def "):
+            rows.add(start)
+    return len(rows)
