@@ -531,3 +531,195 @@ def test_the_dimension_that_is_lacking(test: str, single: set[int]) -> None:
     assert set(in_function(*lines, "probe(index)").single) == single
     assert not in_function(*lines, "else:", "    index = index.long()", "probe(index)").single
     assert not in_function(*lines[:1], "    index = x.squeeze(-1)", "probe(index)").single
+
+
+CLASSES = """
+import functools
+import numpy as np
+import torch
+from dataclasses import dataclass, field
+from torch import LongTensor, Tensor, nn
+from typing import NamedTuple, Optional, TypedDict
+
+class Pair(NamedTuple):
+    features: Tensor
+    index: LongTensor
+
+class Entry(TypedDict):
+    index: LongTensor
+
+class Mine(torch.Tensor):
+    pass
+
+class Chain(NamedTuple):
+    rest: "Chain"
+
+@dataclass
+class Batch:
+    features: Tensor
+    index: LongTensor
+    array: np.ndarray
+    weights: Optional[Tensor] = None
+    parts: list = field(default_factory=list)
+    size: int = 3
+
+class Store:
+    declared: Tensor
+
+    def __init__(self, source):
+        self.given: Tensor = source.read()
+        self.bare: LongTensor
+
+    @property
+    def annotated(self) -> Tensor:
+        return self._annotated
+
+    @property
+    def places(self):
+        return torch.arange(3)
+
+    @functools.cached_property
+    def once(self):
+        return torch.zeros(3) > 0
+
+    def method(self):
+        return torch.zeros(3)
+
+    def _use(self):
+        probe({})
+"""
+
+
+@pytest.mark.parametrize(
+    ("expression", "what", "dtype"),
+    [
+        ("self.declared", "tensor", "unknown"),
+        ("self.given", "tensor", "unknown"),
+        ("self.bare", "tensor", "integer"),
+        ("self.annotated", "tensor", "unknown"),
+        ("self.places", "tensor", "integer"),
+        ("self.once", "tensor", "bool"),
+        ("self.method", "unknown", "unknown"),
+        ("self.method()", "tensor", "floating"),
+        ("Store(1).places", "tensor", "integer"),
+        ("getattr(self, 'places')", "tensor", "integer"),
+        ("Batch(1, 2, 3).features", "tensor", "unknown"),
+        ("Batch(1, 2, 3).index", "tensor", "integer"),
+        ("Batch(1, 2, 3).array", "other", "unknown"),
+        ("Batch(1, 2, 3).weights", "tensor", "unknown"),
+        ("Batch(1, 2, 3).size", "other", "integer"),
+        ("Batch(1, 2, 3).parts", "other", "unknown"),
+        ("Batch(1, 2, 3).parts[0]", "unknown", "unknown"),
+        ("Batch(1, 2, 3)", "other", "unknown"),
+        ("Pair(1, 2)[1]", "tensor", "integer"),
+        ("Pair(1, 2).index", "tensor", "integer"),
+        ("Chain(1).rest", "unknown", "unknown"),
+        ("Mine(1)", "tensor", "unknown"),
+    ],
+)
+def test_what_a_class_declares(expression: str, what: str, dtype: str) -> None:
+    kind = probed(CLASSES.format(expression))
+    assert (kind.what, kind.dtype) == (what, dtype)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "lines", "dtype"),
+    [
+        ("batch: Batch", ("probe(batch.index)",), "integer"),
+        ("batch: 'torch.LongTensor'", ("probe(batch)",), "integer"),
+        ("batch: list[Batch]", ("for one in batch:", "    probe(one.index)"), "integer"),
+        ("batch: Pair", ("features, index = batch", "probe(index)"), "integer"),
+        ("batch: Entry", ("probe(batch['index'])",), "integer"),
+        ("batch: Mine", ("probe(batch)",), "unknown"),
+    ],
+)
+def test_parameters_of_classes_of_the_file(parameter: str, lines: tuple[str, ...], dtype: str) -> None:
+    body = "\n".join(f"    {line}" for line in lines)
+    kind = probed(f"{CLASSES.format(0).replace('probe(0)', 'pass')}\ndef use({parameter}):\n{body}\n")
+    assert (kind.what, kind.dtype) == ("tensor", dtype)
+
+
+@pytest.mark.parametrize(
+    ("lines", "what", "dtype"),
+    [
+        (("made = lambda a: torch.arange(a)", "probe(made(3))"), "tensor", "integer"),
+        (("made = lambda a: np.arange(a)", "probe(made(3))"), "other", "unknown"),
+        (("made = lambda a: a", "probe(made(3))"), "unknown", "unknown"),
+        (("made = lambda a: x", "made = unknown", "probe(made(3))"), "unknown", "unknown"),
+        (("def made(a):", "    return torch.arange(a)", "probe(made(3))"), "tensor", "integer"),
+        (("def made(a) -> Tensor:", "    return a", "probe(made(3))"), "tensor", "unknown"),
+        (("probe(getattr(torch, 'arange')(3))",), "tensor", "integer"),
+        (("probe(getattr(x, 'shape'))",), "other", "unknown"),
+        (("probe(getattr(x, unknown))",), "unknown", "unknown"),
+        (("d = {'a': x, 'b': 3, 'c': index}", "probe(d['c'])"), "tensor", "integer"),
+        (("d = {'a': x, 'b': 3}", "d.update(unknown)", "probe(d['b'])"), "unknown", "unknown"),
+    ],
+)
+def test_lambdas_inner_functions_and_literal_names(lines: tuple[str, ...], what: str, dtype: str) -> None:
+    kind = in_function(*lines)
+    assert (kind.what, kind.dtype) == (what, dtype)
+
+
+@pytest.mark.parametrize(
+    ("lines", "what"),
+    [
+        (("assert isinstance(unknown, Tensor)", "probe(unknown)"), "tensor"),
+        (("assert torch.is_tensor(unknown)", "probe(unknown)"), "tensor"),
+        (("probe(unknown)", "assert isinstance(unknown, Tensor)"), "unknown"),
+        (("assert isinstance(unknown, Tensor)", "unknown = thing(n)", "probe(unknown)"), "unknown"),
+        (("if isinstance(unknown, Tensor) and n:", "    probe(unknown)"), "tensor"),
+        (("if isinstance(unknown, Tensor) or n:", "    probe(unknown)"), "unknown"),
+        (("if isinstance(unknown, Tensor):", "    pass", "probe(unknown)"), "unknown"),
+        (("if isinstance(unknown, Tensor):", "    pass", "else:", "    probe(unknown)"), "unknown"),
+        (("if isinstance(unknown, np.ndarray):", "    probe(unknown)"), "other"),
+        (("if isinstance(unknown, (list, tuple)):", "    probe(unknown)"), "other"),
+        (("if isinstance(unknown, (list, tuple)):", "    probe(unknown[0])"), "unknown"),
+        (("if isinstance(unknown, (list, Tensor)):", "    probe(unknown)"), "unknown"),
+        (("if not isinstance(unknown, Tensor):", "    raise TypeError", "probe(unknown)"), "tensor"),
+        (("if not isinstance(unknown, Tensor):", "    print(n)", "probe(unknown)"), "unknown"),
+        (("if not torch.is_tensor(unknown):", "    unknown = torch.as_tensor(unknown)", "probe(unknown)"), "tensor"),
+        (("if not torch.is_tensor(unknown):", "    other = torch.as_tensor(unknown)", "probe(unknown)"), "unknown"),
+        (("if not torch.is_tensor(unknown) and n:", "    return", "probe(unknown)"), "unknown"),
+        (("y = unknown if torch.is_tensor(unknown) else torch.tensor(unknown)", "probe(y)"), "tensor"),
+        (("if isinstance(unknown, Tensor) and probe(unknown):", "    pass"), "tensor"),
+    ],
+)
+def test_what_tests_of_types_make_sure_of(lines: tuple[str, ...], what: str) -> None:
+    assert in_function(*lines).what == what
+
+
+@pytest.mark.parametrize(
+    ("lines", "what", "dtype"),
+    [
+        (("for i in range(n):", "    x = x.sqrt()", "probe(x)"), "tensor", "unknown"),
+        (("y = x", "for i in range(n):", "    y = y.cumsum(i)", "probe(y)"), "tensor", "unknown"),
+        (("y = index", "for i in range(n):", "    z = probe(y)", "    y = y + 1"), "tensor", "integer"),
+        (("y = index", "for i in range(n):", "    probe(y)", "    y = y / 2"), "tensor", "unknown"),
+        (("y = index", "for i in range(n):", "    probe(y)", "    y = unknown.thing()"), "unknown", "unknown"),
+        (("y = 0", "for i in range(n):", "    y = y + x", "probe(y)"), "unknown", "unknown"),
+        (("while n:", "    z = z + 1", "probe(z)"), "unknown", "unknown"),
+    ],
+)
+def test_what_a_loop_makes_of_a_name(lines: tuple[str, ...], what: str, dtype: str) -> None:
+    kind = in_function(*lines)
+    assert (kind.what, kind.dtype) == (what, dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "what", "gradient"),
+    [
+        ("training_step", ("probe(batch)",), "unknown", "no"),
+        ("training_step", ("x, y = batch", "probe(x)"), "unknown", "no"),
+        ("validation_step", ("x, y = batch", "probe(x.unsqueeze(0))"), "tensor", "no"),
+        ("test_step", ("probe(batch['x'].permute(1, 0))",), "tensor", "no"),
+        ("predict_step", ("probe(self.layer(batch))",), "tensor", "no"),
+        ("training_step", ("probe(self.layer(batch))",), "tensor", "yes"),
+        ("other_step", ("x, y = batch", "probe(x)"), "unknown", "unknown"),
+    ],
+)
+def test_the_batch_of_a_step(name: str, lines: tuple[str, ...], what: str, gradient: str) -> None:
+    head = "import lightning as L\nfrom torch import nn\nclass Net(L.LightningModule):\n    def __init__(self):\n"
+    body = "\n".join(f"        {line}" for line in lines)
+    text = f"{head}        self.layer = nn.Linear(2, 2)\n    def {name}(self, batch, batch_idx):\n{body}\n"
+    kind = probed(text)
+    assert (kind.what, kind.gradient) == (what, gradient)

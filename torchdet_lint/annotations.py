@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchdet_lint import names
-from torchdet_lint.kinds import FOREIGN, NONE, OTHER, PARAMETER, TENSOR, UNKNOWN, Kind, joined
+from torchdet_lint.kinds import EMPTY, FOREIGN, NONE, OTHER, PARAMETER, TENSOR, UNKNOWN, Kind, joined
 
 if TYPE_CHECKING:
     from torchdet_lint.module import Module
+
+_CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "builtins.set"})
 
 
 class Annotations:
@@ -19,6 +22,7 @@ class Annotations:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
+        self._instances: dict[str, Kind] = {}
 
     def kind(self, node: cst.BaseExpression) -> Kind:
         """What a value annotated with `node` is."""
@@ -37,16 +41,35 @@ class Annotations:
         if isinstance(node, cst.Subscript):
             return self._generic(node)
         for name in self.module.resolve(node) or (names.dotted(node),):
-            found = self.named(name)
+            found = self.instance(name) if name.startswith("@.") else self.named(name)
             if found.what != "unknown":
                 return found
         return UNKNOWN
+
+    def instance(self, name: str) -> Kind:
+        """An instance of a class of the file: a named tuple with its fields, a tensor where it derives from one."""
+        known = self._instances.get(name)
+        if known is None:
+            class_ = self.module.local_class(name)
+            if class_ is None:
+                return UNKNOWN
+            self._instances[name] = known = Kind(what="other", gradient="no", instance=name)
+            ancestry = self.module.ancestry(name)
+            if any(ancestor.endswith("Tensor") for ancestor in ancestry):
+                known = TENSOR if "torch.Tensor" in ancestry else UNKNOWN
+            elif "typing.NamedTuple" in ancestry:
+                fields = tuple(self.kind(annotation) for _, annotation in self.module.fields(class_))
+                known = replace(known, items=fields)
+            self._instances[name] = known
+        return known
 
     def named(self, name: str) -> Kind:
         """What an instance of the class of this qualified name is."""
         meaning = self.facts.annotations.get(name)
         if meaning is None and name.rpartition(".")[2] in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
             meaning = self.facts.annotations.get(f"torch.{name.rpartition('.')[2]}")
+        if name in _CONTAINERS:
+            return EMPTY
         if meaning == "other":
             return FOREIGN if name.startswith(("numpy.", "pandas.")) else OTHER
         if meaning == "parameter":

@@ -321,6 +321,7 @@ class Tensors(_Table, frozen=True, kw_only=True):
     untracked_bases: tuple[str, ...] = ()
     untracked_functions: tuple[str, ...] = ()
     untracked_methods: tuple[str, ...] = ()
+    untracked_steps: tuple[str, ...] = ()
     untracked_parameters: tuple[str, ...] = ()
     no_grad: tuple[str, ...] = ()
     annotations: dict[str, str] = {}

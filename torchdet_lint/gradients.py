@@ -71,6 +71,8 @@ class Gradients:
         scope = self.module.inner_scope(function)
         class_ = self.module.enclosing_class_of_scope(scope.outer if scope is not None else None)
         if class_ is not None:
+            if function.name.value in self.facts.untracked_steps:
+                return "lightning.pytorch.LightningModule" in self.module.ancestry(f"@.{class_.name}")
             return not self.is_layer(class_) and self._untracked_name(function)
         if self._untracked_name(function):
             return True

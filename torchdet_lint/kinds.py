@@ -63,6 +63,8 @@ SIZES = Kind(what="other", gradient="no", each=OTHER)
 DATUM = Kind(what="tensor", gradient="no")
 # What a loader gives: a tensor, or tensors together.
 BATCH = Kind(gradient="no", each=DATUM)
+# What a trainer hands to a step: whatever a loader gives.
+STEP_BATCH = Kind(gradient="no", each=Kind(gradient="no"))
 PARAMETER = Kind(what="tensor", dtype="floating", gradient="yes")
 
 

@@ -106,6 +106,7 @@ class Module:
         self._top_classes = [Class(piece.name, self.scope, index) for index, piece in enumerate(self.skeleton.classes)]
         self._attributes: dict[tuple[int, str], list[Value]] = {}
         self._attribute_targets: dict[str, list[tuple[cst.Attribute, cst.BaseExpression, Scope, int]]] = {}
+        self._declared: dict[str, list[tuple[cst.AnnAssign, Scope]]] = {}
         self._naming = False
         self._tables: dict[str, list[Unit]] = {}
         self._prepare()
@@ -699,6 +700,40 @@ class Module:
                 values.append(Value(self, value, scope, order))
         return values
 
+    def declared(self, class_: Class, name: str) -> Iterator[cst.BaseExpression]:
+        """The annotations of attribute `name` in the body and methods of `class_` and of its bases in the file."""
+        written = re.compile(rf"\b{name}\s*:")
+        for relative in self.family(class_):
+            for unit in relative.units:
+                if (
+                    unit.root is None
+                    and name in self.words[unit.index]
+                    and written.search(self.skeleton.text(unit.piece))
+                ):
+                    self._load(unit)
+            for node, scope in list(self._declared.get(name, ())):
+                if isinstance(node.target, cst.Name):
+                    mine = scope is relative.scope
+                else:
+                    mine = scope.function.outer is relative.scope and self._first_parameter(
+                        scope.function
+                    ) == names.dotted(node.target).removesuffix(f".{name}")
+                if mine:
+                    yield node.annotation.annotation
+
+    def fields(self, class_: Class) -> list[tuple[str, cst.BaseExpression]]:
+        """The names that the body of `class_` itself annotates, in their order, and the annotations."""
+        for unit in class_.units:
+            if unit.piece.kind == "statements":
+                self._load(unit)
+        found = [
+            (self.order_of(node), name, node.annotation.annotation)
+            for name, there in self._declared.items()
+            for node, scope in there
+            if scope is class_.scope
+        ]
+        return [(name, annotation) for _, name, annotation in sorted(found, key=operator.itemgetter(0))]
+
     def enclosing_class_of_scope(self, scope: Scope | None) -> Class | None:
         """The innermost class whose body or method `scope` is in."""
         while scope is not None:
@@ -960,7 +995,36 @@ class Module:
         value = call.argument(condition.argument, parameters or None)
         if value is None:
             return names.condition_holds(condition, passed=False, opaque=call.opaque, known=False, value=None)
-        return names.condition_holds(condition, passed=True, opaque=False, known=value.known, value=value.constant)
+        values = [value.constant] if value.known else self._looped(value.node, value.scope, value.order)
+        if values:
+            return any(
+                names.condition_holds(condition, passed=True, opaque=False, known=True, value=one) for one in values
+            )
+        return names.condition_holds(condition, passed=True, opaque=False, known=False, value=None)
+
+    def _looped(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> list[object]:
+        """The constants that `node` is one after the other: the variable of a loop over them, or a tuple of it."""
+        if isinstance(node, (cst.Tuple, cst.List)):
+            parts = [element.value for element in node.elements]
+            if not parts or not all(isinstance(part, cst.Name) and part.deep_equals(parts[0]) for part in parts):
+                return []
+            return [(one,) * len(parts) for one in self._looped(parts[0], scope, order)]
+        home = scope.home(node.value) if isinstance(node, cst.Name) else None
+        if home is None or not isinstance(node, cst.Name):
+            return []
+        bindings = live(home.bindings[node.value], order if home.function is scope.function else None)
+        if len(bindings) != 1 or bindings[0].kind != "loop" or bindings[0].value is None:
+            return []
+        iterated, path = bindings[0].value, bindings[0].path
+        if isinstance(iterated, cst.Call) and len(path) == 1 and len(iterated.args) > path[0] - 1:
+            called = self._resolve(iterated.func, home, bindings[0].order, _DEPTH)
+            if called == ["builtins.enumerate"] and path == (1,):
+                iterated, path = iterated.args[0].value, ()
+            elif called == ["builtins.zip"] and path[0] < len(iterated.args):
+                iterated, path = iterated.args[path[0]].value, ()
+        elements = self.elements(iterated, home, bindings[0].order) if not path else None
+        found = [self.constant(element, home, bindings[0].order) for element in elements or ()]
+        return [one[0] for one in found if one is not None] if None not in found else []
 
     def meets(self, call: Call, conditions: Sequence[Condition], parameters: Sequence[str] = ()) -> bool:
         """Whether `call` meets all of `conditions`."""

@@ -25,6 +25,7 @@ from torchdet_lint.kinds import (
     OTHER,
     PARAMETER,
     SIZES,
+    STEP_BATCH,
     TENSOR,
     UNKNOWN,
     Kind,
@@ -34,7 +35,9 @@ from torchdet_lint.kinds import (
     of_tensor,
     unpacked,
 )
+from torchdet_lint.members import Members
 from torchdet_lint.names import live
+from torchdet_lint.narrowing import Narrowing
 from torchdet_lint.reaching import reaching
 from torchdet_lint.results import Results
 from torchdet_lint.tree import children
@@ -43,11 +46,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.kinds import Dtype, Gradient
-    from torchdet_lint.module import Call, Class, Module
+    from torchdet_lint.module import Call, Module
     from torchdet_lint.names import Binding, Scope
 
 _DEPTH = 24
 _RETURNS = 6
+# What is being worked out: in a loop, a name is that and nothing else if all else agrees.
+_CIRCLE = Kind()
+_TRAINED = "lightning.pytorch.LightningModule"
+_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
 _SETTINGS = frozenset(("config", "cfg", "hparams"))
 # Layers without parameters, which pass a gradient on or not as it comes.
 _PASSING = re.compile(
@@ -66,11 +73,15 @@ class Inference:
         self.annotations = Annotations(module)
         self.gradients = module.shared(Gradients)
         self.results = Results(module, self.kind)
+        self.members = Members(module, self.annotations, self.kind, self._returned)
+        self.narrowing = Narrowing(module, self.annotations)
         self._known: dict[int, Kind] = {}
         self._tentative: dict[int, Kind] = {}
         self._cut = False
         self._busy: set[int] = set()
         self._depth = 0
+        # What a name is when a loop comes to it first, while it is worked out what later rounds make of it.
+        self._first: dict[int, Kind] = {}
         self._returns: dict[int, Kind] = {}
         self._used: dict[int, dict[str, Kind]] = {}
 
@@ -88,7 +99,7 @@ class Inference:
             return found
         if key in self._busy or self._depth >= _DEPTH:
             self._cut = True
-            return UNKNOWN
+            return self._first.get(key, _CIRCLE) if key in self._busy else UNKNOWN
         self._busy.add(key)
         self._depth += 1
         try:
@@ -168,7 +179,7 @@ class Inference:
         bindings = live(home.bindings[node.value], order if here else None)
         if here:
             bindings = reaching(module, bindings, node, order)
-        found = joined(self._binding(binding, home) for binding in bindings if binding.kind != "augment")
+        found = self._bound(node, bindings, home)
         for binding in bindings:
             if binding.kind == "augment" and binding.value is not None and not found.instance:
                 found = joined((found, arithmetic(found, self.kind(binding.value), cst.Add())))
@@ -183,6 +194,19 @@ class Inference:
                 used = self._usage(home).get(node.value)
                 found = replace(found, dims=used.dims) if used is not None else found
         return named(found, node.value, self.facts)
+
+    def _bound(self, node: cst.Name, bindings: Sequence[Binding], home: Scope) -> Kind:
+        """What `bindings` give to the name `node`; in a loop, what they give from the second round on too."""
+        kinds: list[Kind] = []
+        order = self.module.order_of(node)
+        for binding in bindings:
+            if binding.kind == "augment":
+                continue
+            if binding.order > order and binding.looped and kinds:
+                self._first[id(node)] = joined([kind for kind in kinds if kind is not _CIRCLE])
+            kinds.append(self.narrowing.kind(self._binding(binding, home), binding, node, home))
+        self._first.pop(id(node), None)
+        return joined([kind for kind in kinds if kind is not _CIRCLE])
 
     def _stored(self, name: str, home: Scope) -> Kind | None:
         """What a function puts into the list or dictionary `name`, by `append` or by key."""
@@ -245,6 +269,9 @@ class Inference:
         parameters = [*function.params.posonly_params, *function.params.params]
         if class_ is not None and parameters and parameters[0] is node and not self._static(function):
             return Kind(what="other", gradient="no", instance=f"@.{class_.name}")
+        step = class_ is not None and function.name.value in _STEPS and parameters[1:2] == [node]
+        if step and class_ is not None and _TRAINED in self.module.ancestry(f"@.{class_.name}"):
+            return STEP_BATCH
         layer = class_ is not None and self.gradients.is_layer(class_)
         if function.name.value == "forward" and layer and default is None:
             return self._differentiable(TENSOR, node.name.value, home)
@@ -312,18 +339,14 @@ class Inference:
         values = module.self_attribute(node, scope)
         if values:
             found = joined(self.kind(value.node) for value in values)
+            class_ = module.local_class(self.kind(node.value).instance) if found == UNKNOWN else None
+            if class_ is not None:
+                found = self.members.told(class_, name)
             return named(found, name, self.facts)
         owner = self.kind(node.value)
-        if owner.instance == FOREIGN.instance:
-            return owner
-        if owner.instance.startswith("@."):
-            class_ = module.local_class(owner.instance)
-            if class_ is not None:
-                return named(self._registered(class_, name), name, self.facts)
-        if len(owner.items) == 2 and name in ("values", "indices"):
-            return owner.items[name == "indices"]
-        if owner.is_tensor:
-            return of_tensor(owner, name)
+        member = self._member(owner, name)
+        if member is not None:
+            return member
         if name in ("weight", "bias") and owner.instance:
             return Kind(what="tensor", dtype="floating", gradient="yes")
         resolved = module.resolve(node)
@@ -335,15 +358,17 @@ class Inference:
             return Kind(gradient="no")
         return named(UNKNOWN, name, self.facts)
 
-    def _registered(self, class_: Class, name: str) -> Kind:
-        """An attribute of a layer that was registered as a buffer or a parameter."""
-        for call in self.module.registrations(class_, name):
-            value = call.argument("tensor", ("name", "tensor")) or call.argument("param", ("name", "param"))
-            kind = self.kind(value.node) if value is not None else UNKNOWN
-            if call.attribute == "register_buffer":
-                return replace(kind, what="tensor", device="unknown", gradient="no")
-            return replace(kind, what="tensor", device="unknown", gradient="yes")
-        return UNKNOWN
+    def _member(self, owner: Kind, name: str) -> Kind | None:
+        """The attribute `name` of a value of which enough is known."""
+        if owner.instance == FOREIGN.instance:
+            return owner
+        if owner.instance.startswith("@."):
+            class_ = self.module.local_class(owner.instance)
+            if class_ is not None:
+                return named(self.members.attribute(class_, name), name, self.facts)
+        if len(owner.items) == 2 and name in ("values", "indices"):
+            return owner.items[name == "indices"]
+        return of_tensor(owner, name) if owner.is_tensor else None
 
     # ------------------------------------------------------------------ operators
 
@@ -370,7 +395,7 @@ class Inference:
             if kind.items and isinstance(constant, int) and -len(kind.items) <= constant < len(kind.items):
                 return kind.items[constant]
             if isinstance(constant, str):
-                return named(kind.each or UNKNOWN, constant, self.facts)
+                return self._entry(node.value, kind, constant)
         elif kind.each is not None:
             return kind
         if kind.each is not None:
@@ -378,6 +403,17 @@ class Inference:
         if self._shape_of(node.value) is not None or kind.what == "other":
             return OTHER if kind.gradient == "no" and not kind.instance else UNKNOWN
         return Kind(dtype=kind.dtype, gradient=kind.gradient)
+
+    def _entry(self, node: cst.BaseExpression, kind: Kind, key: str) -> Kind:
+        """`node["key"]`: what all entries are, or the one of that name in a dictionary in sight."""
+        found = kind.each or UNKNOWN
+        if kind.instance.startswith("@.") and (class_ := self.module.local_class(kind.instance)) is not None:
+            found = self.members.attribute(class_, key)
+        elif found.what == "unknown" and kind.what == "other":
+            entries = self.module.dictionary(node, self.module.scope_of(node), self.module.order_of(node))
+            if entries is not None and key in entries:
+                found = self.kind(entries[key].node)
+        return named(found, key, self.facts)
 
     def _indexed(self, kind: Kind, indices: Sequence[cst.BaseSlice]) -> Kind:
         """`kind[indices]`: numbers take a dimension, `None` adds one of size 1, slices keep theirs."""
@@ -446,17 +482,50 @@ class Inference:
                 return owner
             if call.attribute in ("numpy", "tolist", "item"):
                 return OTHER
-            if call.attribute == "parameters" and not call.arguments.positional:
-                return Kind(what="other", each=PARAMETER)
-            if call.attribute == "named_parameters" and not call.arguments.positional:
-                return Kind(what="other", each=Kind(what="other", items=(OTHER, PARAMETER)))
-            if owner.what == "other" and call.attribute == "items" and owner.each is not None:
-                return Kind(what="other", each=Kind(what="other", items=(UNKNOWN, owner.each)))
-            if owner.what == "other" and call.attribute in ("values", "get", "pop", "copy") and owner.each is not None:
-                return owner.each if call.attribute in ("get", "pop") else owner
-            if owner.what == "other" and not owner.instance:
-                return UNKNOWN if owner.each or owner.items else OTHER
+            if (held := self._held(owner, call)) is not None:
+                return held
+        elif (inner := self._inner(call)) is not None:
+            return self._given(inner, call)
         return self._unknown_call(call)
+
+    @staticmethod
+    def _held(owner: Kind, call: Call) -> Kind | None:
+        """What a method of a layer or a container gives of what it holds."""
+        if call.attribute == "parameters" and not call.arguments.positional:
+            return Kind(what="other", each=PARAMETER)
+        if call.attribute == "named_parameters" and not call.arguments.positional:
+            return Kind(what="other", each=Kind(what="other", items=(OTHER, PARAMETER)))
+        if owner.what == "other" and call.attribute == "items" and owner.each is not None:
+            return Kind(what="other", each=Kind(what="other", items=(UNKNOWN, owner.each)))
+        if owner.what == "other" and call.attribute in ("values", "get", "pop", "copy") and owner.each is not None:
+            return owner.each if call.attribute in ("get", "pop") else owner
+        if owner.what == "other" and not owner.instance:
+            return UNKNOWN if owner.each or owner.items else OTHER
+        return None
+
+    def _inner(self, call: Call) -> Kind | None:
+        """What a lambda, or a function that stands in a function, returns."""
+        function = call.node.func
+        if not isinstance(function, cst.Name):
+            return None
+        home = call.scope.home(function.value)
+        if home is None:
+            return None
+        bindings = live(home.bindings[function.value], call.order if home.function is call.scope.function else None)
+        if len(bindings) != 1:
+            return None
+        made = bindings[0].value if bindings[0].kind == "assign" and not bindings[0].path else bindings[0].node
+        if isinstance(made, cst.Lambda):
+            return self.kind(made.body)
+        if isinstance(made, cst.FunctionDef) and home.kind == "function":
+            return self._returned(made)
+        return None
+
+    def _given(self, found: Kind, call: Call) -> Kind:
+        """What a function of the file returns, with the gradient of what it was given where its own is unknown."""
+        if found.gradient == "unknown" and found.dtype in ("unknown", "floating"):
+            return replace(found, gradient=self._unknown_call(call).gradient)
+        return found
 
     def _unknown_call(self, call: Call) -> Kind:
         """A callable that is not in sight: what it returns carries the gradient of what it was given."""
@@ -533,6 +602,8 @@ class Inference:
             return Kind(what="other", each=Kind(what="other", items=(OTHER, self._iterated(args[0]))))
         if last == "zip":
             return Kind(what="other", each=Kind(what="other", items=tuple(map(self._iterated, args))))
+        if last == "getattr" and len(args) > 1 and isinstance(name := self.module.value(args[1]).constant, str):
+            return self._member(self.kind(args[0]), name) or UNKNOWN
         if last in ("sum", "max", "min", "abs", "getattr", "super", "map", "filter", "dict"):
             inner = self.kind(args[0]) if args else UNKNOWN
             if last == "abs" or (last in ("max", "min") and len(args) > 1):
@@ -545,7 +616,7 @@ class Inference:
         ancestry = self.module.ancestry(class_name)
         class_ = self.module.local_class(class_name)
         if class_ is not None and self.gradients.is_layer(class_):
-            forward = self._method_of(class_, "forward")
+            forward = self.members.method(class_, "forward")
             found = self._returned(forward) if forward is not None else UNKNOWN
             if found.what == "unknown":
                 found = replace(found, what="unknown" if forward is not None else "tensor")
@@ -570,14 +641,12 @@ class Inference:
         class_ = self.module.local_class(self.kind(call.receiver).instance)
         if class_ is None:
             return UNKNOWN
-        method = self._method_of(class_, call.attribute)
+        method = self.members.method(class_, call.attribute)
         if method is not None:
             found = self._returned(method)
             if self.gradients.untracked(call.node):
                 return replace(found, gradient="no")
-            if found.gradient == "unknown" and found.dtype in ("unknown", "floating"):
-                return replace(found, gradient=self._unknown_call(call).gradient)
-            return found
+            return self._given(found, call)
         if not self.gradients.is_layer(class_) or self.gradients.untracked(call.node):
             return UNKNOWN
         if self._unknown_call(call).gradient == "yes":
@@ -588,25 +657,15 @@ class Inference:
         ]
         return joined(kind or UNKNOWN for kind in made)
 
-    def _method_of(self, class_: Class, name: str) -> cst.FunctionDef | None:
-        for relative in self.module.family(class_):
-            if name in relative.methods:
-                return self.module.definition(name, relative)
-        return None
-
     def _local(self, name: str, call: Call) -> Kind | None:
-        class_ = self.module.local_class(name)
-        if class_ is not None:
-            return Kind(what="other", gradient="no", instance=name)
+        if self.module.local_class(name) is not None:
+            return self.annotations.instance(name)
         if name.count(".") != 1:
             return None
         function = self.module.definition(name[2:])
         if function is None:
             return None
-        found = self._returned(function)
-        if found.gradient == "unknown" and found.dtype in ("unknown", "floating"):
-            found = replace(found, gradient=self._unknown_call(call).gradient)
-        return found
+        return self._given(self._returned(function), call)
 
     def _returned(self, function: cst.FunctionDef) -> Kind:
         """What a function of the file returns."""

@@ -161,6 +161,10 @@ def _later(walk: Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool]
 
 def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
     walk.orders[id(node)] = walk.order
+    if isinstance(node, cst.AnnAssign):
+        name = node.target.attr if isinstance(node.target, cst.Attribute) else node.target
+        if isinstance(name, cst.Name) and (name is not node.target or scope.kind == "class"):
+            walk.module._declared.setdefault(name.value, []).append((node, scope))
 
     def bind() -> None:
         walk.order += 1

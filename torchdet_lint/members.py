@@ -1,0 +1,84 @@
+"""What the attributes and methods of a file's classes are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torchdet_lint import names
+from torchdet_lint.kinds import UNKNOWN, Kind, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import libcst as cst
+
+    from torchdet_lint.annotations import Annotations
+    from torchdet_lint.module import Class, Module
+
+_PROPERTIES = frozenset({"builtins.property", "functools.cached_property", "abc.abstractproperty"})
+
+
+class Members:
+    """The members of the classes of one file; `kind` tells of an expression, `returned` of what a function returns."""
+
+    def __init__(
+        self,
+        module: Module,
+        annotations: Annotations,
+        kind: Callable[[cst.BaseExpression], Kind],
+        returned: Callable[[cst.FunctionDef], Kind],
+    ) -> None:
+        self.module = module
+        self.annotations = annotations
+        self.kind = kind
+        self.returned = returned
+        self._told: dict[tuple[int, str], Kind] = {}
+
+    def attribute(self, class_: Class, name: str) -> Kind:
+        """What attribute `name` of an instance is: by what it is assigned, registered or declared as, or returns."""
+        values = self.module.attribute_values(class_, name)
+        found = joined(self.kind(value.node) for value in values)
+        return self.told(class_, name) if found.what == "unknown" and found.gradient == "unknown" else found
+
+    def told(self, class_: Class, name: str) -> Kind:
+        """What attribute `name` is where no assignment says it."""
+        key = (id(class_), name)
+        if key not in self._told:
+            self._told[key] = UNKNOWN
+            for ask in (self._registered, self._declared, self._property):
+                found = ask(class_, name)
+                if found is not UNKNOWN:
+                    self._told[key] = found
+                    break
+        return self._told[key]
+
+    def _registered(self, class_: Class, name: str) -> Kind:
+        """An attribute of a layer that was registered as a buffer or a parameter."""
+        for call in self.module.registrations(class_, name):
+            value = call.argument("tensor", ("name", "tensor")) or call.argument("param", ("name", "param"))
+            kind = self.kind(value.node) if value is not None else UNKNOWN
+            if call.attribute == "register_buffer":
+                return replace(kind, what="tensor", device="unknown", gradient="no")
+            return replace(kind, what="tensor", device="unknown", gradient="yes")
+        return UNKNOWN
+
+    def _declared(self, class_: Class, name: str) -> Kind:
+        return joined(self.annotations.kind(annotation) for annotation in self.module.declared(class_, name))
+
+    def _property(self, class_: Class, name: str) -> Kind:
+        method = self.method(class_, name)
+        if method is None or not any(self._is_property(item.decorator) for item in method.decorators):
+            return UNKNOWN
+        return self.returned(method)
+
+    def _is_property(self, decorator: cst.BaseExpression) -> bool:
+        resolved = self.module.resolve(decorator)
+        return not _PROPERTIES.isdisjoint(resolved) or names.dotted(decorator).endswith("cached_property")
+
+    def method(self, class_: Class, name: str) -> cst.FunctionDef | None:
+        """The method `name` of `class_`, its own or one of a base in the file."""
+        for relative in self.module.family(class_):
+            if name in relative.methods:
+                return self.module.definition(name, relative)
+        return None
