@@ -1,16 +1,22 @@
-"""What recording costs: the same training step plain, recorded, and under torch's own DebugMode with hashes and
-stacks.
+"""What recording costs: the same training step plain, recorded, under a dispatch mode that does nothing, and under
+torch's own DebugMode with stacks and hashes: of outputs alone, its default, and of inputs and outputs, which is what a
+recording knows of each op.
 
-    python benchmarks/recorder.py [--rounds 7] [--memory]
+    python benchmarks/recorder.py [--rounds 7] [--memory] [MODEL …]
 
 Prints ratios to the plain step: the minimum of the CPU time of one thread over interleaved rounds, so that other work
-on the machine does not count. `--memory` prints how much more memory 20 and 200 recorded steps need than plain ones.
+on the machine does not count. "Cheaper in all" compares whole steps, "in what is added" what is added to the plain
+step. The ratio of whole steps to a DebugMode depends on how much a model computes for each byte it writes, since
+DebugMode reads every byte several times; hence two ResNets. `--memory` prints how much more memory 20 and 200
+recorded steps need than plain ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import itertools
 import multiprocessing
 import resource
 import sys
@@ -24,6 +30,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from torchdet_lint.verifier.dispatch import OpMode
 from torchdet_lint.verifier.recorder import Recorder
 
 Step = Callable[[], object]
@@ -78,7 +85,43 @@ def mlp() -> Step:
     return _training(model, torch.randn(16, 32), torch.randn(16, 32), nn.MSELoss())
 
 
-def resnet() -> Step:
+class Basic(nn.Module):
+    """The block of He et al. (2015) for CIFAR: the way past it is padded with zeros."""
+
+    def __init__(self, channels: int, out: int) -> None:
+        super().__init__()
+        self.stride, self.more = (1, 0) if channels == out else (2, (out - channels) // 2)
+        self.conv1 = nn.Conv2d(channels, out, 3, self.stride, 1, bias=False)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.norm1, self.norm2 = nn.BatchNorm2d(out), nn.BatchNorm2d(out)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm2(self.conv2(torch.relu(self.norm1(self.conv1(x)))))
+        if self.more:
+            x = nn.functional.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, self.more, self.more))
+        return torch.relu(y + x)
+
+
+def resnet20() -> Step:
+    """ResNet-20 for CIFAR as published."""
+    widths = [16, 16, 16, 16, 32, 32, 32, 64, 64, 64]
+    model = nn.Sequential(
+        nn.Conv2d(3, 16, 3, 1, 1, bias=False),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        *(Basic(channels, out) for channels, out in itertools.pairwise(widths)),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(64, 10),
+    )
+    return _training(model, torch.randn(16, 3, 32, 32), torch.randint(10, (16,)), nn.CrossEntropyLoss())
+
+
+def resnet_channels_last() -> Step:
+    return resnet(torch.channels_last)
+
+
+def resnet(memory_format: torch.memory_format = torch.contiguous_format) -> Step:
     blocks = [Block(32, 32, 1), Block(32, 64, 2), Block(64, 64, 1), Block(64, 128, 2), Block(128, 128, 1)]
     model = nn.Sequential(
         nn.Conv2d(3, 32, 3, 1, 1),
@@ -89,7 +132,9 @@ def resnet() -> Step:
         nn.Flatten(),
         nn.Linear(128, 10),
     )
-    return _training(model, torch.randn(16, 3, 32, 32), torch.randint(10, (16,)), nn.CrossEntropyLoss())
+    model = model.to(memory_format=memory_format)
+    images = torch.randn(16, 3, 32, 32).to(memory_format=memory_format)
+    return _training(model, images, torch.randint(10, (16,)), nn.CrossEntropyLoss())
 
 
 def gpt() -> Step:
@@ -114,7 +159,13 @@ def _training(model: nn.Module, x: torch.Tensor, y: torch.Tensor, loss: Callable
     return step
 
 
-MODELS: dict[str, Callable[[], Step]] = {"mlp": mlp, "resnet": resnet, "gpt": gpt}
+MODELS: dict[str, Callable[[], Step]] = {
+    "mlp": mlp,
+    "resnet": resnet,
+    "resnet-channels-last": resnet_channels_last,
+    "resnet20": resnet20,
+    "gpt": gpt,
+}
 
 
 @contextlib.contextmanager
@@ -124,26 +175,34 @@ def recorded() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def debug_mode() -> Iterator[None]:
+def debug_mode(hash_inputs: bool) -> Iterator[None]:
     from torch.utils._debug_mode import DebugMode
 
-    with DebugMode(record_stack_trace=True), DebugMode.log_tensor_hashes():
+    with DebugMode(record_stack_trace=True), DebugMode.log_tensor_hashes(hash_inputs=hash_inputs):
         yield
 
 
+def nothing() -> OpMode:
+    return OpMode(lambda function, args, kwargs: function(*args, **kwargs))
+
+
+WAYS: dict[str, Callable[[], contextlib.AbstractContextManager[object]]] = {
+    "plain": contextlib.nullcontext,
+    "mode": nothing,
+    "recorder": recorded,
+    "outputs": functools.partial(debug_mode, False),
+    "both": functools.partial(debug_mode, True),
+}
+
+
 def cost(name: str, rounds: int) -> dict[str, float]:
-    """Seconds of CPU a step: plain, recorded, under DebugMode."""
+    """Seconds of CPU a step, each of the `WAYS`."""
     torch.manual_seed(0)
     step = MODELS[name]()
     repeats = 60 if name == "mlp" else 3
-    ways: dict[str, Callable[[], contextlib.AbstractContextManager[None]]] = {
-        "plain": contextlib.nullcontext,
-        "recorder": recorded,
-        "DebugMode": debug_mode,
-    }
-    best = dict.fromkeys(ways, float("inf"))
+    best = dict.fromkeys(WAYS, float("inf"))
     for _ in range(rounds):
-        for way, context in ways.items():
+        for way, context in WAYS.items():
             with context():
                 step()
                 begin = time.thread_time()
@@ -183,18 +242,20 @@ def main() -> None:
     parser.add_argument("models", nargs="*", default=list(MODELS))
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if not options.memory:
+        print(f"{'':32}{'times the plain step':^40}{'cheaper than DebugMode':^40}")
+        print(f"{'':32}{'mode':>10}{'recorder':>10}{'DebugMode':>10}{'+ inputs':>10}", end=" ")
+        print(*(f"{word:>9}" for word in ("in all", "in added", "+ inputs", "in added")))
     for name in options.models:
         if options.memory:
-            print(f"{name:8}", *(f"{memory(name, steps):+.1f} MB at {steps} steps" for steps in (20, 200)), flush=True)
+            print(f"{name:20}", *(f"{memory(name, steps):+.1f} MB at {steps} steps" for steps in (20, 200)), flush=True)
             continue
         seconds = cost(name, options.rounds)
-        plain = seconds["plain"]
-        print(
-            f"{name:8} plain step {plain * 1e3:7.2f} ms   recorder x{seconds['recorder'] / plain:.2f}"
-            f"   DebugMode x{seconds['DebugMode'] / plain:.2f}"
-            f"   DebugMode / recorder {seconds['DebugMode'] / seconds['recorder']:.1f}",
-            flush=True,
-        )
+        plain, recorder = seconds["plain"], seconds["recorder"]
+        times = f"{name:20} {plain * 1e3:8.2f} ms" + "".join(f"{seconds[way] / plain:10.2f}" for way in list(WAYS)[1:])
+        ratios = (seconds[way] / recorder for way in ("outputs", "both"))
+        added = ((seconds[way] - plain) / (recorder - plain) for way in ("outputs", "both"))
+        print(times, *(f"{ratio:9.1f}" for pair in zip(ratios, added, strict=True) for ratio in pair), flush=True)
 
 
 if __name__ == "__main__":

@@ -37,10 +37,48 @@ def test_bits_count_not_values():
     assert of(nan) == of(nan.clone())
 
 
-@pytest.mark.parametrize("view", [lambda t: t, lambda t: t.T, lambda t: t[::2], lambda t: t[:, 1:3], lambda t: t[1]])
-def test_memory_layout_does_not_count(view):
+@pytest.mark.parametrize(
+    "view", [lambda t: t, lambda t: t[::2], lambda t: t[:, 1:3], lambda t: t[1], lambda t: t[:, :1]]
+)
+def test_gaps_in_memory_do_not_count(view):
     seen = view(values())
     assert of(seen) == of(seen.clone(memory_format=torch.contiguous_format))
+
+
+def test_strides_of_dimensions_of_size_one_do_not_count():
+    plain = torch.arange(6.0).view(6, 1, 1)
+    assert of(plain) == of(plain.as_strided((6, 1, 1), (1, 99, 7)))
+    image = torch.arange(24.0).view(2, 3, 4, 1).to(memory_format=torch.channels_last)
+    assert of(image) == of(image.as_strided(image.shape, (12, 1, 3, 555)))
+
+
+def permuted() -> dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(5)
+    image = torch.randn(3, 3, 4, 5, generator=generator)
+    return {
+        "transposed": values().T,
+        "channels last": image.to(memory_format=torch.channels_last),
+        "part of a storage": image.to(memory_format=torch.channels_last)[1:],
+        "complex": torch.complex(values(), values() + 1).T,
+        "conjugate": torch.complex(values(), values() + 1).T.conj(),
+        "negated": torch._neg_view(values().T),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(permuted()))
+def test_dense_memory_in_another_order_is_digested_without_a_copy_and_notices_every_change(name, monkeypatch):
+    seen = permuted()[name]
+    before = of(seen)
+    assert before == of(permuted()[name].clone(memory_format=torch.preserve_format).resolve_conj().resolve_neg())
+    assert before not in (of(seen.flip(0)), of(seen.flip(1)), of(seen.transpose(0, 1)), of(seen.contiguous() + 1))
+    if not (seen.is_neg() or seen.is_conj()):
+        monkeypatch.setattr(torch.Tensor, "contiguous", lambda *_: pytest.fail("copied"))
+        assert of(seen) == before
+
+
+def test_a_conjugate_has_another_digest():
+    number = torch.complex(values(), values() + 1)
+    assert of(number) != of(number.conj()) == of(number.conj().resolve_conj())
 
 
 def special() -> dict[str, torch.Tensor]:

@@ -1,10 +1,12 @@
 """Order-sensitive digests of tensors: equal digests mean equal bits at equal places, NaN payloads and signed zeros
 included.
 
-On the CPU the bytes are hashed in place by xxh3, or by crc32 beside a sum of words where `xxhash` is not installed.
-On any other device the digest is the multilinear sum of 32-bit words times 64-bit weights modulo 2**64: integer
-addition is associative, so that the digest is the same whatever order the device adds in. The name of the digest
-stands in every trace, and digests of different names are never compared.
+A dense tensor is digested as it lies in memory, with the order of its dimensions (channels last, transposed) as part
+of the digest, so that none is copied; one with gaps or overlaps is digested as its contiguous copy. On the CPU the
+bytes are hashed in place by xxh3, or by crc32 beside a sum of words where `xxhash` is not installed. On any other
+device the digest is the multilinear sum of 32-bit words times 64-bit weights modulo 2**64: integer addition is
+associative, so that the digest is the same whatever order the device adds in. The name of the digest stands in every
+trace, and digests of different names are never compared.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ def _word_sum(view: memoryview) -> int:
 try:
     import xxhash
 
-    NAME = "xxh3-64"
+    NAME = "xxh3-64-memory"
     digest_bytes: Bytes = xxhash.xxh3_64_intdigest
 except ImportError:
-    NAME = "crc32-sum64"
+    NAME = "crc32-sum64-memory"
     digest_bytes = _stdlib
 
 
@@ -86,15 +88,32 @@ def hasher(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], int]:
 
     def of(tensor: torch.Tensor) -> int:
         try:
-            if tensor.is_cpu and tensor.dtype in plain and tensor.is_contiguous():
+            if tensor.is_cpu and tensor.dtype in plain:
+                if tensor.is_contiguous():
+                    seed = hash(tensor.shape) & MASK
+                elif not (seed := dense_seed(tensor.shape, tensor.stride())) or tensor.is_neg():
+                    return general(tensor, digest)
                 nbytes = tensor.nbytes
-                seed = hash(tensor.shape) & MASK
                 return digest(arrays[nbytes].from_address(tensor.data_ptr()), seed) if nbytes else seed
         except RuntimeError:
             pass
         return general(tensor, digest)
 
     return of
+
+
+@functools.lru_cache(maxsize=4096)
+def dense_seed(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    """What the digest of a tensor that fills a block of memory in another order begins with: a digest of its shape and
+    of the order of its dimensions. 0 for a tensor with gaps or overlaps.
+    """
+    order = sorted((n for n, size in enumerate(shape) if size > 1), key=lambda n: -stride[n])
+    expected = 1
+    for n in reversed(order):
+        if stride[n] != expected:
+            return 0
+        expected *= shape[n]
+    return hash((shape, *order)) & MASK or 1
 
 
 def general(tensor: torch.Tensor, digest: Bytes = digest_bytes) -> int:
@@ -141,8 +160,11 @@ def _strided(tensor: torch.Tensor, digest: Bytes) -> int:
     seed = hash(tensor.shape) & MASK
     if tensor.numel() == 0:
         return seed
-    if not tensor.is_contiguous() or tensor.stride()[-1:] not in ((), (1,)):
-        tensor = tensor.resolve_conj().resolve_neg().contiguous()
+    tensor = tensor.resolve_conj().resolve_neg()
+    if not tensor.is_contiguous():
+        dense = dense_seed(tensor.shape, tensor.stride())
+        seed = dense or seed
+        tensor = tensor if dense else tensor.contiguous()
     flat = tensor.as_strided((tensor.numel(),), (1,))
     if tensor.device.type == "cpu":
         return digest((ctypes.c_char * tensor.nbytes).from_address(flat.data_ptr()), seed)
