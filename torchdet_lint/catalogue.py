@@ -50,14 +50,15 @@ class Condition(_Table, frozen=True, kw_only=True):
     Ops have further tests, that ask for what is inferred of a tensor: `tensor`: evidently one; `dims`: evidently one
     with a number of dimensions in `values`; `sparse`: evidently a sparse one; `length`: evidently a sequence with a
     number of elements in `values`; `contains`: a dictionary that holds one of `values`; `repeats`: an index that may
-    name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`. There `self` is the
-    tensor that the op works on: the receiver of a method, the first argument of a function.
+    name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`; `several`: not
+    evidently one number. There `self` is the tensor that the op works on: the receiver of a method, the first argument
+    of a function.
     """
 
     argument: str
     test: Literal[
         "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless",
-        "tensor", "dims", "sparse", "length", "contains", "repeats",
+        "tensor", "dims", "sparse", "length", "contains", "repeats", "several",
     ]  # fmt: skip
     values: tuple[Scalar | list[Scalar], ...] = ()
     default: Scalar = None
@@ -323,6 +324,8 @@ class Tensors(_Table, frozen=True, kw_only=True):
     untracked_methods: tuple[str, ...] = ()
     untracked_steps: tuple[str, ...] = ()
     untracked_parameters: tuple[str, ...] = ()
+    search_parameters: tuple[str, ...] = ()
+    untracked_files: tuple[str, ...] = ()
     no_grad: tuple[str, ...] = ()
     annotations: dict[str, str] = {}
     dtypes: dict[str, str] = {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -51,8 +53,16 @@ class Gradients:
             inner = ancestor
             if isinstance(ancestor, cst.FunctionDef) and self.not_tracked(ancestor):
                 return True
+        if self._for_export:
+            return True
         class_ = self.module.enclosing_class(node)
         return class_ is not None and self._untracked_class(class_)
+
+    @cached_property
+    def _for_export(self) -> bool:
+        """Whether the file's name says that it exports or converts models."""
+        stem = PurePath(self.module.source.path).stem
+        return stem.strip("_").split("_")[0] in self.facts.untracked_files
 
     def not_tracked(self, function: cst.FunctionDef) -> bool:
         """Whether a function is decorated so, or its name, its parameters or all its callers in the file say so."""
@@ -67,6 +77,9 @@ class Gradients:
             return True
         # What a search for sequences calls, though it is a method of the layer.
         if function.name.value.endswith(self.facts.untracked_methods):
+            return True
+        parameters = {param.name.value for param in (*function.params.params, *function.params.kwonly_params)}
+        if not parameters.isdisjoint(self.facts.search_parameters):
             return True
         scope = self.module.inner_scope(function)
         class_ = self.module.enclosing_class_of_scope(scope.outer if scope is not None else None)

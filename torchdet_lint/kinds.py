@@ -27,7 +27,9 @@ class Kind:
     """What is known of a value.
 
     `dims` is the number of dimensions, `single` those that evidently have size 1 (-1: the last), `distinct` says that
-    no value occurs twice along a dimension, `whole` that all are whole numbers, `items` are the kinds of a tuple's
+    no value occurs twice along a dimension, `overlapping` that one may occur in two rows, `rising` that the values do
+    not fall, as `arange` and `cumsum` give them; `extent` is the text of `n` for a permutation of 0 to n - 1, `step` of
+    the factor that it was multiplied with. `whole` says that all are whole numbers, `items` are the kinds of a tuple's
     elements, `each` that of what iterating gives, `instance` the class of an object that was made in sight.
     """
 
@@ -39,6 +41,10 @@ class Kind:
     single: frozenset[int] = frozenset()
     sparse: bool = False
     distinct: bool = False
+    overlapping: bool = False
+    rising: bool = False
+    extent: str = ""
+    step: str = ""
     whole: bool = False
     items: tuple[Kind, ...] = ()
     each: Kind | None = None
@@ -48,6 +54,11 @@ class Kind:
     def is_tensor(self) -> bool:
         """Whether it is evidently a tensor."""
         return self.what == "tensor"
+
+    @property
+    def ones(self) -> frozenset[int]:
+        """`single`, counted from the front where the number of dimensions is known."""
+        return frozenset(size + (self.dims or 0) if size < 0 else size for size in self.single)
 
 
 UNKNOWN = Kind()
@@ -87,6 +98,10 @@ def joined(kinds: Iterable[Kind]) -> Kind:
             single=found.single & kind.single,
             sparse=found.sparse and kind.sparse,
             distinct=found.distinct and kind.distinct,
+            overlapping=found.overlapping or kind.overlapping,
+            rising=found.rising and kind.rising,
+            extent=found.extent if found.extent == kind.extent else "",
+            step=found.step if found.step == kind.step else "",
             whole=found.whole and kind.whole,
             items=tuple(joined(pair) for pair in zip(found.items, kind.items, strict=True))
             if len(found.items) == len(kind.items)
@@ -127,7 +142,8 @@ def arithmetic(left: Kind, right: Kind, operator: cst.BaseBinaryOp) -> Kind:
             return Kind(gradient="yes")
         if left.what == right.what == "other":
             return left if left == right or left is FOREIGN else right if right is FOREIGN else OTHER
-        return UNKNOWN
+        none = isinstance(operator, cst.FloorDivide) or left.gradient == right.gradient == "no"
+        return Kind(gradient="no") if none else UNKNOWN
     tensors = [kind for kind in (left, right) if kind.is_tensor]
     every = [kind for kind in (left, right) if kind.what != "other" or kind.is_tensor]
     dtype: Dtype = "unknown"

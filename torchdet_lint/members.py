@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchdet_lint.annotations import Annotations
     from torchdet_lint.module import Class, Module
 
+_FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
 _PROPERTIES = frozenset({"builtins.property", "functools.cached_property", "abc.abstractproperty"})
 
 
@@ -82,3 +83,24 @@ class Members:
             if name in relative.methods:
                 return self.module.definition(name, relative)
         return None
+
+    def saved(self, node: cst.Attribute) -> Kind:
+        """What the `forward` of an autograd function saved for its `backward`."""
+        class_ = self.module.enclosing_class(node)
+        forward = self.module.definition("forward", class_) if class_ is not None else None
+        scope = self.module.inner_scope(forward) if forward is not None else None
+        for call in self.module.calls_in(scope) if scope is not None else ():
+            if call.attribute == "save_for_backward" and not call.opaque:
+                return Kind(what="other", items=tuple(self.kind(value.node) for value in call.arguments.positional))
+        return UNKNOWN
+
+    def applied(self, node: cst.Param, function: cst.FunctionDef, class_: Class) -> Kind | None:
+        """What the file passes for a parameter of an autograd function's `forward` by `apply`."""
+        if function.name.value != "forward" or set(self.module.ancestry(f"@.{class_.name}")).isdisjoint(_FUNCTIONS):
+            return None
+        place = [param.name.value for param in function.params.params].index(node.name.value) - 1
+        self.module.look_for(class_.name)
+        calls = list(self.module.calls_to(f"@.{class_.name}.apply"))
+        if place < 0 or not calls or any(place >= len(call.arguments.positional) for call in calls):
+            return None
+        return joined(self.kind(call.arguments.positional[place].node) for call in calls)

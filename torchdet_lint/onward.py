@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.tree import children
+from torchdet_lint.tree import named_in
 from torchdet_lint.uses import Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torchdet_lint.module import Module
     from torchdet_lint.tensors import Inference
 
@@ -20,6 +18,8 @@ _NO_GRADIENT = frozenset(
     ne nonzero numpy round searchsorted short sign tolist bucketize bernoulli multinomial""".split()
 )
 _FACTS = frozenset("device dtype shape ndim size dim numel is_cuda requires_grad data new_zeros new_ones".split())
+# What only a sparse tensor has, whose gradient is sparse and no sum by an index.
+_SPARSE = frozenset(("coalesce", "_indices", "_values", "sparse_mask"))
 _STEPS = 40
 
 
@@ -63,7 +63,7 @@ class Onward:
         if name in _FACTS:
             return True
         if isinstance(call, cst.Call) and call.func is node:
-            return name in _NO_GRADIENT or (not name.endswith("_") and self.ends(call))
+            return name in _NO_GRADIENT or name in _SPARSE or (not name.endswith("_") and self.ends(call))
         return name in ("T", "mT") and self.ends(node)
 
     def _argument(self, arg: cst.Arg) -> bool:
@@ -94,7 +94,7 @@ class Onward:
         for loop in self.module.ancestors(statement):
             if not isinstance(loop, (cst.For, cst.While)):
                 continue
-            found = [node for node in _named(loop, name) if self.module.order_of(node) < order]
+            found = [node for node in named_in(loop, name) if self.module.order_of(node) < order]
             reads = any(not isinstance(self.module.parent(node), cst.AssignTarget) for node in found)
             if reads and not self._begins(min(found, key=self.module.order_of), loop):
                 return True
@@ -106,14 +106,5 @@ class Onward:
         return (
             isinstance(binder, cst.Assign)
             and self.module.parent(self.module.statement(first)) is loop.body
-            and not any(_named(binder.value, first.value))
+            and not any(named_in(binder.value, first.value))
         )
-
-
-def _named(root: cst.CSTNode, name: str) -> Iterator[cst.Name]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Name) and node.value == name:
-            yield node
-        stack.extend(children(node))

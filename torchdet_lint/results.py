@@ -17,18 +17,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from torchdet_lint.kinds import Device, Dtype, Gradient
-    from torchdet_lint.module import Call, Module
+    from torchdet_lint.module import Call, Module, Value
 
 _KEEP_VALUES = frozenset(
     """clone contiguous cpu cuda to long int float half double type type_as view reshape flatten unsqueeze squeeze
     expand expand_as repeat permute transpose t detach flip""".split()
 )
+# What chooses or adds up whole numbers gives whole numbers, and what rounds does.
+_CHOOSING = frozenset("repeat_interleave index_select gather masked_select roll narrow sum abs neg".split())
+_ROUNDING = frozenset("floor ceil round sign trunc".split())
 # What their arguments are makes no difference to the gradient.
 _OWN = frozenset(
     """to type type_as view view_as reshape reshape_as expand expand_as repeat permute transpose flatten unsqueeze
     squeeze float double half bfloat16 contiguous clone cuda cpu roll flip narrow repeat_interleave unflatten
     movedim""".split()
 )
+
+
+def _with_values(kind: Kind, source: Kind) -> Kind:
+    """`kind`, with what is known of the values of `source`."""
+    return replace(
+        kind,
+        distinct=source.distinct,
+        overlapping=source.overlapping,
+        rising=source.rising,
+        extent=source.extent,
+        step=source.step,
+    )
 
 
 class Results:
@@ -112,7 +127,8 @@ class Results:
             )
         if name in self.facts.indexed and self._has_dim(name, call):
             index = Kind(
-                "tensor", "integer", first.device, "no", first.dims, self._kept(call), distinct=name in ("sort", "topk")
+                "tensor", "integer", first.device, "no", first.dims, self._kept(call),
+                distinct=name in ("sort", "topk"), overlapping=first.dims != 1,
             )  # fmt: skip
             return Kind(what="other", gradient=gradient, items=(replace(base, dims=first.dims), index))
         if name in ("unique", "unique_consecutive"):
@@ -246,15 +262,31 @@ class Results:
         dims = self._shape_dims(call, 0)
         if name in ("arange", "linspace", "logspace", "randperm"):
             dims = 1
-        elif name in ("randint", "full", "tensor", "as_tensor", "normal", "from_numpy"):
+        elif name in ("randint", "tensor", "as_tensor", "normal", "from_numpy"):
             dims = self._literal_dims(call) if name in ("tensor", "as_tensor") else None
-        distinct = name in ("arange", "randperm")
-        if name in ("tensor", "as_tensor"):
-            distinct = self.argument_kind(call, 0, "data").distinct
-        return Kind(
-            "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"), distinct=distinct,
-            whole=name in ("ones", "eye"),
+        made = Kind(
+            "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"),
+            whole=name in ("zeros", "ones", "eye"),
         )  # fmt: skip
+        if name in ("arange", "randperm"):
+            values = call.arguments.positional
+            counted = len(values) == 1 and "end" not in call.arguments.keywords
+            return replace(
+                made,
+                distinct=True,
+                rising=name == "arange",
+                extent=self.module.code(values[0].node) if counted else "",
+            )
+        if name in ("tensor", "as_tensor"):
+            data = self.argument_kind(call, 0, "data")
+            single = frozenset({0}) if dims is None and len(data.items) == 1 else frozenset[int]()
+            return replace(made, distinct=data.distinct, dims=1 if single else dims, single=single)
+        if name == "full":
+            sizes = call.arguments.positional[:1]
+            elements = self.module.elements(sizes[0].node, sizes[0].scope, sizes[0].order) if sizes else None
+            made = replace(made, dims=len(elements) if elements is not None else None)
+            return replace(made, single=self._ones(sizes, made.dims))
+        return replace(made, single=self._ones(call.arguments.positional, dims))
 
     @cached_property
     def _default_device_set(self) -> bool:
@@ -298,7 +330,7 @@ class Results:
             dims += 1
         if name not in ("stack", "cat", "concat", "concatenate"):
             dims = None
-        return Kind("tensor", each.dtype, each.device, gradient, dims)
+        return Kind("tensor", each.dtype, each.device, gradient, dims, distinct=parts.distinct and name != "stack")
 
     # ------------------------------------------------------------------ shapes
 
@@ -316,17 +348,23 @@ class Results:
             return len(elements)
         return 1 if isinstance(values[0].constant, int) else None
 
+    def _valued(self, bare: str, base: Kind, first: Kind) -> Kind:
+        """`base`, with what holds of the values."""
+        if bare in _KEEP_VALUES:
+            return replace(_with_values(base, first), whole=first.whole or self._cast(bare, first))
+        if bare in ("argsort", "nonzero", "argwhere", "unique"):
+            return replace(base, distinct=True, overlapping=bare == "argsort" and first.dims != 1)
+        if bare in _CHOOSING or bare in _ROUNDING:
+            return replace(base, whole=first.whole or bare in _ROUNDING)
+        return replace(base, rising=bare == "cumsum" or first.rising) if bare in ("cumsum", "pad") else base
+
     def _shaped(self, bare: str, base: Kind, first: Kind, call: Call) -> Kind:
         skip = 0 if self._is_method(call) else 1
-        if bare in _KEEP_VALUES:
-            base = replace(base, distinct=first.distinct, whole=first.whole or self._cast(bare, first))
-        elif bare in ("argsort", "nonzero", "argwhere", "unique"):
-            base = replace(base, distinct=True)
+        base = self._valued(bare, base, first)
         if bare in ("view", "reshape"):
             dims = self._shape_dims(call, skip)
-            values = call.arguments.positional[skip:]
-            last = values[-1].constant if values and len(values) > 1 else None
-            return replace(base, dims=dims, single=frozenset({-1}) if last == 1 else frozenset())
+            base = replace(base, distinct=base.distinct and not (base.overlapping and dims == 1))
+            return replace(base, dims=dims, single=self._ones(call.arguments.positional[skip:], dims))
         if bare == "expand" and (kept_sizes := self._grown_at_the_end(first, call, skip)) is not None:
             return replace(base, dims=first.dims, single=kept_sizes)
         if bare in ("expand", "repeat"):
@@ -338,12 +376,16 @@ class Results:
             same = {position for position in before if 0 <= position < len(sizes) and sizes[position] == kept}
             if bare == "expand":
                 same |= {position for position, size in enumerate(sizes) if size == 1}
-            return replace(base, dims=self._shape_dims(call, skip), single=frozenset(same))
+            dims = self._shape_dims(call, skip)
+            alike = bare == "repeat" and first.dims == len(sizes) == 1 and not isinstance(sizes[0], (tuple, list))
+            base = replace(base, distinct=base.distinct and not alike, overlapping=True)
+            return replace(base, dims=dims, single=frozenset(same))
         if bare in ("permute", "new_zeros", "tile"):
             return replace(base, dims=self._shape_dims(call, skip))
         if bare in ("flatten", "ravel"):
             plain = len(call.arguments.positional) == skip and not call.arguments.keywords
-            return replace(base, dims=1 if plain or bare == "ravel" else None)
+            flat = plain or bare == "ravel"
+            return replace(base, dims=1 if flat else None, distinct=base.distinct and not (flat and base.overlapping))
         if bare == "unsqueeze":
             position = call.argument("dim", ("dim",) if skip == 0 else ("input", "dim"))
             at = position.constant if position is not None else None
@@ -358,6 +400,17 @@ class Results:
         if bare == "one_hot":
             return replace(base, dims=first.dims + 1 if first.dims is not None else None)
         return self._resized(bare, base, first, call)
+
+    def _ones(self, values: Sequence[Value], dims: int | None) -> frozenset[int]:
+        """The dimensions of size 1 of a shape; at most the last where not all of the shape is in sight."""
+        sizes = [value.constant for value in values]
+        if len(values) == 1 and (elements := self.module.elements(values[0].node, values[0].scope, values[0].order)):
+            sizes = [self.module.value(element).constant for element in elements]
+        last = frozenset({-1}) if len(sizes) > 1 and names.matches(sizes[-1], 1) else frozenset[int]()
+        if dims is None or dims != len(sizes):
+            return last
+        first = sizes[:-1] if len(sizes) > 1 else sizes
+        return last | {place for place, size in enumerate(first) if names.matches(size, 1)}
 
     def _grown_at_the_end(self, first: Kind, call: Call, skip: int) -> frozenset[int] | None:
         """The dimensions of size 1, from the end, that `x.expand((-1,) * n + (size,))` leaves, or None."""

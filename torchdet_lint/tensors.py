@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint import devices, names
+from torchdet_lint import devices, indices, names
 from torchdet_lint.annotations import Annotations
+from torchdet_lint.containers import Containers
 from torchdet_lint.gradients import Gradients
 from torchdet_lint.kinds import (
     BATCH,
@@ -41,6 +42,7 @@ from torchdet_lint.narrowing import Narrowing
 from torchdet_lint.reaching import reaching
 from torchdet_lint.results import Results
 from torchdet_lint.tree import children
+from torchdet_lint.wholes import Wholes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,6 +77,8 @@ class Inference:
         self.results = Results(module, self.kind)
         self.members = Members(module, self.annotations, self.kind, self._returned)
         self.narrowing = Narrowing(module, self.annotations)
+        self.containers = Containers(module, self.kind)
+        self.wholes = Wholes(module, self.kind)
         self._known: dict[int, Kind] = {}
         self._tentative: dict[int, Kind] = {}
         self._cut = False
@@ -124,7 +128,7 @@ class Inference:
         if isinstance(node, cst.Subscript):
             return self._subscript(node)
         if isinstance(node, cst.BinaryOperation):
-            return arithmetic(self.kind(node.left), self.kind(node.right), node.operator)
+            return self._operation(node)
         if isinstance(node, cst.Comparison):
             return self._comparison(node)
         if isinstance(node, cst.UnaryOperation):
@@ -136,6 +140,16 @@ class Inference:
         if isinstance(node, cst.NamedExpr):
             return self.kind(node.value)
         return self._display(node)
+
+    def _operation(self, node: cst.BinaryOperation) -> Kind:
+        left, right = self.kind(node.left), self.kind(node.right)
+        return indices.combined(
+            arithmetic(left, right, node.operator),
+            left,
+            right,
+            node.operator,
+            lambda first: self.module.code(node.left if first else node.right),
+        )
 
     def _display(self, node: cst.BaseExpression) -> Kind:
         """A literal, or what is written as a list, tuple or dictionary."""
@@ -182,10 +196,12 @@ class Inference:
         found = self._bound(node, bindings, home)
         for binding in bindings:
             if binding.kind == "augment" and binding.value is not None and not found.instance:
-                found = joined((found, arithmetic(found, self.kind(binding.value), cst.Add())))
+                found = joined((found, self._augmented(found, binding)))
+        if found.whole and found.is_tensor and here and home.kind == "function":
+            found = replace(found, whole=self.wholes.stay(node, bindings, home))
         if here and home.kind == "function":
             if found == EMPTY:
-                found = replace(found, each=self._stored(node.value, home))
+                found = self.containers.filled(node.value, home)
             if found.what == "unknown":
                 used = self._usage(home).get(node.value)
                 if used is not None:
@@ -208,17 +224,14 @@ class Inference:
         self._first.pop(id(node), None)
         return joined([kind for kind in kinds if kind is not _CIRCLE])
 
-    def _stored(self, name: str, home: Scope) -> Kind | None:
-        """What a function puts into the list or dictionary `name`, by `append` or by key."""
-        entries = [
-            call.node.args[0].value
-            for call in self.module.calls_in(home)
-            if len(call.node.args) == 1 and names.dotted(call.node.func) == f"{name}.append"
-        ]
-        for target, value in self.module.assignments_in(home):
-            if isinstance(target, cst.Subscript) and names.dotted(target.value) == name:
-                entries.append(value)
-        return joined(self.kind(entry) for entry in entries) if entries else None
+    def _augmented(self, kind: Kind, binding: Binding) -> Kind:
+        """What `name += value` makes of a name of that kind."""
+        assert binding.value is not None
+        value = self.kind(binding.value)
+        found = arithmetic(kind, value, cst.Add())
+        if isinstance(binding.node, cst.AugAssign):
+            return indices.combined(found, kind, value, binding.node.operator, lambda _: "")
+        return found
 
     def _binding(self, binding: Binding, home: Scope) -> Kind:
         if binding.kind == "parameter" and isinstance(binding.node, cst.Param):
@@ -251,6 +264,11 @@ class Inference:
 
     def _parameter(self, node: cst.Param, home: Scope) -> Kind:
         function = home.node
+        class_ = self.module.classes.get(home.outer) if home.outer is not None else None
+        if class_ is not None and isinstance(function, cst.FunctionDef):
+            applied = self.members.applied(node, function, class_)
+            if applied is not None:
+                return applied
         if node.annotation is not None:
             found = self.annotations.kind(node.annotation.annotation)
             if found.what != "unknown":
@@ -265,7 +283,6 @@ class Inference:
                 return OTHER
         if not isinstance(function, cst.FunctionDef):
             return UNKNOWN
-        class_ = self.module.classes.get(home.outer) if home.outer is not None else None
         parameters = [*function.params.posonly_params, *function.params.params]
         if class_ is not None and parameters and parameters[0] is node and not self._static(function):
             return Kind(what="other", gradient="no", instance=f"@.{class_.name}")
@@ -347,6 +364,8 @@ class Inference:
         member = self._member(owner, name)
         if member is not None:
             return member
+        if name == "saved_tensors":
+            return self.members.saved(node)
         if name in ("weight", "bias") and owner.instance:
             return Kind(what="tensor", dtype="floating", gradient="yes")
         resolved = module.resolve(node)
@@ -545,6 +564,8 @@ class Inference:
             return self.results.function(last, call)
         if last == "one_hot":
             return Kind(what="tensor", gradient="no", whole=True)
+        if name == "collections.defaultdict":
+            return EMPTY
         if name.startswith("torch."):
             return self._torch_class(name, last, call)
         if name.startswith("@."):

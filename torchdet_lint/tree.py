@@ -144,6 +144,16 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
+def named_in(root: cst.CSTNode, name: str) -> Iterator[cst.Name]:
+    """The places under `root` where `name` stands."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name) and node.value == name:
+            yield node
+        stack.extend(children(node))
+
+
 class _Fields(dict[type, tuple[str, ...]]):
     """Node class -> the fields that hold nodes worth a visit, filled on demand."""
 

@@ -34,7 +34,7 @@ _OPERANDS = ("src", "source", "values", "weights", "value", "val")
 _ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
 _KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
-_INFERRED = frozenset({"tensor", "dims", "sparse", "length", "contains", "repeats"})
+_INFERRED = frozenset({"tensor", "dims", "sparse", "length", "contains", "repeats", "several"})
 _PLACES = {("cpu",): "the CPU", ("cuda",): "CUDA", ("cpu", "cuda"): "the CPU and CUDA", ("mps",): "MPS"}
 
 
@@ -233,15 +233,13 @@ class Operations:
         operation, call, _ = candidate
         if operation.op.dtypes == "evident-floating":
             return kind.dtype == "floating" and not kind.whole
-        if kind.dtype in ("integer", "bool") or (kind.whole and not operation.method):
+        if kind.dtype in ("integer", "bool"):
             return False
-        for name in _OPERANDS:
-            value = call.argument(name, operation.spelling.parameters)
-            if value is not None:
-                operand = self.inference.kind(value.node)
-                if operand.dtype in ("integer", "bool") or operand.whole:
-                    return False
-        return True
+        given = [call.argument(name, operation.spelling.parameters) for name in _OPERANDS]
+        operands = [self.inference.kind(value.node) for value in given if value is not None]
+        if any(operand.dtype in ("integer", "bool") or operand.whole for operand in operands):
+            return False
+        return bool(operands) or operation.method or not kind.whole
 
     def _holds(self, candidate: _Candidate, condition: Condition, kind: Kind) -> bool:
         operation, call, made = candidate
@@ -266,6 +264,8 @@ class Operations:
             return kind.sparse
         if condition.test == "repeats":
             return not (kind.distinct or self._single(kind, call, parameters))
+        if condition.test == "several":
+            return kind.what != "other" or bool(kind.items or kind.each)
         if value is None:
             return False
         if condition.test == "length":
