@@ -30,6 +30,7 @@ WRONG_DOCUMENTS = {
 # Ops that raise or switch in 2.13 and that the docstring does not name.
 NOT_DOCUMENTED = {
     "torch.nn.LPPool3d": "calls avg_pool3d",
+    "torch.nn.LPPool3d(stride=kernel_size)": "calls avg_pool3d",
     "torch.nn.AdaptiveAvgPool1d": "runs adaptive_avg_pool2d",
     "torch.nn.AdaptiveMaxPool1d": "runs adaptive_max_pool2d",
     "torch.nn.AdaptiveMaxPool1d(output_size=1)": "runs adaptive_max_pool2d",

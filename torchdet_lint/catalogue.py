@@ -51,7 +51,8 @@ class Condition(_Table, frozen=True, kw_only=True):
     with a number of dimensions in `values`; `sparse`: evidently a sparse one; `length`: evidently a sequence with a
     number of elements in `values`; `contains`: a dictionary that holds one of `values`; `repeats`: an index that may
     name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`; `several`: not
-    evidently one number. There `self` is the tensor that the op works on: the receiver of a method, the first argument
+    evidently one number; `overlapping`: the stride of windows that may share places, `side-by-side`: of windows that
+    evidently do not. There `self` is the tensor that the op works on: the receiver of a method, the first argument
     of a function.
     """
 
@@ -59,6 +60,7 @@ class Condition(_Table, frozen=True, kw_only=True):
     test: Literal[
         "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless",
         "tensor", "dims", "sparse", "length", "contains", "repeats", "several",
+        "overlapping", "side-by-side",
     ]  # fmt: skip
     values: tuple[Scalar | list[Scalar], ...] = ()
     default: Scalar = None
@@ -326,6 +328,8 @@ class Tensors(_Table, frozen=True, kw_only=True):
     untracked_parameters: tuple[str, ...] = ()
     search_parameters: tuple[str, ...] = ()
     untracked_files: tuple[str, ...] = ()
+    untracked_layers: tuple[str, ...] = ()
+    attention_words: tuple[str, ...] = ()
     no_grad: tuple[str, ...] = ()
     annotations: dict[str, str] = {}
     dtypes: dict[str, str] = {}

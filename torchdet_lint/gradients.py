@@ -129,8 +129,14 @@ class Gradients:
             every += self.module.base_names(relative)
         if not set(every).isdisjoint(self.facts.untracked_bases):
             return True
+        if any(part in name for name in every for part in self.facts.untracked_layers):
+            return True
         words = {word for name in every for word in _CAMEL.findall(name.rpartition(".")[2])}
-        return not layer and not words.isdisjoint(self.facts.untracked_words)
+        return (
+            not layer
+            and words.isdisjoint(self.facts.attention_words)
+            and not words.isdisjoint(self.facts.untracked_words)
+        )
 
     def _stops(self, node: cst.BaseExpression) -> bool:
         """Whether `node` is `torch.no_grad()` or one of its kin."""
@@ -149,6 +155,8 @@ class Gradients:
 def _only_evaluated(test: cst.BaseExpression) -> tuple[bool, bool]:
     """Whether what runs where `test` holds, and where it does not, runs in evaluation only, as `not self.training`."""
     if isinstance(test, cst.Attribute) and test.attr.value == "training":
+        return (False, True)
+    if isinstance(test, cst.Call) and names.dotted(test.func).rpartition(".")[2] == "is_grad_enabled":
         return (False, True)
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         holds, fails = _only_evaluated(test.expression)

@@ -43,6 +43,8 @@ def combined(
         if not _is_number(factor) or _CHOICE.search(step):
             return found
         return replace(found, distinct=True, rising=index.rising, step=step, single=index.single)
+    if isinstance(operator, cst.FloorDivide) and left.distinct and not left.rising and _is_number(right):
+        return replace(found, divided=True)
     if isinstance(operator, cst.Modulo) and left.distinct and left.extent == code(False) and not left.step:
         return replace(found, distinct=True, overlapping=left.overlapping, single=left.single)
     return found

@@ -29,8 +29,9 @@ class Kind:
     `dims` is the number of dimensions, `single` those that evidently have size 1 (-1: the last), `distinct` says that
     no value occurs twice along a dimension, `overlapping` that one may occur in two rows, `rising` that the values do
     not fall, as `arange` and `cumsum` give them; `extent` is the text of `n` for a permutation of 0 to n - 1, `step` of
-    the factor that it was multiplied with. `whole` says that all are whole numbers, `items` are the kinds of a tuple's
-    elements, `each` that of what iterating gives, `instance` the class of an object that was made in sight.
+    the factor that it was multiplied with, and `divided` says that it was divided by a number. `whole` says that all
+    are whole numbers, `items` are the kinds of a tuple's elements, `each` that of what iterating gives, `instance` the
+    class of an object that was made in sight.
     """
 
     what: What = "unknown"
@@ -45,6 +46,7 @@ class Kind:
     rising: bool = False
     extent: str = ""
     step: str = ""
+    divided: bool = False
     whole: bool = False
     items: tuple[Kind, ...] = ()
     each: Kind | None = None
@@ -102,6 +104,7 @@ def joined(kinds: Iterable[Kind]) -> Kind:
             rising=found.rising and kind.rising,
             extent=found.extent if found.extent == kind.extent else "",
             step=found.step if found.step == kind.step else "",
+            divided=found.divided and kind.divided,
             whole=found.whole and kind.whole,
             items=tuple(joined(pair) for pair in zip(found.items, kind.items, strict=True))
             if len(found.items) == len(kind.items)

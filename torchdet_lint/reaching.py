@@ -43,7 +43,7 @@ def _gives_a_dimension(module: Module, value: cst.BaseExpression | None, block: 
     if not (isinstance(value, cst.Call) and names.dotted(value.func) == f"{name}.unsqueeze"):
         return False
     test = module.code(choice.test)
-    return len(_DIMENSIONS.findall(test)) == 2 and re.search(rf"\b{name}\.(?:dim\(\)|ndim)", test) is not None
+    return len(_DIMENSIONS.findall(test)) > 1 and re.search(rf"\b{name}\.(?:dim\(\)|ndim)", test) is not None
 
 
 def _after_the_last_choice(module: Module, bindings: list[Binding], around: set[int], order: int) -> list[Binding]:

@@ -436,6 +436,9 @@ class Inference:
 
     def _indexed(self, kind: Kind, indices: Sequence[cst.BaseSlice]) -> Kind:
         """`kind[indices]`: numbers take a dimension, `None` adds one of size 1, slices keep theirs."""
+        if kind.divided and _is_between(indices):
+            # The tokens of one expert, of all that were sorted by the expert they go to: none goes to one twice.
+            kind = replace(kind, distinct=True, divided=False)
         dims = kind.dims
         ellipsis = next((place for place, index in enumerate(indices) if _is_ellipsis(index)), None)
         single: set[int] = set()
@@ -695,7 +698,7 @@ class Inference:
             self._returns[key] = UNKNOWN
             if function.returns is not None:
                 annotated = self.annotations.kind(function.returns.annotation)
-                if annotated.what == "other" and not (annotated.items or annotated.each):
+                if annotated.what == "other" and annotated != EMPTY and not (annotated.items or annotated.each):
                     self._returns[key] = annotated
                     return annotated
             returns = list(_returns(function))
@@ -708,6 +711,12 @@ class Inference:
                 found = replace(found, gradient="no")
             self._returns[key] = found
         return self._returns[key]
+
+
+def _is_between(indices: Sequence[cst.BaseSlice]) -> bool:
+    """Whether `x[indices]` is a slice from one place to another."""
+    index = indices[0]
+    return len(indices) == 1 and isinstance(index, cst.Slice) and index.lower is not None and index.upper is not None
 
 
 def _is_ellipsis(index: cst.BaseSlice) -> bool:

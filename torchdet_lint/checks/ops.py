@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint import names
 from torchdet_lint.checks import table
 from torchdet_lint.checks.rewrites import Rewriting
 from torchdet_lint.devices import asks_for_cuda
@@ -34,7 +35,9 @@ _OPERANDS = ("src", "source", "values", "weights", "value", "val")
 _ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
 _KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
-_INFERRED = frozenset({"tensor", "dims", "sparse", "length", "contains", "repeats", "several"})
+_INFERRED = frozenset(
+    {"tensor", "dims", "sparse", "length", "contains", "repeats", "several", "overlapping", "side-by-side"}
+)
 _PLACES = {("cpu",): "the CPU", ("cuda",): "CUDA", ("cpu", "cuda"): "the CPU and CUDA", ("mps",): "MPS"}
 
 
@@ -263,7 +266,9 @@ class Operations:
         if condition.test == "sparse":
             return kind.sparse
         if condition.test == "repeats":
-            return not (kind.distinct or self._single(kind, call, parameters))
+            return not (kind.distinct or self._single(kind, call, parameters) or self._squeezed(call, parameters))
+        if condition.test in ("overlapping", "side-by-side"):
+            return self._overlap(value, call, parameters) is (condition.test == "overlapping")
         if condition.test == "several":
             return kind.what != "other" or bool(kind.items or kind.each)
         if value is None:
@@ -273,6 +278,28 @@ class Operations:
             return elements is not None and len(elements) in condition.values
         entries = self.module.dictionary(value.node, value.scope, value.order)
         return entries is not None and any(entry.constant in condition.values for entry in entries.values())
+
+    def _squeezed(self, call: Call, parameters: Sequence[str]) -> bool:
+        """Whether what was picked along a dimension is squeezed there, so that one was picked of each row."""
+        attribute = self.module.parent(call.node)
+        outer = self.module.parent(attribute) if isinstance(attribute, (cst.Attribute, cst.Arg)) else None
+        squeeze = self.module.call_at(outer) if isinstance(outer, cst.Call) else None
+        dimension = call.argument("dim", parameters)
+        if squeeze is None or squeeze.attribute != "squeeze" or dimension is None or not dimension.known:
+            return False
+        at = squeeze.argument("dim", ("dim",) if isinstance(attribute, cst.Attribute) else ("input", "dim"))
+        return at is not None and names.matches(at.constant, dimension.constant)
+
+    def _overlap(self, stride: Value | None, call: Call, parameters: Sequence[str]) -> bool:
+        """Whether the windows of a pooling may overlap: the stride is another than their size, or they have gaps."""
+        size, gaps = call.argument("kernel_size", parameters), call.argument("dilation", parameters)
+        if call.opaque or size is None or (gaps is not None and not names.matches(gaps.constant, 1)):
+            return True
+        if stride is None or (stride.known and stride.constant is None):
+            return False
+        if self.module.code(stride.node) == self.module.code(size.node):
+            return False
+        return not (stride.known and size.known and names.matches(stride.constant, size.constant))
 
     @staticmethod
     def _single(kind: Kind, call: Call, parameters: Sequence[str]) -> bool:
