@@ -723,3 +723,10 @@ def test_the_batch_of_a_step(name: str, lines: tuple[str, ...], what: str, gradi
     text = f"{head}        self.layer = nn.Linear(2, 2)\n    def {name}(self, batch, batch_idx):\n{body}\n"
     kind = probed(text)
     assert (kind.what, kind.gradient) == (what, gradient)
+
+
+def test_what_an_autograd_function_takes_as_a_whole() -> None:
+    head = "import torch\nclass Scale(torch.autograd.Function):\n    @staticmethod\n"
+    use = "def use(y):\n    return Scale.apply(y, 2)\n"
+    assert probed(f"{head}    def forward(ctx, *args):\n        probe(args)\n{use}").what == "other"
+    assert probed(f"{head}    def forward(ctx, x, *, scale=2):\n        probe(scale)\n{use}").what == "other"

@@ -98,7 +98,8 @@ class Members:
         """What the file passes for a parameter of an autograd function's `forward` by `apply`."""
         if function.name.value != "forward" or set(self.module.ancestry(f"@.{class_.name}")).isdisjoint(_FUNCTIONS):
             return None
-        place = [param.name.value for param in function.params.params].index(node.name.value) - 1
+        parameters = list(function.params.params)
+        place = parameters.index(node) - 1 if node in parameters else -1
         self.module.look_for(class_.name)
         calls = list(self.module.calls_to(f"@.{class_.name}.apply"))
         if place < 0 or not calls or any(place >= len(call.arguments.positional) for call in calls):
