@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchdet_lint import names
 from torchdet_lint.kinds import UNKNOWN, Kind, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import libcst as cst
 
     from torchdet_lint.annotations import Annotations
     from torchdet_lint.module import Class, Module
@@ -60,8 +60,8 @@ class Members:
             value = call.argument("tensor", ("name", "tensor")) or call.argument("param", ("name", "param"))
             kind = self.kind(value.node) if value is not None else UNKNOWN
             if call.attribute == "register_buffer":
-                return replace(kind, what="tensor", device="unknown", gradient="no")
-            return replace(kind, what="tensor", device="unknown", gradient="yes")
+                return replace(kind, what="tensor", device="unknown", gradient="no", whole=False)
+            return replace(kind, what="tensor", device="unknown", gradient="yes", whole=False)
         return UNKNOWN
 
     def _declared(self, class_: Class, name: str) -> Kind:
@@ -83,6 +83,23 @@ class Members:
             if name in relative.methods:
                 return self.module.definition(name, relative)
         return None
+
+    def frozen(self, node: cst.Attribute, name: str) -> bool:
+        """Whether the constructor of the class around `node` takes the gradient from `self.name` in any case."""
+        if "requires_grad" not in self.module.text or not isinstance(node.value, cst.Name):
+            return False
+        class_ = self.module.enclosing_class(node)
+        constructor = self.method(class_, "__init__") if class_ is not None else None
+        own = f"{node.value.value}.{name}"
+        for statement in constructor.body.body if constructor is not None else ():
+            for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+                if isinstance(small, cst.Assign) and names.dotted(small.targets[0].target) == f"{own}.requires_grad":
+                    return self.module.value(small.value).constant is False
+                call = self.module.call_at(small.value) if isinstance(small, cst.Expr) else None
+                if call is not None and names.dotted(call.node.func) == f"{own}.requires_grad_":
+                    wanted = call.argument("requires_grad", ("requires_grad",))
+                    return wanted is not None and wanted.constant is False
+        return False
 
     def saved(self, node: cst.Attribute) -> Kind:
         """What the `forward` of an autograd function saved for its `backward`."""

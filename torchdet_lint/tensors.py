@@ -197,8 +197,9 @@ class Inference:
         for binding in bindings:
             if binding.kind == "augment" and binding.value is not None and not found.instance:
                 found = joined((found, self._augmented(found, binding)))
-        if found.whole and found.is_tensor and here and home.kind == "function":
-            found = replace(found, whole=self.wholes.stay(node, bindings, home))
+        if found.whole and found.is_tensor:
+            kept = here and home.kind == "function" and self.wholes.stay(node, bindings, home)
+            found = replace(found, whole=kept)
         if here and home.kind == "function":
             if found == EMPTY:
                 found = self.containers.filled(node.value, home)
@@ -359,7 +360,10 @@ class Inference:
             class_ = module.local_class(self.kind(node.value).instance) if found == UNKNOWN else None
             if class_ is not None:
                 found = self.members.told(class_, name)
-            return named(found, name, self.facts)
+            if found.gradient == "yes" and self.members.frozen(node, name):
+                found = replace(found, gradient="no")
+            # What other methods write into it is not looked at.
+            return named(replace(found, whole=False) if found.whole else found, name, self.facts)
         owner = self.kind(node.value)
         member = self._member(owner, name)
         if member is not None:
@@ -367,7 +371,9 @@ class Inference:
         if name == "saved_tensors":
             return self.members.saved(node)
         if name in ("weight", "bias") and owner.instance:
-            return Kind(what="tensor", dtype="floating", gradient="yes")
+            layer = node.value
+            fixed = isinstance(layer, cst.Attribute) and self.members.frozen(layer, f"{layer.attr.value}.{name}")
+            return Kind(what="tensor", dtype="floating", gradient="no" if fixed else "yes")
         resolved = module.resolve(node)
         if resolved and not any("()" in full for full in resolved):
             return OTHER
@@ -592,8 +598,10 @@ class Inference:
         if "()" in name:
             return None
         if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
-            inner = self.results.argument_kind(call, 0)
-            return replace(inner, what="tensor", device="unknown", gradient="yes")
+            inner = self.results.argument_kind(call, 0, "data")
+            wanted = call.argument("requires_grad", ("data", "requires_grad"))
+            fixed = wanted is not None and wanted.constant is False
+            return replace(inner, what="tensor", device="unknown", gradient="no" if fixed else "yes", whole=False)
         if last.endswith("Tensor"):
             made = self.annotations.named(f"torch.{last}")
             dtype: Dtype = made.dtype if made.dtype != "unknown" else "floating"
