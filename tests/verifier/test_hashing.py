@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -86,6 +88,7 @@ def special() -> dict[str, torch.Tensor]:
     return {
         "sparse coo": (dense * (dense > 0.5)).to_sparse(),
         "sparse csr": (dense * (dense > 0.5)).to_sparse_csr(),
+        "jagged": torch.nested.nested_tensor([dense[:2, :3], dense[:4, :3]], layout=torch.jagged),
         "nested": torch.nested.nested_tensor([dense[:2, :3], dense[:4, :5]]),
         "quantized": torch.quantize_per_tensor(dense, 0.1, 3, torch.quint8),
         "per channel": torch.quantize_per_channel(dense, torch.full((6,), 0.1), torch.zeros(6), 0, torch.qint8),
@@ -100,6 +103,13 @@ def special() -> dict[str, torch.Tensor]:
     }
 
 
+def test_a_tensor_without_memory_is_digested_by_what_it_stands_for():
+    assert of(torch._efficientzerotensor((6, 7))) == of(torch.zeros(6, 7))
+    with torch._subclasses.fake_tensor.FakeTensorMode(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert of(torch.zeros(6, 7)) == hashing.UNHASHABLE
+
+
 @pytest.mark.parametrize("name", sorted(special()))
 def test_every_kind_of_tensor_has_a_digest_that_repeats(name):
     one = of(special()[name])
@@ -107,7 +117,7 @@ def test_every_kind_of_tensor_has_a_digest_that_repeats(name):
     assert one != hashing.UNHASHABLE
 
 
-@pytest.mark.parametrize("name", ["sparse coo", "nested", "quantized", "complex", "float8"])
+@pytest.mark.parametrize("name", ["sparse coo", "jagged", "nested", "quantized", "complex", "float8"])
 def test_every_kind_of_tensor_notices_a_change(name, monkeypatch):
     before = of(special()[name])
     shifted = values() + 1

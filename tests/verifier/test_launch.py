@@ -15,7 +15,8 @@ from torchdet_lint.verifier.launch import LaunchError, Program, run_child
 
 SHOW = """
 import json, os, sys
-print(json.dumps([sys.argv, sys.path[0], __name__, os.getcwd(), globals().get("__file__"), sys.stdin.read()]))
+print(json.dumps([sys.argv, sys.path[0], __name__, os.getcwd(), globals().get("__file__"), sys.stdin.read(),
+    sorted(vars(sys.modules["__main__"]))]))
 """
 
 

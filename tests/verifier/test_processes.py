@@ -79,6 +79,52 @@ def test_a_draw_in_a_process_of_its_own_is_the_cause_and_has_its_line(tmp_path):
     assert cause.stream.startswith("process forkserver")
 
 
+GROUP = """
+import sys
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch.distributed import _functional_collectives as functional
+from torch.nn.parallel import DistributedDataParallel
+
+def work(rank, path):
+    dist.init_process_group("gloo", init_method="file://" + path, rank=rank, world_size=2)
+    torch.manual_seed(0)
+    model = DistributedDataParallel(torch.nn.Linear(40, 40))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if rank or "unseeded" not in sys.argv:
+        torch.manual_seed(rank)
+    else:
+        torch.seed()
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(2, 40)).sum().backward()
+        optimizer.step()
+    total = torch.ones(2) * rank
+    dist.all_reduce(total)
+    parts = [torch.empty(2) for _ in range(2)]
+    dist.all_gather(parts, total)
+    print(parts, functional.all_reduce(total, "sum", dist.group.WORLD))
+    dist.barrier()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        mp.spawn(work, args=(folder + "/store",), nprocs=2)
+"""
+
+
+@pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed package")
+@pytest.mark.parametrize("words", [(), ("unseeded",)])
+def test_what_processes_send_each_other_is_digested_when_it_has_come(tmp_path, words):
+    program = Program("script", write(tmp_path, GROUP), words)
+    outcome = verify_program(program, mode="stress", timeout=240, lint=False)
+    assert outcome.failure == ""
+    told = [(cause.rule, cause.line, cause.stream) for cause in outcome.causes]
+    assert told == ([("TDL105", 20, "process spawn 1")] if words else [])
+
+
 def test_a_program_that_only_starts_another_one_is_verified_through_it(tmp_path):
     write(tmp_path, "import torch\nprint(torch.nn.Linear(2, 2)(torch.ones(2)))\n", "train.py")
     source = "import subprocess, sys\nsubprocess.run([sys.executable, 'train.py', '--epochs', '3'], cwd=sys.path[0])\n"

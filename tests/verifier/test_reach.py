@@ -26,6 +26,7 @@ HOME = Path(__file__).parents[2]
         ("python -S -c 1", None, "with -S"),
         ([sys.executable, "job.py"], {"PATH": "/bin"}, "PYTHONPATH"),
         ([sys.executable, "job.py"], with_bootstrap({}, {}), ""),
+        ([sys.executable, "/lib/torch/_inductor/compile_worker/__main__.py", "--workers=2"], {}, ""),
         (["ls"], {}, ""),
         ([], None, ""),
         (7, None, ""),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import threading
 
 import pytest
@@ -10,7 +11,8 @@ torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
-from torchdet_lint.verifier import trace  # noqa: E402
+from torchdet_lint.verifier import hashing, trace  # noqa: E402
+from torchdet_lint.verifier.comparison import compare  # noqa: E402
 from torchdet_lint.verifier.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
 
@@ -198,6 +200,51 @@ def test_numbers_that_python_reads_are_digested(tmp_path):
     assert digests[0] != digests[1]
 
 
+def jagged() -> torch.Tensor:
+    parts = [torch.ones(2, 3), torch.ones(4, 3)]
+    return torch.nested.nested_tensor(parts, layout=torch.jagged, requires_grad=True)
+
+
+def test_memory_for_quantized_values_is_no_value(tmp_path):
+    opened = record(
+        tmp_path, lambda: torch.empty_quantized([3], torch.quantize_per_tensor(torch.ones(4), 0.1, 0, torch.qint8))
+    )
+    made = [r for s, r in rows(opened) if "empty" in s.op]
+    assert made
+    assert not any(r.digests for r in made)
+
+
+def test_an_op_that_cannot_be_recorded_is_told_and_the_program_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(hashing, "hasher", lambda: bytes.fromhex)
+    got = []
+    opened = record(tmp_path, lambda: got.extend(torch.ones(2).add(1).tolist()))
+    assert got == [2, 2]
+    assert {note["missed"] for note in opened.notes} >= {
+        "aten.add.Tensor could not be recorded: TypeError: fromhex() argument must be str, not Tensor"
+    }
+    told = compare(opened.path, opened.path).notes
+    assert sum("aten.add.Tensor could not be recorded" in note for note in told) == 1
+
+
+def test_what_a_signal_handler_raises_while_an_op_is_recorded_reaches_the_program(tmp_path, monkeypatch):
+    digest = hashing.hasher()
+
+    def interrupted(tensor):
+        signal.raise_signal(signal.SIGUSR1)
+        return digest(tensor)
+
+    def handler(*_):
+        raise TimeoutError("too slow")
+
+    monkeypatch.setattr(hashing, "hasher", lambda: interrupted)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(TimeoutError, match="too slow"):
+            record(tmp_path, lambda: torch.ones(2))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -212,6 +259,8 @@ def test_numbers_that_python_reads_are_digested(tmp_path):
         lambda: torch.func.vmap(torch.func.grad(lambda x: x.pow(2).sum()))(torch.ones(3, 2)),
         lambda: torch.jit.trace(lambda x: x * 2 + 1, torch.ones(3))(torch.ones(3)),
         lambda: torch.fft.fft(torch.ones(8)),
+        lambda: torch.func.hessian(lambda x: x.pow(3).sum())(torch.ones(3)),
+        lambda: torch.nn.Linear(3, 2)(jagged()).values().sum().backward(),
         lambda: torch.ones(3, device="meta").mul(2),
     ],
 )

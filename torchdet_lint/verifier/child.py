@@ -44,7 +44,8 @@ def main() -> None:
 
 def _new_main(**more: object) -> types.ModuleType:
     module = types.ModuleType("__main__")
-    module.__dict__.update(__builtins__=__builtins__, **more)
+    annotations: dict[str, object] = {"__annotations__": {}} if sys.version_info < (3, 14) else {}
+    module.__dict__.update(__builtins__=__builtins__, **annotations, **more)
     sys.modules["__main__"] = module
     return module
 

@@ -32,7 +32,8 @@ class Evidence(msgspec.Struct, frozen=True):
 
     `generators` tells for each of `python`, `numpy` and `torch` whether its global generator was `equal`, `differs`,
     `idle` (it differs, and was not drawn from since the data before) or `unused` so far, where data came from
-    outside. `arrival` is where a worker's batch was received, or (`loaded`) what `torch.load` read.
+    outside. `arrival` is where a worker's batch was received, or (`loaded`) what `torch.load` read, or (`received`)
+    where another process of the group was asked for it.
     """
 
     inputs_equal: bool
@@ -45,6 +46,7 @@ class Evidence(msgspec.Struct, frozen=True):
     generators: dict[str, str] = {}
     arrival: str = ""
     loaded: bool = False
+    received: bool = False
 
 
 class Divergence(msgspec.Struct, frozen=True):
@@ -124,8 +126,8 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> C
     main = _Aligner(a, b, identities)
     main.run(a.main, b.main)
     aside = _aside(a, b, identities)
-    found = _together(main.divergences(), aside.found)
-    said = [str(note["steps"]) for opened in (a, b) for note in opened.notes if "steps" in note]
+    found = _without_received(_together(main.divergences(), aside.found))
+    said = [str(note[kind]) for kind in ("missed", "steps") for t in (a, b) for note in t.notes if kind in note]
     notes = [*main.notes, *aside.notes, *dict.fromkeys(said)]
     notes += [f"{t.path.name} ends in the middle of a record" for t in (a, b) if t.truncated]
     return Comparison(
@@ -315,7 +317,7 @@ class _Aligner:
         here.scratch = here.scratch and bool(one.flags & two.flags & trace.SCRATCH)
         kind, source = self._judge(site, one, two)
         if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
-            evidence = self._evidence(one, two, before)
+            evidence = self._evidence(site, one, two, before)
             pairs = enumerate(itertools.zip_longest(one.digests, two.digests))
             outputs = tuple(n for n, (x, y) in pairs if x != y)
             here.first = Divergence(site, self.left.passed, kind, source, evidence, outputs=outputs)
@@ -344,7 +346,7 @@ class _Aligner:
             return "cause", "number"
         return ("cause", "order") if first else ("consequence", "")
 
-    def _evidence(self, one: Record, two: Record, before: tuple[int, ...]) -> Evidence:
+    def _evidence(self, site: Site, one: Record, two: Record, before: tuple[int, ...]) -> Evidence:
         generators = {}
         if one.outside is not None and two.outside is not None:
             rows = zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], before, strict=True)
@@ -361,6 +363,7 @@ class _Aligner:
             generators=generators,
             arrival=self.left.sites[one.arrival].place if one.arrival is not None else "",
             loaded=self._loaded(one),
+            received=_of_a_group(site.op) or (one.arrival is not None and _of_a_group(self.left.sites[one.arrival].op)),
         )
 
     def _loaded(self, record: Record) -> bool:
@@ -514,6 +517,20 @@ def _together(main: list[Divergence], aside: list[Divergence]) -> list[Divergenc
         ]
         return aside + taken
     return main + [msgspec.structs.replace(item, kind="consequence", source="") for item in aside]
+
+
+def _of_a_group(op: str) -> bool:
+    return "c10d" in op.partition(".")[0]
+
+
+def _without_received(found: list[Divergence]) -> list[Divergence]:
+    """What a process was sent is no cause where the sender's is known."""
+    if not any(item.kind == "cause" and not item.evidence.received for item in found):
+        return found
+    return [
+        msgspec.structs.replace(item, kind="consequence", source="") if item.evidence.received else item
+        for item in found
+    ]
 
 
 def _of_unknown_origin(item: Divergence) -> bool:

@@ -125,6 +125,8 @@ def _outside(item: Divergence) -> Explanation:
     if item.evidence.loaded:
         words = f"what torch.load read at {item.evidence.arrival} differed: a file that an earlier run wrote, say"
         return Explanation(words, "", ("TDL304", "TDL105"))
+    if item.evidence.received:
+        return Explanation("another process of the group sent other values, and none that was recorded has the cause")
     if item.site.op == BATCH or item.evidence.arrival or item.stream == "process":
         return Explanation(
             "a batch from the loader's workers differed: generators of their own, or the order of arrival",

@@ -77,6 +77,9 @@ _PLAIN = frozenset(
 )
 
 
+_OWN = (torch.Tensor, torch.nn.Parameter)
+
+
 def hasher(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], int]:
     """A function from a tensor to its 64-bit digest, which covers the shape and every element in order.
 
@@ -84,17 +87,20 @@ def hasher(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], int]:
     autograd. A tensor that has no data (meta, fake) has the digest `UNHASHABLE`.
     """
     arrays = _Arrays()
-    plain = _PLAIN
+    plain, own = _PLAIN, _OWN
 
     def of(tensor: torch.Tensor) -> int:
         try:
-            if tensor.is_cpu and tensor.dtype in plain:
+            if type(tensor) in own and tensor.is_cpu and tensor.dtype in plain:
                 if tensor.is_contiguous():
                     seed = hash(tensor.shape) & MASK
                 elif not (seed := dense_seed(tensor.shape, tensor.stride())) or tensor.is_neg():
                     return general(tensor, digest)
                 nbytes = tensor.nbytes
-                return digest(arrays[nbytes].from_address(tensor.data_ptr()), seed) if nbytes else seed
+                if not nbytes:
+                    return seed
+                if address := tensor.data_ptr():
+                    return digest(arrays[nbytes].from_address(address), seed)
         except RuntimeError:
             pass
         return general(tensor, digest)
@@ -123,8 +129,10 @@ def general(tensor: torch.Tensor, digest: Bytes = digest_bytes) -> int:
         if parts is not None:
             digests = tuple(general(part, digest) for part in parts)
             return hash((tuple(tensor.shape) if not tensor.is_nested else len(digests), digests)) & MASK
-        if tensor.is_meta or _is_fake(tensor):
+        if tensor.is_meta or is_fake(tensor):
             return UNHASHABLE
+        if tensor._is_zerotensor():
+            tensor = torch.zeros_like(tensor)
         return _strided(tensor.detach(), digest)
     except (RuntimeError, NotImplementedError, AttributeError, TypeError):
         return UNHASHABLE
@@ -132,7 +140,7 @@ def general(tensor: torch.Tensor, digest: Bytes = digest_bytes) -> int:
 
 def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
     """The plain tensors that together hold the value of one that is not plain; None for a plain one."""
-    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) and hasattr(tensor, "__tensor_flatten__"):
+    if type(tensor) not in _OWN and hasattr(tensor, "__tensor_flatten__"):
         names, _ = tensor.__tensor_flatten__()
         return tuple(getattr(tensor, name) for name in names)
     if tensor.is_nested:
@@ -152,7 +160,8 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
     return None
 
 
-def _is_fake(tensor: torch.Tensor) -> bool:
+def is_fake(tensor: torch.Tensor) -> bool:
+    """Whether it stands for a tensor that is not there."""
     return type(tensor).__name__ in ("FakeTensor", "FunctionalTensor") or torch._is_functional_tensor(tensor)
 
 
@@ -166,6 +175,8 @@ def _strided(tensor: torch.Tensor, digest: Bytes) -> int:
         seed = dense or seed
         tensor = tensor if dense else tensor.contiguous()
     flat = tensor.as_strided((tensor.numel(),), (1,))
+    if not flat.data_ptr():
+        return UNHASHABLE
     if tensor.device.type == "cpu":
         return digest((ctypes.c_char * tensor.nbytes).from_address(flat.data_ptr()), seed)
     return (multilinear(flat) ^ seed) & MASK

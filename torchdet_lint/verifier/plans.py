@@ -9,12 +9,14 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VIEW, SET, RESIZE, EMPTY, LIFT, VALUE = range(6)
+VIEW, SET, RESIZE, EMPTY, COLLECTIVE, LIFT, VALUE = range(7)
 """What an op does: hands out another view of its input; binds a storage (a batch or a checkpoint arrives); may
-grow into memory that nothing has written; hands out such memory; takes a value in from Python or NumPy; computes."""
+grow into memory that nothing has written; hands out such memory; begins to exchange values with other processes, which
+may go on after it returns; takes a value in from Python, NumPy or another process; computes."""
 
 _EMPTY = frozenset(
-    {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted", "empty_quantized"}
+    "empty empty_like new_empty empty_strided new_empty_strided empty_permuted empty_quantized _empty_affine_quantized "
+    "_empty_per_channel_affine_quantized".split()
 )
 _VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "alias", "detach", "detach_", "lift", "requires_grad_"})
 _NAMESPACES_WITHOUT_VALUE = frozenset({"prim", "profiler", "debugprims"})
@@ -22,6 +24,7 @@ _OVERWRITES = frozenset(
     "copy_ fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ log_normal_ cauchy_ _foreach_zero_ "
     "_foreach_copy_ set_ eye_".split()
 )
+_COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd"})
 _UNDECLARED_WRITES = {
     "native_batch_norm": ("running_mean", "running_var"),
     "cudnn_batch_norm": ("running_mean", "running_var"),
@@ -97,8 +100,10 @@ def _kind(namespace: str, base: str, schema: Any, writes: bool) -> int:
         return RESIZE
     if base in _EMPTY:
         return EMPTY
-    if base == "lift_fresh":
+    if base in ("lift_fresh", "wait_tensor"):
         return LIFT
+    if namespace in _COLLECTIVES:
+        return COLLECTIVE
     if base in _VIEWS or namespace in _NAMESPACES_WITHOUT_VALUE:
         return VIEW
     returns = schema.returns

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.patching import Patches, Reporter
 
 _PYTHON = re.compile(r"python(\d+(\.\d+)*)?(\.exe)?")
+_COMPILER = os.path.join("torch", "_inductor", "")  # noqa: PTH118
+"""In the command line of the processes in which torch.compile compiles."""
 _FLAGS = re.compile(r"-[a-zA-Z]+")
 
 
@@ -47,6 +49,8 @@ def why_unreached(arguments: Any, environment: Mapping[str, str] | None) -> str:
     """Why a command line would not run the bootstrap, in a few words; empty where it would, or is no Python."""
     words = _words(arguments)
     if not words or not _PYTHON.fullmatch(Path(words[0]).name):
+        return ""
+    if any(_COMPILER in word for word in words[1:]):
         return ""
     flags = "".join(_flags(words[1:]))
     if "S" in flags:

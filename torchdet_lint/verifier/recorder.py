@@ -41,7 +41,7 @@ from torchdet_lint.verifier.lines import (
     ForwardLines,
     line_of,
 )
-from torchdet_lint.verifier.plans import LIFT, RESIZE, SET, VALUE, VIEW, Plan
+from torchdet_lint.verifier.plans import COLLECTIVE, LIFT, RESIZE, SET, VALUE, VIEW, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -140,6 +140,7 @@ class _Run:
         self.owners: dict[int, int] = {}
         self.arrivals: dict[int, int] = {}
         self.foreign: set[int] = set()
+        self.missed: set[str] = set()
         self.order: list[int] = []
         self.forks = itertools.count(1)
         self.threads = itertools.count(1)
@@ -158,6 +159,20 @@ class _Run:
     def plan(self, function: Any) -> Plan:
         plan = self.plans[id(function)] = Plan(function, len(self.plans))
         return plan
+
+    def miss(self, plan: Plan, error: Exception) -> None:
+        """Note, once for each op, that it could not be recorded; the program goes on. What a signal handler of the
+        program raised is raised on.
+        """
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_next is not None:
+            traceback = traceback.tb_next
+        if traceback is not None and self.classifier[traceback.tb_frame.f_code.co_filename] in (OWN, LIBRARY):
+            raise error
+        if plan.name not in self.missed:
+            self.missed.add(plan.name)
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            self.open().json(b"N", 0, {"missed": f"{plan.name} could not be recorded: {reason}"})
 
     def forget_old_owners(self) -> None:
         for key in list(itertools.islice(self.owners, len(self.owners) // 2)):
@@ -280,6 +295,8 @@ def _exact(value: Any) -> int:
 
 def _base(tensor: torch.Tensor) -> int:
     """The address of the first byte of a tensor's storage, which all its views share; 0 where there is none."""
+    if hashing.is_fake(tensor):
+        return 0
     try:
         offset = int(tensor.storage_offset())
         return tensor.data_ptr() - (offset * tensor.element_size() if offset else 0)
@@ -391,6 +408,9 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
                 foreign.add(base)
 
     def quick_base(tensor: torch.Tensor) -> int:
+        kind = type(tensor)
+        if kind is not plain and kind is not parameter:
+            return _base(tensor)
         try:
             offset: Any = tensor.storage_offset()
             return tensor.data_ptr() - (offset * tensor.element_size() if offset else 0)
@@ -446,7 +466,28 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
     def simple(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Views, storages bound, memory not yet written: no digest."""
         size = args[0].numel() if plan.kind == RESIZE else 0
+        if plan.kind == COLLECTIVE:
+            send(plan, args, kwargs)
         out = call(plan, args, kwargs)
+        try:
+            pass_on(plan, args, kwargs, out, size)
+        except Exception as error:
+            run.miss(plan, error)
+        return out
+
+    def send(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The record of what goes to other processes; what comes from them is digested where it is read."""
+        tensors: list[int] = []
+        numbers: list[int] = []
+        try:
+            read((args, *kwargs.values()), tensors, numbers, [])
+            site = find_site(plan, current_node())
+            extend((site, hash(tuple(numbers)) & _MASK, hash(tuple(tensors)) & _MASK))
+            stream.records += 1
+        except Exception as error:
+            run.miss(plan, error)
+
+    def pass_on(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, size: int) -> None:
         if plan.kind == RESIZE:
             if args[0].numel() > size:
                 base = _base(args[0])
@@ -459,6 +500,13 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
                 base = _base(out)
                 owners.pop(base, None)
                 arrivals[base] = find_site(plan, current_node())
+        elif plan.kind == COLLECTIVE:
+            received = [args[at] if at < len(args) else kwargs.get(name) for at, name in plan.written]
+            site = find_site(plan, current_node())
+            for value in _tensors([received, out]):
+                if isinstance(value, plain) and (base := _base(value)):
+                    owners.pop(base, None)
+                    arrivals[base] = site
         elif isinstance(out, plain) and (base := _base(out)):
             site = find_site(plan, current_node())
             owners[base] = _UNWRITTEN
@@ -466,7 +514,6 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
             read((args, *kwargs.values()), [], numbers, [])
             extend((site, hash(tuple(numbers)) & _MASK, 0))
             stream.records += 1
-        return out
 
     def seed_of(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> tuple[int, int]:
         generator = kwargs.get("generator")
@@ -511,7 +558,7 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
             owners[base] = known & _CLEAN
         return known
 
-    def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: C901
         plan = plans.get(id(function)) or run.plan(function)
         if plan.kind < LIFT:
             return simple(plan, args, kwargs)
@@ -519,48 +566,54 @@ def _dispatcher(run: _Run, stream: _Stream) -> Callable[[Any, tuple[Any, ...], d
         numbers: list[int] = []
         came: list[tuple[int, int]] = []
         flags = 0
-        if plan.kind == VALUE:
-            flags = read(args, tensors, numbers, came)
-            if kwargs:
-                flags |= read(kwargs.values(), tensors, numbers, came)
-            if flags and plan.overwrites:
-                flags = read(args[1:], [], [], [])
+        try:
+            if plan.kind == VALUE:
+                flags = read(args, tensors, numbers, came)
+                if kwargs:
+                    flags |= read(kwargs.values(), tensors, numbers, came)
+                if flags and plan.overwrites:
+                    flags = read(args[1:], [], [], [])
+        except Exception as error:
+            run.miss(plan, error)
         out = call(plan, args, kwargs)
-        node = current_node()
-        site = find_site(plan, node)
-        digests: list[int] = []
-        if plan.fresh == 1 or plan.kind == LIFT:
-            fresh(out, digests)
-        elif plan.fresh:
-            several(out, digests, plan.scratch)
-        for position, name in plan.written:
-            flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
-        extra: list[int] = []
-        if plan.random:
-            more, seed = seed_of(args, kwargs, out)
-            flags |= more
-            extra.append(seed)
-        if plan.kind == LIFT:
-            flags |= outside([(digests[0], 0)], extra)
-            note_foreign(out, quick_base(out))
-        elif came and node is None:
-            flags |= outside(came, extra)
-        if len(digests) > 0xFFFF:
-            digests = [hash(tuple(digests)) & _MASK]
-        extend(
-            (
-                site | len(digests) << 32 | flags << 48,
-                hash(tuple(numbers)) & _MASK,
-                hash(tuple(tensors)) & _MASK,
-                *digests,
-                *extra,
+        try:
+            node = current_node()
+            site = find_site(plan, node)
+            digests: list[int] = []
+            if out is not None and (plan.fresh == 1 or plan.kind == LIFT):
+                fresh(out, digests)
+            elif plan.fresh:
+                several(out, digests, plan.scratch)
+            for position, name in plan.written:
+                flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
+            extra: list[int] = []
+            if plan.random:
+                more, seed = seed_of(args, kwargs, out)
+                flags |= more
+                extra.append(seed)
+            if plan.kind == LIFT:
+                came = [(digests[0], 0)]
+                note_foreign(out, quick_base(out))
+            if came and (node is None or plan.kind == LIFT):
+                flags |= outside(came, extra)
+            if len(digests) > 0xFFFF:
+                digests = [hash(tuple(digests)) & _MASK]
+            extend(
+                (
+                    site | len(digests) << 32 | flags << 48,
+                    hash(tuple(numbers)) & _MASK,
+                    hash(tuple(tensors)) & _MASK,
+                    *digests,
+                    *extra,
+                )
             )
-        )
-        stream.records += 1
-        if len(buffer) > _FLUSH_WORDS:
-            stream.flush()
-            if len(owners) > _MOST_OWNERS:
-                run.forget_old_owners()
+            stream.records += 1
+            if len(buffer) > _FLUSH_WORDS:
+                stream.flush()
+                if len(owners) > _MOST_OWNERS:
+                    run.forget_old_owners()
+        except Exception as error:
+            run.miss(plan, error)
         return out
 
     stream.batch = batch
