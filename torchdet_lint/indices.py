@@ -73,7 +73,9 @@ def _added(found: Kind, left: Kind, right: Kind) -> Kind:
 
 def _fits(scaled: Kind, index: Kind) -> bool:
     """Whether `scaled` makes as much room for each of its values as `index` needs: `arange(n) * width + column`."""
-    return bool(scaled.step) and index.extent in ("", scaled.step)
+    if not scaled.step:
+        return False
+    return index.extent == scaled.step if index.extent else len(scaled.ones) < 2
 
 
 def _is_number(kind: Kind) -> bool:

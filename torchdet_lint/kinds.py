@@ -207,8 +207,10 @@ def named(kind: Kind, name: str, facts: Tensors) -> Kind:
 
 
 def _words(name: str) -> frozenset[str]:
-    """The name, its last word, and its last two; a word that says what shape it was given does not count."""
+    """The name, its last word, its last two, and the name marked as such; a word that says what shape it was given does
+    not count."""
     parts = [part for part in name.lower().rstrip("0123456789_").split("_") if not _COUNT.fullmatch(part)]
     while len(parts) > 1 and parts[-1] in _SHAPED:
         parts.pop()
-    return frozenset({name.lower(), *parts[-1:], "_".join(parts[-2:])})
+    whole = name.lower()
+    return frozenset({whole, f"={whole}", *parts[-1:], "_".join(parts[-2:])})

@@ -254,7 +254,27 @@ class Operations:
             if condition.argument != "self":
                 kind = self.inference.kind(value.node) if value is not None else OTHER
             return self._inferred(condition, kind, value, call, parameters)
-        return self.module.holds(call, condition, parameters)
+        if self.module.holds(call, condition, parameters):
+            return True
+        value = call.argument(condition.argument, parameters)
+        default = self._by_default(value) if value is not None and not value.known else ""
+        return bool(default) and names.condition_holds(condition, passed=True, opaque=False, known=True, value=default)
+
+    def _by_default(self, value: Value) -> str:
+        """The text that a parameter has where the caller says nothing, as `mode="reflect"`."""
+        followed = self.module.followed(value.node, value.scope, value.order) or value
+        if isinstance(followed.node, cst.Attribute):
+            assigned = self.module.self_attribute(followed.node, followed.scope)
+            followed = assigned[0] if len(assigned) == 1 else followed
+        home = followed.scope.home(followed.node.value) if isinstance(followed.node, cst.Name) else None
+        if home is None or not isinstance(followed.node, cst.Name):
+            return ""
+        bindings = home.bindings[followed.node.value]
+        node = bindings[0].node
+        if len(bindings) > 1 or not isinstance(node, cst.Param) or not isinstance(node.default, cst.SimpleString):
+            return ""
+        default = node.default.evaluated_value
+        return default if isinstance(default, str) else ""
 
     def _inferred(
         self, condition: Condition, kind: Kind, value: Value | None, call: Call, parameters: Sequence[str]
