@@ -22,7 +22,7 @@ def make_library() -> Library:
         message="",
         why="",
         instead="",
-        calls=(Call(names=(DATALOADER, "torch.seed", "random.Random", "torch.Generator")),),
+        calls=(Call(names=(DATALOADER, "torch.seed", "random.Random", "torch.Generator", "torch.Generator().seed")),),
         settings=(Setting(names=("torch.backends.cudnn.benchmark",), values=(True,)),),
     )
     facts = Facts(

@@ -17,6 +17,7 @@ import libcst as cst
 from torchdet_lint import names, skeleton, tree
 from torchdet_lint.facts import UNIT, Assignment, Call, Class, Unit, Value
 from torchdet_lint.finding import Location
+from torchdet_lint.mentions import Mentions
 from torchdet_lint.names import BUILTINS, Binding, Library, Scope, live
 from torchdet_lint.skeleton import SyntaxFault
 from torchdet_lint.tree import children
@@ -38,14 +39,11 @@ _DEPTH = 14
 _NAMES = 8
 _CHAINED = 3
 _CHANGED = r"(?<![\w.]){}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
-_TENSOR_MADE = re.compile(r"\b\w*Tensor\s*\(|\bpartial\(|=\s*[\w.]*Tensor\s*(?:$|if\b)", re.MULTILINE)
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
-_CHAIN = re.compile(r"(?<![\w.)\]])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)\.$")
-_FAR = 120
 _STATEMENTS = frozenset({"statements"})
 _EVERY = frozenset({"statements", "imports", "table"})
-_LOOKING_UP = frozenset({"getattr", "setattr", "delattr", "import_module", "__import__", "attrgetter", "methodcaller"})
+_ABOVE = re.compile(r"\bsuper\s*\(|\.__init__\b")
 _PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
 
 
@@ -154,9 +152,19 @@ class Module:
     # ------------------------------------------------------------------ what to parse
 
     @functools.cached_property
+    def mentions(self) -> Mentions:
+        """What the words of this file may mean."""
+        return Mentions(self.text, self.skeleton, self.library)
+
+    @functools.cached_property
+    def texts(self) -> list[str]:
+        """The source of every unit without its docstring and the lines that are comments."""
+        return [self.skeleton.spoken(unit.piece) for unit in self.units]
+
+    @functools.cached_property
     def words(self) -> list[frozenset[str]]:
-        """The words of every unit, those of docstrings and comments apart."""
-        return [frozenset(words_in(self.skeleton.spoken(unit.piece))) for unit in self.units]
+        """The words of every unit's text."""
+        return [frozenset(words_in(text)) for text in self.texts]
 
     def load_where(self, wanted: Callable[[str], bool] | None = None, word: str = "") -> None:
         """Parse the units whose text is `wanted` and has the `word`, and with the first of them the statements of the
@@ -165,7 +173,7 @@ class Module:
         for unit in self.units:
             if unit.root is not None or (word and word not in self.words[unit.index]):
                 continue
-            if wanted is None or wanted(self.skeleton.text(unit.piece)):
+            if wanted is None or wanted(self.texts[unit.index]):
                 self._load(unit)
                 self.load_statements()
 
@@ -189,77 +197,22 @@ class Module:
             self._load_with(attributes)
 
     def _load_with(self, wanted: set[str]) -> None:
-        """Parse the units in which a word of `wanted` may mean what it is wanted for, and the constructors of the
-        classes whose header has one."""
+        """Parse the units in which a word of `wanted` may mean what it is wanted for, and of the classes whose
+        header has one the constructors that call the one above."""
         for unit, words in zip(self.units, self.words, strict=True):
             if unit.root is not None or not self._matters(unit, words, wanted):
                 continue
             self._load(unit)
             if unit.piece.kind == "header":
                 for member in self._top_classes[unit.piece.owner].units:
-                    if member.piece.name == "__init__":
+                    if member.piece.name == "__init__" and _ABOVE.search(self.texts[member.index]):
                         self._load(member)
 
     def _matters(self, unit: Unit, words: frozenset[str], wanted: set[str]) -> bool:
         hits = words & wanted
-        return bool(hits) and unit.piece.kind != "imports" and self._means_it(unit, hits, words)
-
-    def _means_it(self, unit: Unit, hits: frozenset[str], words: frozenset[str]) -> bool:
-        """Whether one of `hits`, words of `unit`, may mean there what it is wanted for.
-
-        A type of tensor, which stands in every other annotation, counts where it is called or a class derives from it.
-        Any other word counts by the name that it ends: `F.softmax` is none of the catalogue's, `self.scatter_add_` may
-        be. A small word that the file does not bind (`take`, `pad`) is a variable of that name.
-        """
-        text = self.skeleton.spoken(unit.piece)
-        types = {word for word in hits if word.endswith("Tensor")} if unit.piece.kind != "header" else set()
-        if types and _TENSOR_MADE.search(text):
-            return True
-        hits -= types
-        if not hits:
+        if not hits or unit.piece.kind == "imports":
             return False
-        if "import" in words or self.scope.stars:
-            return True
-        looks_up = not words.isdisjoint(_LOOKING_UP)
-        for match in _any_of(hits).finditer(text):
-            before = text[match.start() - 1] if match.start() else " "
-            if before == ".":
-                chain = _CHAIN.search(text, max(0, match.start() - _FAR), match.start())
-                if (chain is None and looks_up) or self._means_attribute(match[0], chain, text):
-                    return True
-            elif before in "\"'":
-                if looks_up or self.library.meant(match[0]) is None:
-                    return True
-            elif self._means_name(match[0]):
-                return True
-        return False
-
-    def _means_attribute(self, word: str, chain: re.Match[str] | None, text: str) -> bool:
-        meant = self.library.meant(word)
-        if meant is None:
-            return True
-        root = chain[1] if chain is not None else ""
-        bindings = self.scope.bindings.get(root, ()) if root else ()
-        if not bindings:
-            return meant.method or bool(root and root not in ("self", "cls") and _given(root).search(text))
-        if any(binding.kind != "import" for binding in bindings):
-            return True
-        assert chain is not None
-        for binding in bindings:
-            name = self.library.canonical(f"{binding.target}{chain[2]}.{word}")
-            if name in meant.names or (meant.method and binding.target.partition(".")[0] not in self.library.roots):
-                return True
-        return False
-
-    def _means_name(self, word: str) -> bool:
-        bindings = self.scope.bindings.get(word)
-        meant = self.library.meant(word)
-        if bindings is None:
-            return word in BUILTINS or (meant is None and not word.islower())
-        if meant is None or any(binding.kind not in ("import", "def") for binding in bindings):
-            return True
-        imported = [self.library.canonical(binding.target) for binding in bindings if binding.kind == "import"]
-        return not meant.names.isdisjoint(imported)
+        return self.mentions.any(hits, self.texts[unit.index], words, header=unit.piece.kind == "header")
 
     def _attribute_aliases(self, wanted: set[str]) -> set[str]:
         """The attributes that were made another name of something wanted: `self.loader_class = DataLoader`."""
@@ -680,11 +633,12 @@ class Module:
 
     def _own_attribute_values(self, class_: Class, name: str) -> list[Value]:
         if not self._naming:
-            assigned: re.Pattern[str] | None = None
+            assigned = ""
             for unit in class_.units:
                 if unit.root is None and name in self.words[unit.index]:
-                    assigned = assigned or re.compile(rf"\b{name}\s*(?::[^=\n]*)?=(?!=)")
-                    if assigned.search(self.skeleton.text(unit.piece)):
+                    assigned = assigned or rf"{name}\s*(?::[^=\n]*)?=(?!=)"
+                    dot = r"\." if unit.piece.kind == "function" else r"(?<![\w.])"
+                    if re.search(dot + assigned, self.texts[unit.index]):
                         self._load(unit)
         values = [
             Value(self, binding.value, class_.scope, binding.order)
@@ -1228,17 +1182,6 @@ def _deeply(function: Callable[[], _Result]) -> _Result:
             sys.setrecursionlimit(limit)
             threading.stack_size(size)
         return found[0]
-
-
-@functools.lru_cache(maxsize=1024)
-def _any_of(words: frozenset[str]) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(sorted(words))})\b")
-
-
-@functools.lru_cache(maxsize=1024)
-def _given(name: str) -> re.Pattern[str]:
-    """Where a function gives `name` a value of its own, which may be a module by another name."""
-    return re.compile(rf"\b{name}\s*(?::=|=[^=])|\b(?:as|for)\s+{name}\b")
 
 
 def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value] | None:

@@ -45,7 +45,11 @@ class Library:
         self.facts = catalogue.facts
         self._canonical: dict[str, str] = {}
         self._meant: dict[str, frozenset[str]] = {}
+        self.fills = frozenset(word for rule in catalogue.rules.values() for word in rule.words.get("fills", ()))
         self._words: dict[str, Meant | None] = {}
+        self._settings = frozenset(
+            name for rule in catalogue.rules.values() for row in rule.settings for name in row.names
+        )
         self.signatures = self.facts.signatures
         self.bases = self.facts.bases
         self._operations: dict[tuple[int, int], dict[str, list[Operation]]] = {}
@@ -102,7 +106,7 @@ class Library:
         """What the catalogue means by `word`; None for a word that may mean something wherever it stands."""
         if word not in self._words:
             full = self.triggers.names.get(word)
-            self._words[word] = None if full is None else Meant.of(full, self.canonical)
+            self._words[word] = None if full is None else Meant.of(full, self.canonical, self._settings)
         return self._words[word]
 
     @functools.cached_property
@@ -142,17 +146,19 @@ class Library:
 
 
 class Meant(NamedTuple):
-    """The canonical names that end in one word, and whether any is a method: of a class, or of what a call returns."""
+    """The canonical names that end in one word, whether any is a method (of a class, or of what a call returns), and
+    whether any is a setting, which is assigned where the others are called."""
 
     names: frozenset[str]
     method: bool
+    setting: bool
 
     @classmethod
-    def of(cls, names: frozenset[str], canonical: Callable[[str], str]) -> Meant:
+    def of(cls, names: frozenset[str], canonical: Callable[[str], str], settings: frozenset[str]) -> Meant:
         """Of the names as the catalogue has them."""
         owners = [name.rpartition(".")[0] for name in names]
         method = any("()" in owner or owner.rpartition(".")[2][:1].isupper() for owner in owners)
-        return cls(frozenset(map(canonical, names)), method)
+        return cls(frozenset(map(canonical, names)), method, not settings.isdisjoint(names))
 
 
 class Binding(NamedTuple):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _TABLE_ROWS = 8
+_ALIASES = (ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp, ast.Subscript)
+_RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 _TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call)
 _TOO_DEEP = "too deeply nested to be read"
 
@@ -33,10 +35,11 @@ class SyntaxFault(Exception):
 class Piece(NamedTuple):
     """Rows `first` to `last` of the file (from 1), parsed as one.
 
-    `kind` is `statements` (simple statements and blocks), `imports` (nothing but imports, which bind the pairs `binds`
-    of a name and what it stands for), `table` (one long assignment to the global `name`), `function` (one definition
-    with its decorators) or `header` (a class without its body, `pad` being the stand-in for it). `owner` is the class
-    it stands in, by index into `Skeleton.classes`, or -1. `prose` are the first and last row of its docstring.
+    `kind` is `statements` (simple statements and blocks), `imports` (nothing but imports), `table` (one long assignment
+    to the global `name`), `function` (one definition with its decorators) or `header` (a class without its body, `pad`
+    being the stand-in for it). `owner` is the class it stands in, by index into `Skeleton.classes`, or -1. `binds` are
+    the names that imports bind and what they stand for, and with an empty string the names that assignments to other
+    names and definitions in blocks bind. `prose` are the first and last row of its docstring.
     """
 
     kind: str
@@ -152,7 +155,8 @@ def _add(pieces: list[Piece], node: ast.stmt, owner: int) -> None:
     first, last = _first(node), node.end_lineno or node.lineno
     before = pieces[-1] if pieces else None
     if before is not None and first <= before.last and before.kind in ("table", "imports"):
-        before = pieces[-1] = before._replace(kind="statements", name="", binds=())
+        binds = before.binds or ((before.name, ""),)
+        before = pieces[-1] = before._replace(kind="statements", name="", binds=binds)
     alone = owner < 0 and (before is None or before.last < first)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         pieces.append(Piece("function", first, last, owner, node.name, prose=_prose(node.body[0])))
@@ -163,10 +167,12 @@ def _add(pieces: list[Piece], node: ast.stmt, owner: int) -> None:
             pieces.append(Piece("imports", first, last, owner, binds=tuple(imported(node))))
     elif alone and last - first >= _TABLE_ROWS and (name := _table(node)):
         pieces.append(Piece("table", first, last, owner, name))
-    elif before is not None and before.kind == "statements" and before.owner == owner:
-        pieces[-1] = before._replace(last=max(last, before.last))
     else:
-        pieces.append(Piece("statements", first, last, owner, prose=_prose(node)))
+        binds = tuple(_bound(node)) if owner < 0 else ()
+        if before is not None and before.kind == "statements" and before.owner == owner:
+            pieces[-1] = before._replace(last=max(last, before.last), binds=(*before.binds, *binds))
+        else:
+            pieces.append(Piece("statements", first, last, owner, binds=binds, prose=_prose(node)))
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
@@ -180,6 +186,33 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
     joint = "" if module.endswith(".") or not module else "."
     for alias in node.names:
         yield ("*", module) if alias.name == "*" else (alias.asname or alias.name, f"{module}{joint}{alias.name}")
+
+
+def _bound(node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """What `node` and the statements in it bind: by an import what it stands for, else the empty string."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from imported(node)
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        if _renames(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else (node.target,)
+            yield from ((target.id, "") for target in targets if isinstance(target, ast.Name))
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name, ""
+    elif not isinstance(node, (ast.Expr, ast.AugAssign)):
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            for inner in getattr(node, field, ()):
+                yield from _bound(inner)
+
+
+def _renames(value: ast.expr | None) -> bool:
+    """Whether `value` may be another name of something, not an object that is made here."""
+    if not isinstance(value, ast.Call):
+        return isinstance(value, _ALIASES)
+    function = value.func
+    last = (
+        function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+    )
+    return last in _RENAMING
 
 
 def _table(node: ast.stmt) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue import Catalogue, Op
 
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_WORD = re.compile(r"\w")
 _PUNCTUATION = bytes(one for one in range(128) if not (chr(one).isalnum() or chr(one) == "_"))
 _APART = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 _QUOTED = re.compile(r"""["']([\w+-]+)["']""")
@@ -52,6 +53,17 @@ class Triggers:
 def words_in(text: str) -> set[str]:
     """The words of `text`, numbers among them: what `IDENTIFIER` finds, in a third of the time."""
     return set(text.encode("utf-8", "replace").translate(_APART).decode().split())
+
+
+def places(word: str, text: str) -> Iterator[int]:
+    """Where `word` stands in `text`, whole."""
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        before = text[start - 1 : start]
+        if not (before == "_" or before.isalnum() or _WORD.match(text, end)):
+            yield start
+        start = text.find(word, end)
 
 
 def op_names(ops: Iterable[Op]) -> Iterator[str]:

@@ -576,7 +576,7 @@ class Follower:
         if class_ is None:
             yield Use(target, "stored")
             return
-        texts = {module.skeleton.text(unit.piece) for unit in class_.units if word in module.words[unit.index]}
+        texts = {module.texts[unit.index] for unit in class_.units if word in module.words[unit.index]}
         module.load_where(lambda text: text in texts)
         roots: list[cst.CSTNode] = [unit.root for unit in class_.units if unit.root is not None]
         if not roots and class_.node is not None:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from torchdet_lint.module import Call, Class, Module, Value
 
 _SIZE_NAME = r"(?:\w*(?:_size|_dim|_?features|_?channels|_units)|num_\w+|n_\w+)"
+_DTYPES = "Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16"
+_EXTENTS = rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:{_SIZE_NAME}\s*\)|size\(|shape\b|len\())"
 _TENSOR_OF_SIZE = re.compile(
-    r"\bTensor\((?:\s*\d|[^()\n]*,)|(?:Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16)Tensor\("
-    rf"(?:\s*\d|[^()\n]*,|\s*\w+\))|Tensor\(\s*(?:[\w.]+\.)?(?:{_SIZE_NAME}\s*\)|size\(|shape\b|len\()|Tensor\(\s*len\("
+    rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:Tensor(?={_EXTENTS})|(?:{_DTYPES})Tensor(?={_EXTENTS}|\(\s*\w+\)))"
 )
 _METHODS = ("new_empty", "new_empty_strided", "new")
 _TWINS = {
@@ -792,7 +793,13 @@ def uninitialized_read(module: Module, rule: Rule) -> Iterator[Found]:
 
 def _creations(module: Module, rule: Rule) -> Iterator[Call]:
     if "Tensor(" in module.text:
-        module.load_where(lambda text: "Tensor(" in text and _TENSOR_OF_SIZE.search(text) is not None)
+        idle = module.mentions.allocations.idle
+        module.load_where(
+            lambda text: (
+                "Tensor(" in text
+                and not all(idle(match[0], text, match.start()) for match in _TENSOR_OF_SIZE.finditer(text))
+            )
+        )
     yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
     yield from module.method_calls(*_METHODS)
 
@@ -951,11 +958,6 @@ def _twin(module: Module, buffer: Buffer) -> tuple[Change, ...]:
 
 # ---------------------------------------------------------------------- memory kept in an attribute
 
-_INITIALISERS = re.compile(
-    r"\.apply\(|load_state_dict|from_pretrained|_init_weights|init_weights|torch\.load\(|load_file\(|_load_from_state_dict"
-    r"|\bsetattr\(|__dict__|\b(?:for|zip)\b[^:\n]*\b(?:parameters|named_parameters|buffers|named_buffers|modules"
-    r"|state_dict)\("
-)
 _REGISTERS = ("register_buffer", "register_parameter")
 
 
@@ -969,7 +971,7 @@ class _Attributes:
 
     def found(self) -> Iterator[Found]:
         """The first read of each such attribute."""
-        if not self.buffers or _INITIALISERS.search(self.module.text):
+        if not self.buffers or self.module.mentions.allocations.all_initialised:
             return
         kept: dict[tuple[Class, str], list[Buffer]] = {}
         for node, buffer in self.buffers.items():
@@ -978,7 +980,7 @@ class _Attributes:
             if name and class_ is not None and 0 not in (buffer.size or ()):
                 kept.setdefault((class_, name), []).append(buffer)
         for (class_, name), made in kept.items():
-            if self._touched(name) or not self._bases_in_sight(class_):
+            if self.module.mentions.allocations.is_touched(name) or not self._bases_in_sight(class_):
                 continue
             read = self._read(name, len(made))
             if read is not None:
@@ -1027,16 +1029,6 @@ class _Attributes:
             name in ("torch.nn.Module", "builtins.object") or self.module.local_class(name) is not None
             for relative in self.module.family(class_)
             for name in self.module.base_names(relative) or (("",) if relative.bases else ())
-        )
-
-    def _touched(self, name: str) -> bool:
-        """Cheap evidence, without a parse, that something writes the attribute or gets at it by its name."""
-        text = self.module.text
-        if len(re.findall(rf"""["']{name}["']""", text)) > len(re.findall(rf"""\(\s*["']{name}["']""", text)):
-            return True
-        return (
-            re.search(rf"\binit[\w.]*\([^)\n]*\b{name}\b|\b{name}(?:\.data)?\.\w+_\(|\b{name}\.data\b", text)
-            is not None
         )
 
     def _read(self, name: str, made: int) -> cst.Attribute | None:

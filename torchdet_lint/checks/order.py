@@ -201,7 +201,8 @@ def _sets(module: Module) -> list[cst.BaseExpression]:
 _MAKER = re.compile(r"\b(?:frozen)?set\(")
 _NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\n]+)?=[^=\n]*$")
 _TAKERS = r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|zip|map|sample|choice)\(\s*\(?|\*"
-_LOOP = r"\bfor\b[^:\n]*\bin\s+(?:(?!sorted)[\w.]+\()?"
+_LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
+_SORTED = re.compile(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
 _TAKEN = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\breturn\s+)$")
 _GONE_THROUGH = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\w\.extend\()(?:self\.|cls\.)?$")
 _BEFORE = 100
@@ -212,26 +213,24 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
     taken: set[str] = set()
     shared: set[str] = set()
     own: dict[str, set[str]] = {}
-    pieces = [(unit.piece, module.skeleton.text(unit.piece)) for unit in module.units]
-    for piece, text in pieces:
+    for unit, text in zip(module.units, module.texts, strict=True):
         if "set(" not in text and "{" not in text:
             continue
-        spoken = module.skeleton.spoken(piece)
-        for match in (*_MAKER.finditer(spoken), *display.finditer(spoken)):
-            before = spoken[max(0, match.start() - _BEFORE) : match.start()]
+        for match in (*_MAKER.finditer(text), *display.finditer(text)):
+            before = text[max(0, match.start() - _BEFORE) : match.start()]
             line = before.rpartition("\n")[2]
-            if line.count('"') % 2 or line.count("'") % 2:
+            if line.count('"') % 2 or line.count("'") % 2 or _SORTED.search(before):
                 continue
             if _TAKEN.search(before):
                 taken.add(text)
             elif named := _NAMED.search(before):
                 for name in named[1].split(", "):
-                    alone = "." not in name and piece.kind == "function"
+                    alone = "." not in name and unit.piece.kind == "function"
                     (own.setdefault(text, set()) if alone else shared).add(name.rpartition(".")[2])
     if not shared and not own:
         return taken.__contains__
     gone_through: set[str] = set()
-    for (_, text), words in zip(pieces, module.words, strict=True):
+    for text, words in zip(module.texts, module.words, strict=True):
         names = (shared | own.get(text, set())) & words
         for match in re.finditer(rf"\b(?:{'|'.join(sorted(names))})\b", text) if names else ():
             if _GONE_THROUGH.search(text[max(0, match.start() - _BEFORE) : match.start()]):
@@ -239,7 +238,7 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
                 gone_through.add(match[0])
     if gone_through & shared:
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
-        taken.update(text for _, text in pieces if makes.search(text))
+        taken.update(filter(makes.search, module.texts))
     return taken.__contains__
 
 
