@@ -37,6 +37,8 @@ class ModuleMap:
                 path, name = folder, f"{os.path.basename(folder)}/"
         self._listings: dict[str, frozenset[str]] = {}
         self._found: dict[tuple[str, str], Place | None] = {}
+        self._folders: dict[str, str] = {}
+        self._packages: dict[str, tuple[str, ...]] = {}
 
     def listing(self, folder: str) -> frozenset[str]:
         """The names in `folder`, folders with a slash at the end."""
@@ -53,13 +55,27 @@ class ModuleMap:
 
     def locate(self, dotted: str, file: str) -> Place | None:
         """The module that `dotted` (absolute, or with leading dots) means in `file`; None: not of this project."""
-        folder = os.path.dirname(file)
+        folder = self._folders.get(file)
+        if folder is None:
+            folder = self._folders[file] = os.path.dirname(file)
         key = (folder, dotted)
         if key not in self._found:
             relative = dotted.startswith(".")
             self._found[key] = self._relative(dotted, folder) if relative else self._absolute(dotted, folder)
         found = self._found[key]
         return None if found is not None and found.path == file and not dotted.startswith(".") else found
+
+    def packages(self, path: str) -> tuple[str, ...]:
+        """The `__init__.py` of the packages that the module `path` is in, outermost first."""
+        known = self._packages.get(path)
+        if known is None:
+            found = []
+            folder = os.path.dirname(os.path.dirname(path) if path.endswith("__init__.py") else path)
+            while len(folder) > len(self.root) and "__init__.py" in self.listing(folder):
+                found.append(os.path.join(folder, "__init__.py"))
+                folder = os.path.dirname(folder)
+            known = self._packages[path] = tuple(reversed(found))
+        return known
 
     def name_of(self, path: str, file: str, imports: Iterable[str]) -> str:
         """A dotted name of the module `path` that is sure to work in `file`, whose imports are `imports`: one that

@@ -118,15 +118,8 @@ class Project:
         place = self.modules.locate(dotted, file)
         if place is None:
             return []
-        found = [place.path] if place.path.endswith(".py") and place.path != file else []
-        folder = os.path.dirname(place.path) if place.path.endswith("__init__.py") else place.path
-        folder = os.path.dirname(folder)
-        while len(folder) > len(self.modules.root) and "__init__.py" in self.modules.listing(folder):
-            package = os.path.join(folder, "__init__.py")
-            if package != file:
-                found.append(package)
-            folder = os.path.dirname(folder)
-        return list(reversed(found))
+        own = (place.path,) if place.path.endswith(".py") else ()
+        return [path for path in (*self.modules.packages(place.path), *own) if path != file]
 
     # ------------------------------------------------------------------ names
 

@@ -78,12 +78,14 @@ class Skeleton(NamedTuple):
 
     def spoken(self, piece: Piece) -> str:
         """The source of `piece` without its docstring and the lines that are comments."""
-        first, last = piece.prose or (0, -1)
-        return "".join(
-            line
-            for row, line in enumerate(self.lines[piece.first - 1 : piece.last], piece.first)
-            if not (first <= row <= last or line.lstrip().startswith("#"))
-        )
+        lines: Sequence[str] = self.lines[piece.first - 1 : piece.last]
+        if piece.prose:
+            first, last = piece.prose
+            lines = (*lines[: first - piece.first], *lines[last + 1 - piece.first :])
+        text = "".join(lines)
+        if "#" not in text:
+            return text
+        return "".join(line for line in lines if not line.lstrip().startswith("#"))
 
 
 def cut(text: str) -> Skeleton:
