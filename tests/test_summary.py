@@ -10,6 +10,7 @@ import rulebook
 from torchdet_lint import catalogue, skeleton
 from torchdet_lint.events import MODULE
 from torchdet_lint.names import Library
+from torchdet_lint.source import split_lines
 from torchdet_lint.summary import Shelf, Summary
 from torchdet_lint.syntax import Hollow
 
@@ -48,7 +49,7 @@ if True:
 
 
 def summary(text: str, bodies: tuple[int, ...], shelf: Shelf | None = None) -> Summary:
-    return Summary(lambda: Hollow(text, bodies), frozenset(), LIBRARY.canonical, shelf=shelf)
+    return Summary(lambda: Hollow(split_lines(text), bodies), frozenset(), LIBRARY.canonical, shelf=shelf)
 
 
 def functions(text: str) -> list[str]:
@@ -77,7 +78,7 @@ def test_bodies_are_read_when_they_are_asked_for(text: str) -> None:
 
 def test_bodies_are_those_that_have_their_rows_to_themselves() -> None:
     assert skeleton.bodies(AWKWARD) == (5, 8, 10, 11, 17, 20, 24, 24)
-    assert len(Hollow(AWKWARD, skeleton.bodies(AWKWARD)).tree()[0].body) == 4
+    assert len(Hollow(split_lines(AWKWARD), skeleton.bodies(AWKWARD)).tree()[0].body) == 4
 
 
 def test_rows_that_are_not_of_this_text_do_no_harm() -> None:

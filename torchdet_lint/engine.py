@@ -15,6 +15,7 @@ from torchdet_lint import __version__, config, program, skeleton, suppress
 from torchdet_lint.cache import Cache, content_hash, interpreter
 from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint
 from torchdet_lint.configs import yaml_names
+from torchdet_lint.events import Body
 from torchdet_lint.finding import WITHHELD, Edit, Finding, Fix, Location, Related
 from torchdet_lint.outline import Outline, outline
 from torchdet_lint.skeleton import SyntaxFault
@@ -45,7 +46,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """All that one file yields by itself, as it is cached.
 
     `findings` name the file "", `rows` are theirs in the file's text, `cells` are (number, first row) of a notebook's
-    code cells. `errors` are faults of this program, which are never cached. `outline` is what the project half goes by.
+    code cells. `errors` are faults of this program, which are never cached. `outline` is what the project half goes by,
+    `module` what the file does at top level, where it was parsed.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -54,6 +56,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     cells: tuple[tuple[int, int], ...] = ()
     errors: tuple[str, ...] = ()
     outline: Outline = Outline()
+    module: Body | None = None
 
 
 class Result(NamedTuple):
@@ -366,14 +369,24 @@ class Linter:
             return Record()
         found, errors = self._checked(module, path)
         bodies = module.skeleton.bodies
+        told = self._told(module)
         module.release()
         self._planner = None
         pairs = sorted(found, key=lambda pair: pair[0].sort_key)
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
             tuple((cell.number, cell.first_row) for cell in source.cells), errors,
-            outline(source.text, bodies),
+            outline(source.text, bodies), told,
         )  # fmt: skip
+
+    def _told(self, module: Module) -> Body | None:
+        """What the file does at top level, while its tree is at hand; what fails here is told when it is asked for."""
+        if module.skeleton.tree is not None:
+            from torchdet_lint.summary import module_body
+
+            with contextlib.suppress(Exception):
+                return module_body(module.skeleton, frozenset(self.catalogue.facts.wrappers), self.library.canonical)
+        return None
 
     def _quiet(self, source: Source, bodies: tuple[int, ...]) -> Record:
         suppressions = suppress.parse(source.text)

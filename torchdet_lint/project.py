@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.configs import Configs
 from torchdet_lint.effects import LEVELS, THINGS, TOKEN, Effects, Node, Step, Thing, combine
+from torchdet_lint.events import MODULE, Memo
 from torchdet_lint.expansion import Expansion
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.outline import Outline, outline
+from torchdet_lint.source import split_lines
 from torchdet_lint.summary import Shelf, Summary
 from torchdet_lint.syntax import Hollow
 from torchdet_lint.tables import Tables
@@ -23,7 +25,7 @@ from torchdet_lint.tables import Tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from torchdet_lint.events import Memo
+    from torchdet_lint.events import Body
     from torchdet_lint.names import Library
 
 
@@ -45,9 +47,11 @@ class Project:
         seed_functions: Iterable[str] = (),
         given: Iterable[str] = (),
         outlines: Mapping[str, Outline] | None = None,
+        modules: Mapping[str, Body] | None = None,
     ) -> None:
         """`read` gives the text of a file, or None; `seed_functions` are the user's own seeding functions; `given` are
-        files that are not on disk; `outlines` are those known already."""
+        files that are not on disk; `outlines`, and `modules` of what files do at top level, are those known
+        already."""
         self.library = library
         self.modules = ModuleMap(root, given)
         self.facts = Tables(library)
@@ -59,6 +63,7 @@ class Project:
         self._shelf = Shelf()
         self._summaries: dict[str, Summary] = {}
         self._outlines = dict(outlines or {})
+        self._modules = modules or {}
         self._evaluated: dict[tuple[str, str, tuple[str, str], str, int], tuple[Thing, ...]] = {}
         self._families: dict[tuple[str, str], list[Thing]] = {}
         self._open: set[tuple[str, str, tuple[str, str], str, int]] = set()
@@ -92,14 +97,19 @@ class Project:
                 lambda: self._hollow(file),
                 self.facts.wrappers,
                 self.library.canonical,
-                self.memos.get(file),
+                self._memo(file),
                 self._shelf,
             )
         return self._summaries[file]
 
+    def _memo(self, file: str) -> Memo | None:
+        known = self.memos.get(file)
+        body = self._modules.get(file)
+        return Memo({MODULE: body}, {}, {}, {}) if known is None and body is not None else known
+
     def _hollow(self, file: str) -> Hollow:
         known = self._outlines.get(file)
-        return Hollow(self.text(file), known.bodies if known is not None else ())
+        return Hollow(split_lines(self.text(file)), known.bodies if known is not None else ())
 
     @property
     def summaries(self) -> dict[str, Summary]:

@@ -62,12 +62,14 @@ class ClassPiece(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """The seams of one file. `bodies` are as `bodies` gives them."""
+    """The seams of one file. `bodies` are as `bodies` gives them; `tree` is that of the file, with `pass` for
+    each of them."""
 
     lines: tuple[str, ...]
     pieces: tuple[Piece, ...]
     classes: tuple[ClassPiece, ...]
     bodies: tuple[int, ...] = ()
+    tree: ast.Module | None = None
 
     def text(self, piece: Piece) -> str:
         """The source of `piece`, newline at the end."""
@@ -99,13 +101,17 @@ def cut(text: str) -> Skeleton:
             _cut_class(node, lines, pieces, classes)
         else:
             _add(pieces, node, -1)
-    return Skeleton(tuple(lines), tuple(pieces), tuple(classes), _bodies(tree, lines))
+    found: list[int] = []
+    for first, last, function in _bodies(tree, lines):
+        found += first, last
+        function.body = [ast.Pass(lineno=first, col_offset=function.body[0].col_offset)]
+    return Skeleton(tuple(lines), tuple(pieces), tuple(classes), tuple(found), tree)
 
 
 def bodies(text: str) -> tuple[int, ...]:
     """First and last row of the body of every function at top level or in a class there, one after the other; a body
     that shares a row with something else is not among them. Raises `SyntaxFault` where `text` is not Python."""
-    return _bodies(parsed(text), split_lines(text))
+    return tuple(row for first, last, _ in _bodies(parsed(text), split_lines(text)) for row in (first, last))
 
 
 def parsed(text: str) -> ast.Module:
@@ -123,16 +129,16 @@ def parsed(text: str) -> ast.Module:
         raise SyntaxFault(1, 1, _TOO_DEEP) from error
 
 
-def _bodies(tree: ast.Module, lines: Sequence[str]) -> tuple[int, ...]:
-    found: list[int] = []
+def _bodies(
+    tree: ast.Module, lines: Sequence[str]
+) -> Iterator[tuple[int, int, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for node in tree.body:
         for function in node.body if isinstance(node, ast.ClassDef) else (node,):
             if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
             first = _first(function.body[0])
             if lines[first - 1][: function.body[0].col_offset].strip() in ("", "@"):
-                found += first, function.end_lineno or first
-    return tuple(found)
+                yield first, function.end_lineno or first, function
 
 
 def whole(text: str) -> Skeleton:

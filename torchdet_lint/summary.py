@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.events import Body, Kind, Memo, Names
+from torchdet_lint.events import MODULE, Body, Kind, Memo, Names
 from torchdet_lint.syntax import File, Hollow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from torchdet_lint.skeleton import Skeleton
 
 _CAPACITY = 1_000_000
 
@@ -37,6 +39,12 @@ class Shelf:
             oldest = next(iter(self._held))
             self._total -= self._held.pop(oldest)
             oldest.close()
+
+
+def module_body(skeleton: Skeleton, wrappers: frozenset[str], canonical: Callable[[str], str]) -> Body | None:
+    """`Summary.body(MODULE)` of a file that was cut: it is parsed already."""
+    hollow = Hollow(skeleton.lines, skeleton.bodies, skeleton.tree)
+    return File(hollow, wrappers, canonical).body(MODULE)
 
 
 class Summary:
@@ -113,7 +121,9 @@ class Summary:
         """Functions that the name of a call decides: `@app.command()` by the names of `app`, `set_defaults(func=run)`
         by `.func`."""
         if self.memo.dispatch is None:
-            self.memo.dispatch = self._file.dispatch()
+            hollow = self._opened.hollow if self._opened is not None else self._text()
+            self.grown = True
+            self.memo.dispatch = self._file.dispatch() if hollow.dispatches else {}
         return self.memo.dispatch
 
     @property

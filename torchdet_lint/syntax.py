@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,7 +11,6 @@ from torchdet_lint import skeleton
 from torchdet_lint.events import MODULE, Body, Kind, Names
 from torchdet_lint.names import BUILTINS
 from torchdet_lint.skeleton import SyntaxFault
-from torchdet_lint.source import split_lines
 from torchdet_lint.statements import (
     FUNCTIONS,
     LITERALS,
@@ -47,13 +47,27 @@ class Hollow:
     """The text of a file, without the bodies of its functions until one is asked for: what runs a file seldom runs a
     tenth of it, and a body that is not parsed costs nothing."""
 
-    def __init__(self, text: str, bodies: Sequence[int] = ()) -> None:
-        """`bodies` are first and last rows, as `skeleton.bodies` gives them."""
-        self.lines = split_lines(text)
+    def __init__(self, lines: Sequence[str], bodies: Sequence[int] = (), tree: ast.Module | None = None) -> None:
+        """`bodies` are first and last rows, as `skeleton.bodies` gives them; `tree` is what is left without them, where
+        that is known."""
+        self.lines = lines
         self._bodies = dict(zip(bodies[::2], bodies[1::2], strict=True))
+        self._tree = tree
+
+    @functools.cached_property
+    def registers(self) -> bool:
+        """Whether a method that registers functions is called somewhere."""
+        return _REGISTERED.search("".join(self.lines)) is not None
+
+    @property
+    def dispatches(self) -> bool:
+        """Whether the name of a call may decide on a function somewhere."""
+        return self.registers or _DECORATED.search("".join(self.lines)) is not None
 
     def tree(self) -> tuple[ast.Module, int]:
         """The file with `pass` for the bodies, and how many characters were parsed; empty where that is not Python."""
+        if self._tree is not None:
+            return self._tree, 0
         lines = list(self.lines)
         for first, last in self._bodies.items():
             row = lines[first - 1]
@@ -654,10 +668,7 @@ class File:
     def dispatch(self) -> dict[str, Names]:
         """As `Summary.dispatch`."""
         found: dict[str, list[str]] = {}
-        text = "".join(self.hollow.lines)
-        registered = _REGISTERED.search(text) is not None
-        if not registered and _DECORATED.search(text) is None:
-            return {}
+        registered = self.hollow.registers
         if registered:
             self._fill_all()
         for name in list(self.scopes):
