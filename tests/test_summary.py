@@ -66,7 +66,7 @@ def functions(text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", [AWKWARD, AWKWARD.replace("\n", "\r\n"), *TEXTS[::3]], ids=lambda text: str(len(text)))
 def test_bodies_are_read_when_they_are_asked_for(text: str) -> None:
-    rows = skeleton.bodies(text)
+    rows = skeleton.hollowed(text).bodies
     names = functions(text)
     for order in (names, names[::-1]):
         whole, parts = summary(text, ()), summary(text, rows)
@@ -77,8 +77,8 @@ def test_bodies_are_read_when_they_are_asked_for(text: str) -> None:
 
 
 def test_bodies_are_those_that_have_their_rows_to_themselves() -> None:
-    assert skeleton.bodies(AWKWARD) == (5, 8, 10, 11, 17, 20, 24, 24)
-    assert len(Hollow(split_lines(AWKWARD), skeleton.bodies(AWKWARD)).tree()[0].body) == 4
+    assert skeleton.hollowed(AWKWARD).bodies == (5, 8, 10, 11, 17, 20, 24, 24)
+    assert len(Hollow(split_lines(AWKWARD), skeleton.hollowed(AWKWARD).bodies).tree()[0].body) == 4
 
 
 def test_rows_that_are_not_of_this_text_do_no_harm() -> None:

@@ -18,7 +18,7 @@ from torchdet_lint.configs import yaml_names
 from torchdet_lint.events import Body
 from torchdet_lint.finding import WITHHELD, Edit, Finding, Fix, Location, Related
 from torchdet_lint.outline import Outline, outline
-from torchdet_lint.skeleton import SyntaxFault
+from torchdet_lint.skeleton import Skeleton, SyntaxFault
 from torchdet_lint.source import Exclusion, File, Source, SourceFault, decode, discover, read
 from torchdet_lint.suppress import Rows, Suppression
 
@@ -357,7 +357,7 @@ class Linter:
         wanted = self.triggers.within(source.text)
         if not wanted and not self.triggers.marked(source.text):
             with contextlib.suppress(SyntaxFault):
-                return self._quiet(source, skeleton.bodies(source.text))
+                return self._quiet(source, skeleton.hollowed(source.text))
         from torchdet_lint.module import Module, Target
 
         try:
@@ -369,7 +369,7 @@ class Linter:
             return Record()
         found, errors = self._checked(module, path)
         bodies = module.skeleton.bodies
-        told = self._told(module)
+        told = self._told(module.skeleton)
         module.release()
         self._planner = None
         pairs = sorted(found, key=lambda pair: pair[0].sort_key)
@@ -379,21 +379,23 @@ class Linter:
             outline(source.text, bodies), told,
         )  # fmt: skip
 
-    def _told(self, module: Module) -> Body | None:
+    def _told(self, cut: Skeleton) -> Body | None:
         """What the file does at top level, while its tree is at hand; what fails here is told when it is asked for."""
-        if module.skeleton.tree is not None:
+        if cut.tree is not None:
             from torchdet_lint.summary import module_body
 
             with contextlib.suppress(Exception):
-                return module_body(module.skeleton, frozenset(self.catalogue.facts.wrappers), self.library.canonical)
+                return module_body(cut, frozenset(self.catalogue.facts.wrappers), self.library.canonical)
         return None
 
-    def _quiet(self, source: Source, bodies: tuple[int, ...]) -> Record:
+    def _quiet(self, source: Source, cut: Skeleton) -> Record:
+        """Of a file in which no rule has anything to say. The library is not read for it alone."""
         suppressions = suppress.parse(source.text)
         cells = tuple((cell.number, cell.first_row) for cell in source.cells)
         if suppressions.skip:
             return Record()
-        return Record((), (), suppressions.entries, cells, (), outline(source.text, bodies))
+        told = self._told(cut) if self._library is not None else None
+        return Record((), (), suppressions.entries, cells, (), outline(source.text, cut.bodies), told)
 
     def _faulty(self, fault: Any, source: Source | None = None) -> Record:
         if SYNTAX not in self.codes:

@@ -33,6 +33,9 @@ _WORD_LENGTH = 40
 _IMPORTED = re.compile(r"\bimport\b\s*(\([^)]*\)|(?:\\\r?\n|[^\n#])*)")
 _GIVEN = re.compile(r"\b([^\W\d]\w*)\s*(?::=|=(?!=))|\b(?:as|for)\s+([^\W\d]\w*)")
 _NAME = re.compile(r"\w+|\*")
+_DEFINE = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(", re.MULTILINE)
+_MARKS = re.compile(r"[()\[\]{}:]")
+_ANNOTATION = re.compile(r"(?:->|:)[\w.\[\],\s|\"']*$")
 _OBJECT = "="
 
 
@@ -60,7 +63,8 @@ class Mentions:
 
         A type of tensor, which stands in every other annotation, counts where it is called or a class derives from it.
         Any other word counts by the name that it ends: `F.softmax` is none of the catalogue's, `self.scatter_add_` may
-        be. A small word that the file does not bind (`take`, `pad`) is a variable of that name.
+        be. A small word that the file does not bind (`take`, `pad`) is a variable of that name. A class that annotates
+        a parameter is not made there.
         """
         types = {word for word in hits if word.endswith("Tensor")} if not header else set()
         if types and _TENSOR_MADE.search(text):
@@ -70,7 +74,10 @@ class Mentions:
             return False
         unit = _Unit(text, words)
         for word in sorted(hits):
+            kind = word[:1].isupper() and word not in self.library.layers
             for start in places(word, text):
+                if kind and unit.annotates(start, start + len(word)):
+                    continue
                 if self._means(word, unit, start) and not (word in WORDS and self.allocations.idle(word, text, start)):
                     return True
         return False
@@ -136,6 +143,24 @@ class _Unit:
     @functools.cached_property
     def _given(self) -> frozenset[str]:
         return frozenset(name for pair in _GIVEN.findall(self.text) for name in pair)
+
+    @functools.cached_property
+    def _signature(self) -> tuple[int, int]:
+        """Where the parameters of a function begin, and its body."""
+        define = _DEFINE.search(self.text)
+        depth, start = 1, define.end() if define is not None else 0
+        for mark in _MARKS.finditer(self.text, start) if define is not None else ():
+            depth += {"(": 1, "[": 1, "{": 1, ":": 0}.get(mark[0], -1)
+            if mark[0] == ":" and not depth:
+                return start, mark.start()
+        return 0, 0
+
+    def annotates(self, start: int, end: int) -> bool:
+        """Whether the class named there stands in an annotation of the function's signature."""
+        first, last = self._signature
+        if not first <= start < last or self.text[end : end + 1] == "(":
+            return False
+        return _ANNOTATION.search(self.text, max(first, start - _FAR), start) is not None
 
     def may_import(self, name: str) -> bool:
         """Whether an import in the unit may bind `name`."""

@@ -121,7 +121,9 @@ class Module:
 
     def _prepare(self) -> None:
         for class_ in self._top_classes:
-            class_.methods.update(self.skeleton.classes[class_.index].methods)
+            known = self.skeleton.classes[class_.index]
+            class_.methods.update(known.methods)
+            class_.bases = tuple(map(names.made, known.bases or ()))
             self.classes[class_.scope] = class_
         for unit in self.units:
             piece = unit.piece
@@ -326,7 +328,9 @@ class Module:
         return None
 
     def load_class(self, class_: Class) -> None:
-        """Parse the header of `class_`, so that its bases are known."""
+        """Parse the header of `class_` where its bases are not known without."""
+        if class_.index >= 0 and self.skeleton.classes[class_.index].bases is not None:
+            return
         for unit in class_.units:
             if unit.piece.kind == "header":
                 self._load(unit)

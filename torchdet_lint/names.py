@@ -46,6 +46,10 @@ class Library:
         self._canonical: dict[str, str] = {}
         self._meant: dict[str, frozenset[str]] = {}
         self.fills = frozenset(word for rule in catalogue.rules.values() for word in rule.words.get("fills", ()))
+        rows = (*self.facts.ops, *(op for rule in catalogue.rules.values() for op in rule.ops))
+        self.layers = frozenset(
+            spelling.name.rpartition(".")[2] for op in rows for spelling in op.spellings if spelling.forward
+        )
         self._words: dict[str, Meant | None] = {}
         self._settings = frozenset(
             name for rule in catalogue.rules.values() for row in rule.settings for name in row.names
@@ -249,6 +253,16 @@ def live(bindings: list[Binding], order: int | None) -> list[Binding]:
         if not binding.conditional and (order is None or binding.order < order):
             first = index
     return bindings[first:]
+
+
+@functools.lru_cache(maxsize=1024)
+def made(name: str) -> cst.BaseExpression:
+    """The expression that a dotted name is."""
+    root, *attributes = name.split(".")
+    node: cst.BaseExpression = cst.Name(root)
+    for attribute in attributes:
+        node = cst.Attribute(node, cst.Name(attribute))
+    return node
 
 
 def dotted(node: cst.BaseExpression) -> str:

@@ -25,8 +25,8 @@ _WORKER = re.compile(r"worker", re.IGNORECASE)
 class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What the whole run knows of every file without summarising it: the modules it imports (absolute or with leading
     dots, one entry for every name it takes from one), whether it has a main guard, whether it does work at top level,
-    its functions whose names speak of seeds, and the rows of its functions' bodies (`skeleton.bodies`; empty where it
-    was not parsed)."""
+    its functions whose names speak of seeds, and the rows of its functions' bodies (as `Skeleton` has them; empty where
+    it was not parsed)."""
 
     imports: tuple[str, ...] = ()
     guard: bool = False

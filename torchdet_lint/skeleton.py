@@ -53,17 +53,21 @@ class Piece(NamedTuple):
 
 
 class ClassPiece(NamedTuple):
-    """A top-level class: its name, and the names of its methods."""
+    """A top-level class: its name, the names of its methods, and its bases where they are nothing but dotted names."""
 
     name: str
     methods: tuple[str, ...]
     first: int
     last: int
+    bases: tuple[str, ...] | None = None
 
 
 class Skeleton(NamedTuple):
-    """The seams of one file. `bodies` are as `bodies` gives them; `tree` is that of the file, with `pass` for
-    each of them."""
+    """The seams of one file.
+
+    `bodies` are the first and last row of the body of every function at top level or in a class there, one after the
+    other; a body that shares a row with something else is not among them. `tree` has `pass` for each of them.
+    """
 
     lines: tuple[str, ...]
     pieces: tuple[Piece, ...]
@@ -101,17 +105,14 @@ def cut(text: str) -> Skeleton:
             _cut_class(node, lines, pieces, classes)
         else:
             _add(pieces, node, -1)
-    found: list[int] = []
-    for first, last, function in _bodies(tree, lines):
-        found += first, last
-        function.body = [ast.Pass(lineno=first, col_offset=function.body[0].col_offset)]
-    return Skeleton(tuple(lines), tuple(pieces), tuple(classes), tuple(found), tree)
+    return Skeleton(tuple(lines), tuple(pieces), tuple(classes), _emptied(tree, lines), tree)
 
 
-def bodies(text: str) -> tuple[int, ...]:
-    """First and last row of the body of every function at top level or in a class there, one after the other; a body
-    that shares a row with something else is not among them. Raises `SyntaxFault` where `text` is not Python."""
-    return tuple(row for first, last, _ in _bodies(parsed(text), split_lines(text)) for row in (first, last))
+def hollowed(text: str) -> Skeleton:
+    """`text` without pieces, for what is no file to check by itself. Raises `SyntaxFault` where it is not Python."""
+    tree = parsed(text)
+    lines = split_lines(text)
+    return Skeleton(tuple(lines), (), (), _emptied(tree, lines), tree)
 
 
 def parsed(text: str) -> ast.Module:
@@ -129,16 +130,18 @@ def parsed(text: str) -> ast.Module:
         raise SyntaxFault(1, 1, _TOO_DEEP) from error
 
 
-def _bodies(
-    tree: ast.Module, lines: Sequence[str]
-) -> Iterator[tuple[int, int, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def _emptied(tree: ast.Module, lines: Sequence[str]) -> tuple[int, ...]:
+    """Put `pass` for the bodies of the functions at top level and in classes there, and return the rows of these."""
+    found: list[int] = []
     for node in tree.body:
         for function in node.body if isinstance(node, ast.ClassDef) else (node,):
             if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 continue
-            first = _first(function.body[0])
-            if lines[first - 1][: function.body[0].col_offset].strip() in ("", "@"):
-                yield first, function.end_lineno or first, function
+            first, column = _first(function.body[0]), function.body[0].col_offset
+            if lines[first - 1][:column].strip() in ("", "@"):
+                found += first, function.end_lineno or first
+                function.body = [ast.Pass(lineno=first, col_offset=column)]
+    return tuple(found)
 
 
 def whole(text: str) -> Skeleton:
@@ -150,7 +153,10 @@ def whole(text: str) -> Skeleton:
 def _cut_class(node: ast.ClassDef, lines: Sequence[str], pieces: list[Piece], classes: list[ClassPiece]) -> None:
     index = len(classes)
     methods = tuple(member.name for member in node.body if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    classes.append(ClassPiece(node.name, methods, _first(node), node.end_lineno or node.lineno))
+    bases = tuple(map(_dotted, node.bases))
+    classes.append(
+        ClassPiece(node.name, methods, _first(node), node.end_lineno or node.lineno, bases if all(bases) else None)
+    )
     body = _first(node.body[0])
     row = lines[body - 1]
     indent = row[: len(row) - len(row.lstrip(" \t\f"))]
@@ -221,6 +227,15 @@ def _renames(value: ast.expr | None) -> bool:
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
     )
     return last in _RENAMING
+
+
+def _dotted(node: ast.expr) -> str:
+    """`a.b.c` as text; the empty string for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join(reversed([*parts, node.id])) if isinstance(node, ast.Name) else ""
 
 
 def _table(node: ast.stmt) -> str:

@@ -48,7 +48,7 @@ class Hollow:
     tenth of it, and a body that is not parsed costs nothing."""
 
     def __init__(self, lines: Sequence[str], bodies: Sequence[int] = (), tree: ast.Module | None = None) -> None:
-        """`bodies` are first and last rows, as `skeleton.bodies` gives them; `tree` is what is left without them, where
+        """`bodies` are first and last rows, as `Skeleton` has them; `tree` is what is left without them, where
         that is known."""
         self.lines = lines
         self._bodies = dict(zip(bodies[::2], bodies[1::2], strict=True))
