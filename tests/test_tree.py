@@ -26,6 +26,34 @@ def test_parse_and_positions(text: str) -> None:
         assert all(starting[node] == start[1] for node, start in at if start[0] == row)
 
 
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_positions_of_one_statement_are_those_of_the_whole(text: str) -> None:
+    root = tree.parse(text)
+    whole = tree.Positions(root)
+    rows = tree.rows_of_lines(root, text)
+    lines = [node for node in _all(root) if isinstance(node, cst.SimpleStatementLine)]
+    assert len(lines) == len(rows)
+    for line in lines:
+        (row, column), _ = whole[line]
+        assert rows[id(line)] == row
+        alone = tree.Positions(root, line, row, text.splitlines()[row - 1][:column])
+        assert [alone[node] for node in _all(line)] == [whole[node] for node in _all(line)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1; y = f(\n  2)\nif x: y = 2; z = 3\nelif y:\n\tz = (\n\t 1)\nelse: pass\nw = 5\n",
+        "try:\n  a = 1\nexcept A:\n  b = 2\nexcept B: c = 3\nelse:\n  d = 4\nfinally:\n  # why\n  e = f(\n 5)\n",
+        "match x:\n    case 1:\n        a = 1\n    case _: b = 2\nwith a as b:\n    c = '''\n'''; d = 1\n",
+        "@d(\n 1)\ndef f(a=lambda: 0):\n    'doc'\n    while a:\n        b = 1\n    else:\n        c = 2\n",
+        "for i in x:\n\n    # one\n    a = 1  # two\nelse:\n    class A:\n        b: int = (1,\n  2)\n",
+    ],
+)
+def test_statements_are_counted_as_ast_counts_them(text: str) -> None:
+    test_positions_of_one_statement_are_those_of_the_whole(text)
+
+
 def _plain(where: CodeRange) -> tuple[tuple[int, int], tuple[int, int]]:
     return (where.start.line, where.start.column), (where.end.line, where.end.column)
 

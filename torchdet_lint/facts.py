@@ -22,7 +22,7 @@ UNIT = 10_000_000
 class Unit:
     """A piece of the file, and its libcst tree once it is parsed."""
 
-    __slots__ = ("index", "offset", "piece", "positions", "root", "scope")
+    __slots__ = ("index", "lines", "offset", "piece", "positions", "root", "rows", "scope")
 
     def __init__(self, index: int, piece: Piece) -> None:
         self.index = index
@@ -31,6 +31,8 @@ class Unit:
         self.root: cst.Module | None = None
         self.scope: Scope | None = None
         self.positions: tree.Positions | None = None
+        self.rows: dict[int, int] | None = None
+        self.lines: dict[int, tree.Positions] = {}
 
 
 class Class:

@@ -279,13 +279,11 @@ class Module:
         if unit.root is not None:
             return
         piece = unit.piece
-        text = self.skeleton.text(piece)
         inside = piece.owner >= 0 and piece.kind != "header"
         if inside:
-            text = "if 1:\n" + text
             unit.offset = piece.first - 2
         try:
-            root = tree.parse(text)
+            root = tree.parse(self._parsed_text(unit))
         except (cst.ParserSyntaxError, RecursionError) as error:
             unit.root = cst.Module([])
             self.skipped.append((piece.first, str(error).partition("\n")[0]))
@@ -306,6 +304,11 @@ class Module:
         self.scope.stars[:] = stars
         for bindings in known.values():
             bindings.sort(key=operator.attrgetter("order"))
+
+    def _parsed_text(self, unit: Unit) -> str:
+        """What is parsed for `unit`: a member of a class stands in a block."""
+        inside = unit.piece.owner >= 0 and unit.piece.kind != "header"
+        return ("if 1:\n" if inside else "") + self.skeleton.text(unit.piece)
 
     def look_for(self, *words: str) -> None:
         """Parse the units in which any of `words` stands."""
@@ -420,8 +423,26 @@ class Module:
     def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
         """Start and end of `node`: rows of the text and columns in characters, both from 1."""
         unit = self.unit_of(node)
-        start, end = self._positions(unit)[node]
+        start, end = self._places(unit, node)[node]
         return Location(start[0] + unit.offset, start[1] + 1), Location(end[0] + unit.offset, end[1] + 1)
+
+    def _places(self, unit: Unit, node: cst.CSTNode) -> tree.Positions:
+        """Positions that have `node`: those of its simple statement do, and cost less than those of the unit."""
+        line = next((one for one in (node, *self.ancestors(node)) if isinstance(one, cst.SimpleStatementLine)), None)
+        if line is None or unit.positions is not None:
+            return self._positions(unit)
+        if id(line) not in unit.lines:
+            root = unit.root
+            assert root is not None
+            if unit.rows is None:
+                unit.rows = tree.rows_of_lines(root, self._parsed_text(unit))
+            row = unit.rows.get(id(line))
+            if row is None:
+                return self._positions(unit)
+            first = self.skeleton.lines[row + unit.offset - 1]
+            indent = first[: len(first) - len(first.lstrip())]
+            unit.lines[id(line)] = _deeply(lambda: tree.Positions(root, line, row, indent))
+        return unit.lines[id(line)]
 
     def _positions(self, unit: Unit) -> tree.Positions:
         if unit.positions is None:

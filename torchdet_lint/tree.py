@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import bisect
 import dataclasses
 import itertools
@@ -12,7 +13,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 LEAVES = frozenset(
     {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis}
@@ -48,13 +49,21 @@ class Positions:
     become row and column when somebody asks for them.
     """
 
-    def __init__(self, root: cst.Module) -> None:
+    def __init__(
+        self, root: cst.Module, line: cst.SimpleStatementLine | None = None, row: int = 0, indent: str = ""
+    ) -> None:
+        """Of all of `root`, or of its statement `line` alone, which starts in `row` after `indent`."""
         state = _Counting(root.default_indent, root.default_newline)
-        root._codegen(state)
+        if indent:
+            state.increase_indent(indent)
+        (line or root)._codegen(state)
         self._spans = state.spans
         self._offsets = list(itertools.accumulate(map(len, state.tokens), initial=0))
         text = "".join(state.tokens)
         self._rows = [0, *(match.end() for match in _NEWLINE.finditer(text))]
+        self._above = 0
+        if line is not None:
+            self._above = row - self._place(state.spans[id(line)][0])[0]
 
     def __getitem__(self, node: cst.CSTNode) -> tuple[tuple[int, int], tuple[int, int]]:
         """Row (from 1) and column (from 0) of the start and of the end of `node`."""
@@ -71,9 +80,57 @@ class Positions:
     def _place(self, token: int) -> tuple[int, int]:
         offset = self._offsets[min(token, len(self._offsets) - 1)]
         row = bisect.bisect_right(self._rows, offset)
-        return row, offset - self._rows[row - 1]
+        return row + self._above, offset - self._rows[row - 1]
 
 
+def rows_of_lines(root: cst.Module, text: str) -> dict[int, int]:
+    """The rows in which the simple statements below `root`, the tree of `text`, start, by the identity of the line's
+    node: `ast`, which has positions, is asked for them. Empty where the two do not see the same statements."""
+    try:
+        theirs = list(_rows(ast.parse(text).body))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    ours = list(_lines(root.body))
+    if len(ours) != len(theirs):
+        return {}
+    return {id(line): row for line, row in zip(ours, theirs, strict=True) if line is not None}
+
+
+def _rows(body: Iterable[ast.stmt]) -> Iterator[int]:
+    """The rows of statements, those in blocks after the one that holds them."""
+    for node in body:
+        yield node.lineno
+        for field in _BLOCKS:
+            for inner in getattr(node, field, ()):
+                yield from _rows((inner,) if isinstance(inner, ast.stmt) else inner.body)
+
+
+def _lines(body: Iterable[cst.CSTNode]) -> Iterator[cst.SimpleStatementLine | None]:
+    """The statements as `_rows` has them: the line for the first of a line, None for any other."""
+    for node in body:
+        if isinstance(node, cst.SimpleStatementLine):
+            yield node
+            yield from (None for _ in node.body[1:])
+        else:
+            yield None
+            yield from _inside(node)
+
+
+def _inside(node: cst.CSTNode) -> Iterator[cst.SimpleStatementLine | None]:
+    for field in _BLOCKS:
+        inner = getattr(node, field, ())
+        if isinstance(inner, cst.IndentedBlock):
+            yield from _lines(inner.body)
+        elif isinstance(inner, cst.SimpleStatementSuite):
+            yield from (None for _ in inner.body)
+        elif isinstance(inner, cst.If):
+            yield from _lines((inner,))
+        else:
+            for part in (inner,) if isinstance(inner, cst.CSTNode) else inner or ():
+                yield from _inside(part)
+
+
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _NEWLINE = re.compile(r"\r\n?|\n")
 
 
