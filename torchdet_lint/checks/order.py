@@ -10,6 +10,7 @@ import libcst as cst
 from torchdet_lint.finding import Change, Found, RelatedNode, Replace
 from torchdet_lint.flow import bare
 from torchdet_lint.tree import children
+from torchdet_lint.triggers import places
 from torchdet_lint.uses import Follower, Use, last_word
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ def _sets(module: Module) -> list[cst.BaseExpression]:
     return sorted([*found, *module.set_displays], key=module.order_of)
 
 
-_MAKER = re.compile(r"\b(?:frozen)?set\(")
+_CALLED = re.compile(r"\w+\(")
 _NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\n]+)?=[^=\n]*$")
 _TAKERS = r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|zip|map|sample|choice)\(\s*\(?|\*"
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
@@ -216,8 +217,11 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
     for unit, text in zip(module.units, module.texts, strict=True):
         if "set(" not in text and "{" not in text:
             continue
-        for match in (*_MAKER.finditer(text), *display.finditer(text)):
-            before = text[max(0, match.start() - _BEFORE) : match.start()]
+        displayed = (match.start() for match in display.finditer(text)) if "{" in text else ()
+        for start in (*places("set", text), *places("frozenset", text), *displayed):
+            if text[start] != "{" and not _CALLED.match(text, start):
+                continue
+            before = text[max(0, start - _BEFORE) : start]
             line = before.rpartition("\n")[2]
             if line.count('"') % 2 or line.count("'") % 2 or _SORTED.search(before):
                 continue
@@ -232,10 +236,10 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
     gone_through: set[str] = set()
     for text, words in zip(module.texts, module.words, strict=True):
         names = (shared | own.get(text, set())) & words
-        for match in re.finditer(rf"\b(?:{'|'.join(sorted(names))})\b", text) if names else ():
-            if _GONE_THROUGH.search(text[max(0, match.start() - _BEFORE) : match.start()]):
+        for name in names:
+            if any(_GONE_THROUGH.search(text, max(0, start - _BEFORE), start) for start in places(name, text)):
                 taken.add(text)
-                gone_through.add(match[0])
+                gone_through.add(name)
     if gone_through & shared:
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
