@@ -401,6 +401,19 @@ def test_what_imports_bind_stays_when_they_are_parsed():
         ("import torch, torch.utils.data", "return getattr(torch.utils.data, 'DataLoader')(d)", True),
         ("import torch", "return import_module('torch.utils.data').DataLoader(d)", True),
         ("from torch.utils.data import *", "return DataLoader(d)", True),
+        ("try:\n    import torch.utils.data as data\nexcept ImportError:\n    pass", "return data.DataLoader(d)", True),
+        ("import torch\nif torch:\n    from torch.utils.data import DataLoader", "return DataLoader(d)", True),
+        ("import torch\ndata = torch.utils.data", "return data.DataLoader(d)", True),
+        (
+            "import torch\nfrom mine import data",
+            "from torch.utils import (\n        data)\n    return data.DataLoader(d)",
+            True,
+        ),
+        ("import torch.utils.data", "f(torch.utils.data.DataLoader)", True),
+        ("import torch, mine", "import other\n    return mine.DataLoader(d)", False),
+        ("from torch.utils.data import DataLoader", "raise E('no DataLoader given')", False),
+        ("from torch.utils.data import DataLoader", "raise E('give a DataLoader')", False),
+        ("from torch.utils.data import DataLoader", "return DataLoader if d else None", True),
         ("import torch, mine", "return mine.DataLoader(d)", False),
         ("import torch\nfrom mine import DataLoader", "return DataLoader(d)", False),
         ("import torch", "return self.DataLoader(d)", False),
@@ -421,9 +434,30 @@ def test_a_word_counts_by_the_name_that_it_ends(imports: str, line: str, parsed:
 
 
 @pytest.mark.parametrize(
+    ("signature", "parsed"),
+    [
+        ("def g(d: DataLoader, n: int = 1) -> Iterator[data.DataLoader]:", False),
+        ("def g(d: 'DataLoader | None' = None):", False),
+        ("def g(d: type = DataLoader):", True),
+        ("def g(d=DataLoader(x)):", True),
+        ("@made(DataLoader)\ndef g():", True),
+        ("async def g(\n    d: DataLoader,\n):", False),
+    ],
+)
+def test_a_class_that_annotates_a_parameter_is_not_made_there(signature: str, parsed: bool) -> None:
+    module = parse(
+        f"from torch.utils import data\nfrom torch.utils.data import DataLoader\n{signature}\n    return 1\n"
+    )
+    list(module.calls_to(DATALOADER))
+    assert (module.units[-1].root is not None) is parsed
+
+
+@pytest.mark.parametrize(
     ("line", "parsed"),
     [
         ("x.index_add_(0, i, s)", True),
+        ("x.index_add_ (0, i, s)", True),
+        ("x.index_add_ = f", False),
         ("f(x).index_add_(0, i, s)", True),
         ("self.a[0]\\\n        .index_add_(0, i, s)", True),
         ("mine.index_add_(0, i, s)", True),
