@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,14 @@ from torchdet_lint.kinds import EMPTY, FOREIGN, NONE, OTHER, PARAMETER, TENSOR, 
 if TYPE_CHECKING:
     from torchdet_lint.module import Module
 
+# A tensor as docstrings write it: `:param torch.Tensor x:`, `x (torch.Tensor): …`, `x : torch.Tensor`.
+_DOCUMENTED = re.compile(
+    r"^[ \t]*:param[ \t]+(?:torch\.)?(\w*Tensor)[ \t]+(\w+)[ \t]*:"
+    r"|^[ \t]*`*(\w+)`*[ \t]*\([ \t]*(?::class:)?[`~]*(?:torch\.)?(\w*Tensor)`*"
+    r"(?=[ \t]*(?:\)|,[ \t]*optional|of shape))"
+    r"|^[ \t]*(\w+)[ \t]*:[ \t]*(?:torch\.)?(\w*Tensor)[ \t]*(?:,[ \t]*optional)?[ \t]*$",
+    re.MULTILINE,
+)
 _CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "builtins.set"})
 
 
@@ -23,6 +32,7 @@ class Annotations:
         self.module = module
         self.facts = module.library.facts.tensors
         self._instances: dict[str, Kind] = {}
+        self._documented: dict[int, dict[str, Kind]] = {}
 
     def kind(self, node: cst.BaseExpression) -> Kind:
         """What a value annotated with `node` is."""
@@ -45,6 +55,18 @@ class Annotations:
             if found.what != "unknown":
                 return found
         return UNKNOWN
+
+    def documented(self, function: cst.FunctionDef, name: str) -> Kind:
+        """What the docstring of `function` says of its parameter `name`."""
+        key = id(function)
+        if key not in self._documented:
+            text = function.get_docstring(clean=False) if "Tensor" in self.module.text else None
+            matches = _DOCUMENTED.finditer(text) if text and "Tensor" in text else ()
+            self._documented[key] = {
+                match[2] or match[3] or match[5]: self.named(f"torch.{match[1] or match[4] or match[6]}")
+                for match in matches
+            }
+        return self._documented[key].get(name, UNKNOWN)
 
     def instance(self, name: str) -> Kind:
         """An instance of a class of the file: a named tuple with its fields, a tensor where it derives from one."""

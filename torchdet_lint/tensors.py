@@ -293,6 +293,8 @@ class Inference:
         layer = class_ is not None and self.gradients.is_layer(class_)
         if function.name.value == "forward" and layer and default is None:
             return self._differentiable(TENSOR, node.name.value, home)
+        if node.annotation is None and (told := self.annotations.documented(function, node.name.value)).is_tensor:
+            return self._differentiable(told, node.name.value, home)
         return self._differentiable(UNKNOWN, node.name.value, home)
 
     @staticmethod
