@@ -60,9 +60,9 @@ class Gradients:
 
     @cached_property
     def _for_export(self) -> bool:
-        """Whether the file's name says that it exports or converts models."""
-        stem = PurePath(self.module.source.path).stem
-        return stem.strip("_").split("_")[0] in self.facts.untracked_files
+        """Whether the file's name says that it exports, converts or shows models, or that it only runs them."""
+        words = PurePath(self.module.source.path).stem.strip("_").split("_")
+        return words[0] in self.facts.untracked_files or (len(words) > 1 and words[0] == "pipeline")
 
     def not_tracked(self, function: cst.FunctionDef) -> bool:
         """Whether a function is decorated so, or its name, its parameters or all its callers in the file say so."""
@@ -142,7 +142,7 @@ class Gradients:
         """Whether `node` is `torch.no_grad()` or one of its kin."""
         function = node.func if isinstance(node, cst.Call) else node
         resolved = self.module.resolve(function)
-        if any(name in self.facts.no_grad for name in resolved):
+        if any(name in self.facts.no_grad or name.endswith("_inference_mode") for name in resolved):
             if isinstance(node, cst.Call) and node.args:
                 return self.module.value(node.args[0].value).constant is not False
             return True

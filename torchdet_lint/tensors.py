@@ -614,6 +614,10 @@ class Inference:
             return Kind(what="other", gradient="no", instance=name, each=batch)
         if name in ("torch.nn.Buffer", "torch.nn.parameter.Buffer"):
             return replace(self.results.argument_kind(call, 0, "data"), what="tensor", device="unknown", gradient="no")
+        if name == "torch.autograd.grad":
+            graph = call.arguments.keywords.get("create_graph")
+            gradient: Gradient = "no" if not call.opaque and (graph is None or graph.constant is False) else "yes"
+            return Kind(what="other", each=Kind(what="tensor", dtype="floating", gradient=gradient))
         if name == "torch.nn.ParameterList":
             return Kind(what="other", gradient="no", instance=name, each=PARAMETER)
         if name in ("torch.nn.ModuleList", "torch.nn.Sequential"):

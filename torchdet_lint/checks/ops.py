@@ -113,7 +113,7 @@ class Operations:
             return False
         if not self._on_device(candidate, kind):
             return False
-        if op.dtypes != "any" and not self._floating(candidate, kind):
+        if op.dtypes != "any" and (not self._floating(candidate, kind) or self._exact_branch(call.node)):
             return False
         if not all(self._holds(candidate, condition, kind) for condition in op.when if condition not in plain):
             return False
@@ -200,12 +200,28 @@ class Operations:
         return any(kind.is_tensor and kind.device == "cpu" and kind.dims != 0 for kind in kinds)
 
     def _guarded(self, node: cst.CSTNode) -> bool:
-        """Whether `node` runs only where a test says that the device is not CUDA."""
+        """Whether `node` runs only where a test, or the name of the function, says that the device is not CUDA."""
         inner = node
         for ancestor in self.module.ancestors(node):
+            if isinstance(ancestor, cst.FunctionDef) and ancestor.name.value.endswith("_cpu"):
+                return True
             if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
                 cuda = asks_for_cuda(self.module, ancestor.test)
                 if cuda is not None and (inner is ancestor.body) is not cuda:
+                    return True
+            inner = ancestor
+        return False
+
+    def _exact_branch(self, node: cst.CSTNode) -> bool:
+        """Whether `node` runs only where a test says that the type is not a floating one."""
+        inner = node
+        for ancestor in self.module.ancestors(node):
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
+                test, wanted = ancestor.test, False
+                while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+                    test, wanted = test.expression, not wanted
+                asked = names.dotted(test.func if isinstance(test, cst.Call) else test).rpartition(".")[2]
+                if asked == "is_floating_point" and (inner is ancestor.body) is wanted:
                     return True
             inner = ancestor
         return False
