@@ -12,6 +12,7 @@ from torchdet_lint import names
 from torchdet_lint.kinds import EMPTY, FOREIGN, NONE, OTHER, PARAMETER, TENSOR, UNKNOWN, Kind, joined
 
 if TYPE_CHECKING:
+    from torchdet_lint.catalogue import Tensors
     from torchdet_lint.module import Module
 
 # A tensor as docstrings write it: `:param torch.Tensor x:`, `x (torch.Tensor): …`, `x : torch.Tensor`.
@@ -23,6 +24,24 @@ _DOCUMENTED = re.compile(
     re.MULTILINE,
 )
 _CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "builtins.set"})
+
+
+def instance_of(name: str, facts: Tensors) -> Kind:
+    """What an instance of the class of this qualified name is."""
+    meaning = facts.annotations.get(name)
+    if meaning is None and name.rpartition(".")[2] in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
+        meaning = facts.annotations.get(f"torch.{name.rpartition('.')[2]}")
+    if name in _CONTAINERS:
+        return EMPTY
+    if meaning == "other":
+        return FOREIGN if name.startswith(("numpy.", "pandas.")) else OTHER
+    if meaning == "parameter":
+        return PARAMETER
+    if meaning in ("integer", "bool"):
+        return Kind(what="tensor", dtype=meaning, gradient="no")  # type: ignore[arg-type]
+    if meaning == "floating":
+        return Kind(what="tensor", dtype="floating")
+    return TENSOR if meaning == "tensor" else UNKNOWN
 
 
 class Annotations:
@@ -43,7 +62,7 @@ class Annotations:
             except cst.ParserSyntaxError:
                 return UNKNOWN
             last = names.dotted(node).rpartition(".")[2]
-            return self.named(f"torch.{last}") if last.endswith("Tensor") else UNKNOWN
+            return instance_of(f"torch.{last}", self.facts) if last.endswith("Tensor") else UNKNOWN
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
             return joined((self.kind(node.left), self.kind(node.right)))
         if isinstance(node, cst.Name) and node.value == "None":
@@ -51,7 +70,7 @@ class Annotations:
         if isinstance(node, cst.Subscript):
             return self._generic(node)
         for name in self.module.resolve(node) or (names.dotted(node),):
-            found = self.instance(name) if name.startswith("@.") else self.named(name)
+            found = self.instance(name) if name.startswith("@.") else instance_of(name, self.facts)
             if found.what != "unknown":
                 return found
         return UNKNOWN
@@ -63,7 +82,7 @@ class Annotations:
             text = function.get_docstring(clean=False) if "Tensor" in self.module.text else None
             matches = _DOCUMENTED.finditer(text) if text and "Tensor" in text else ()
             self._documented[key] = {
-                match[2] or match[3] or match[5]: self.named(f"torch.{match[1] or match[4] or match[6]}")
+                match[2] or match[3] or match[5]: instance_of(f"torch.{match[1] or match[4] or match[6]}", self.facts)
                 for match in matches
             }
         return self._documented[key].get(name, UNKNOWN)
@@ -84,23 +103,6 @@ class Annotations:
                 known = replace(known, items=fields)
             self._instances[name] = known
         return known
-
-    def named(self, name: str) -> Kind:
-        """What an instance of the class of this qualified name is."""
-        meaning = self.facts.annotations.get(name)
-        if meaning is None and name.rpartition(".")[2] in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
-            meaning = self.facts.annotations.get(f"torch.{name.rpartition('.')[2]}")
-        if name in _CONTAINERS:
-            return EMPTY
-        if meaning == "other":
-            return FOREIGN if name.startswith(("numpy.", "pandas.")) else OTHER
-        if meaning == "parameter":
-            return PARAMETER
-        if meaning in ("integer", "bool"):
-            return Kind(what="tensor", dtype=meaning, gradient="no")  # type: ignore[arg-type]
-        if meaning == "floating":
-            return Kind(what="tensor", dtype="floating")
-        return TENSOR if meaning == "tensor" else UNKNOWN
 
     def _generic(self, node: cst.Subscript) -> Kind:
         """`Optional[Tensor]`, `list[Tensor]`, `tuple[Tensor, int]`, `Float[Tensor, "b n"]`."""

@@ -17,6 +17,7 @@ from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint
 from torchdet_lint.configs import yaml_names
 from torchdet_lint.events import Body
 from torchdet_lint.finding import WITHHELD, Edit, Finding, Fix, Location, Related
+from torchdet_lint.modules import ModuleMap, Relied, Still
 from torchdet_lint.outline import Outline, outline
 from torchdet_lint.skeleton import Skeleton, SyntaxFault
 from torchdet_lint.source import Exclusion, File, Source, SourceFault, decode, discover, read
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue import Catalogue, Rule
     from torchdet_lint.config import Settings
+    from torchdet_lint.elsewhere import Elsewhere
     from torchdet_lint.finding import Found
     from torchdet_lint.fix import Planner
     from torchdet_lint.module import Module
@@ -47,7 +49,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
     `findings` name the file "", `rows` are theirs in the file's text, `cells` are (number, first row) of a notebook's
     code cells. `errors` are faults of this program, which are never cached. `outline` is what the project half goes by,
-    `module` what the file does at top level, where it was parsed.
+    `module` what the file does at top level, where it was parsed. `relied` are the looks at other files that had a part
+    in it: it holds as long as they find the same.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -57,6 +60,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     errors: tuple[str, ...] = ()
     outline: Outline = Outline()
     module: Body | None = None
+    relied: tuple[Relied, ...] = ()
 
 
 class Result(NamedTuple):
@@ -101,8 +105,9 @@ def gather(
     progress: Progress | None = None,
 ) -> Gathered:
     """Look at every file by itself. Raises as `run` does."""
-    linter = Linter(settings)
     given = dict(texts or {})
+    linter = Linter(settings)
+    linter.stand_in(given)
     exclusion = Exclusion(settings.root, settings.exclude, settings.default_excludes, settings.respect_gitignore)
     files, errors = discover(paths, exclusion)
     files = [file for file in files if file.path not in given]
@@ -110,7 +115,7 @@ def gather(
     errors += [error for record in records.values() for error in record.errors]
     cache = Cache(settings.cache_dir, linter.key())
     contents: dict[str, str] = {}
-    pending = _from_cache(files, cache, records, contents, errors)
+    pending = _from_cache(files, cache, linter, records, contents, errors)
     done = len(files) - len(pending)
     for path, content, record in _linted(linter, pending):
         done += 1
@@ -131,6 +136,7 @@ def gather(
 def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Result:
     """The result of a run whose files were gathered; `texts` are those that are not as they are on disk."""
     settings, records = gathered.linter.settings, gathered.records
+    gathered.linter.stand_in(texts or {})
     with _collector_off():
         together, complaints = program.conclude(
             gathered.linter, dict(sorted(records.items())), texts or {}, gathered.contents
@@ -146,9 +152,15 @@ def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Re
 
 
 def _from_cache(
-    files: Iterable[File], cache: Cache, records: dict[str, Record], contents: dict[str, str], errors: list[str]
+    files: Iterable[File],
+    cache: Cache,
+    linter: Linter,
+    records: dict[str, Record],
+    contents: dict[str, str],
+    errors: list[str],
 ) -> list[File]:
     """Fill `records` and `contents` with what the cache knows; the files that it does not know are returned."""
+    still = Still(linter.modules, linter.bytes_of)
     pending: list[File] = []
     for file in files:
         absolute = os.path.abspath(file.path)
@@ -164,7 +176,7 @@ def _from_cache(
             continue
         except msgspec.DecodeError:
             record = None
-        if record is None:
+        if record is None or not all(map(still.holds, record.relied)):
             pending.append(file)
         else:
             records[file.path] = record
@@ -176,6 +188,7 @@ def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], 
     """Lint files that are given as bytes, all of them one project: the findings in order, and complaints.
 
     YAML among them is what programs are configured with."""
+    linter.stand_in(texts)
     records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not yaml_names([path])}
     together, complaints = program.conclude(linter, records, texts, {})
     findings = sorted(_concluded(linter, together), key=lambda finding: finding.sort_key)
@@ -205,7 +218,9 @@ def _linted(linter: Linter, files: Sequence[File]) -> Iterator[tuple[str, str, R
     context = multiprocessing.get_context("fork" if fork else "spawn")
     left = {file.path for file in files}
     try:
-        with ProcessPoolExecutor(jobs, context, _start, (None if fork else linter.settings,)) as pool:
+        with ProcessPoolExecutor(
+            jobs, context, _start, (None if fork else (linter.settings, linter.texts or {}),)
+        ) as pool:
             _Worker.linter = linter
             futures = [pool.submit(_work, paths) for paths in _batches(files, jobs)]
             for future in as_completed(futures):
@@ -226,10 +241,12 @@ class _Worker:
     linter: Linter | None = None
 
 
-def _start(settings: Settings | None) -> None:
+def _start(given: tuple[Settings, Mapping[str, bytes]] | None) -> None:
     """Make a worker ready: a forked one has everything, a spawned one reads the catalogue."""
-    if settings is not None:
+    if given is not None:
+        settings, texts = given
         _Worker.linter = Linter(settings)
+        _Worker.linter.stand_in(texts)
 
 
 def _work(paths: Sequence[str]) -> list[tuple[str, str, Record | str]]:
@@ -244,7 +261,7 @@ def _alone(context: Any, linter: Linter, path: str) -> tuple[str, str, Record | 
     from concurrent.futures.process import BrokenProcessPool
 
     try:
-        with ProcessPoolExecutor(1, context, _start, (linter.settings,)) as pool:
+        with ProcessPoolExecutor(1, context, _start, ((linter.settings, linter.texts or {}),)) as pool:
             return pool.submit(_work, (path,)).result()[0]
     except BrokenProcessPool:
         return path, "", f"{path}: the parser crashed on this file; it was not linted"
@@ -290,6 +307,8 @@ class Linter:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.texts: dict[str, bytes] | None = None
+        self.stand_in({})
         self.names = rule_names(settings.rule_files)
         self.codes = config.selection(settings, self.names)
         self._catalogue: Catalogue | None = None
@@ -333,6 +352,33 @@ class Linter:
             self._triggers = Triggers(self.catalogue)
         return self._triggers
 
+    def stand_in(self, texts: Mapping[str, bytes]) -> None:
+        """Take `texts` for the content of files, in place of what is on disk."""
+        if texts == self.texts:
+            return
+        self.texts = dict(texts)
+        self._given = {os.path.abspath(path): data for path, data in texts.items()}
+        self.modules = ModuleMap(os.path.abspath(self.settings.root), self._given)
+        self._elsewhere: Elsewhere | None = None
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """What functions of other files return."""
+        if self._elsewhere is None:
+            from torchdet_lint.elsewhere import Elsewhere
+            from torchdet_lint.module import Target
+
+            target = Target(self.settings.torch, self.settings.devices)
+            self._elsewhere = Elsewhere(self.library, target, self.modules, self.bytes_of)
+        return self._elsewhere
+
+    def bytes_of(self, path: str) -> bytes | None:
+        """The bytes of the file with the absolute `path`, or None."""
+        try:
+            return self._given[path] if path in self._given else read(path)
+        except OSError:
+            return None
+
     def prepare(self) -> None:
         """Import and read everything, so that forked workers share it."""
         import torchdet_lint.checks
@@ -367,6 +413,8 @@ class Linter:
         suppressions = suppress.parse(source.text)
         if suppressions.skip:
             return Record()
+        absolute = os.path.abspath(path)
+        module.foreign = lambda name: self.elsewhere.returned(name, absolute)
         found, errors = self._checked(module, path)
         bodies = module.skeleton.bodies
         told = self._told(module.skeleton)
@@ -377,6 +425,7 @@ class Linter:
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
             tuple((cell.number, cell.first_row) for cell in source.cells), errors,
             outline(source.text, bodies), told,
+            self._elsewhere.relied() if self._elsewhere is not None else (),
         )  # fmt: skip
 
     def _told(self, cut: Skeleton) -> Body | None:

@@ -105,6 +105,8 @@ class Module:
         self._attributes: dict[tuple[int, str], list[Value]] = {}
         self._attribute_targets: dict[str, list[tuple[cst.Attribute, cst.BaseExpression, Scope, int]]] = {}
         self._declared: dict[str, list[tuple[cst.AnnAssign, Scope]]] = {}
+        # What a function of another file returns, by its dotted name, where somebody knows the other files.
+        self.foreign: Callable[[str], Any] | None = None
         self._naming = False
         self._tables: dict[str, list[Unit]] = {}
         self._prepare()

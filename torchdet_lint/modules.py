@@ -6,8 +6,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
+from torchdet_lint.cache import content_hash
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 # A file of the project may have the name of a package that everybody means otherwise: `utils/torch.py`.
 _LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "datasets", "scipy", "sklearn", "pandas"})
@@ -20,6 +24,16 @@ class Place(NamedTuple):
 
     path: str
     rest: tuple[str, ...] = ()
+
+
+class Relied(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A look at another file: the file that named it, the dotted name, where that led ("": nowhere), and the hash of
+    what was found there."""
+
+    file: str
+    name: str
+    path: str = ""
+    content: str = ""
 
 
 class ModuleMap:
@@ -165,3 +179,21 @@ class ModuleMap:
 
     def _initial(self, folder: str) -> str:
         return os.path.join(folder, "__init__.py") if "__init__.py" in self.listing(folder) else folder
+
+
+class Still:
+    """Whether what was found in other files is still there."""
+
+    def __init__(self, modules: ModuleMap, read: Callable[[str], bytes | None]) -> None:
+        self.modules = modules
+        self._read = read
+        self._contents: dict[str, str] = {}
+
+    def holds(self, relied: Relied) -> bool:
+        """Whether the same look finds the same."""
+        place = self.modules.locate(relied.name, relied.file)
+        path = place.path if place is not None and place.path.endswith(".py") else ""
+        if path and path not in self._contents:
+            data = self._read(path)
+            self._contents[path] = content_hash(data) if data is not None else ""
+        return path == relied.path and (not path or self._contents[path] == relied.content)

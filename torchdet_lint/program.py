@@ -170,7 +170,7 @@ class _Program:
         self.project: Project = Project(
             linter.library, os.path.abspath(linter.settings.root), self.text, linter.settings.seed_functions, given,
             {path: record.outline for path, record in records.items()},
-            {path: record.module for path, record in records.items() if record.module is not None},
+            {path: record.module for path, record in records.items() if record.module is not None}, linter.modules,
         )  # fmt: skip
         self.modules: dict[str, Module | None] = {}
         self.imported: dict[str, set[str]] = {}

@@ -48,12 +48,13 @@ class Project:
         given: Iterable[str] = (),
         outlines: Mapping[str, Outline] | None = None,
         modules: Mapping[str, Body] | None = None,
+        places: ModuleMap | None = None,
     ) -> None:
         """`read` gives the text of a file, or None; `seed_functions` are the user's own seeding functions; `given` are
         files that are not on disk; `outlines`, and `modules` of what files do at top level, are those known
-        already."""
+        already; so is what `places` has listed."""
         self.library = library
-        self.modules = ModuleMap(root, given)
+        self.modules = places or ModuleMap(root, given)
         self.facts = Tables(library)
         self.configs = Configs(root, self.modules.listing, self.text)
         self.seed_functions = frozenset(seed_functions)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint import devices, indices, names
-from torchdet_lint.annotations import Annotations
+from torchdet_lint.annotations import Annotations, instance_of
 from torchdet_lint.containers import Containers
 from torchdet_lint.gradients import Gradients
 from torchdet_lint.kinds import (
@@ -37,7 +37,7 @@ from torchdet_lint.kinds import (
     unpacked,
 )
 from torchdet_lint.members import Members
-from torchdet_lint.names import live
+from torchdet_lint.names import BUILTINS, live
 from torchdet_lint.narrowing import Narrowing
 from torchdet_lint.reaching import reaching
 from torchdet_lint.results import Results
@@ -75,7 +75,7 @@ class Inference:
         self.annotations = Annotations(module)
         self.gradients = module.shared(Gradients)
         self.results = Results(module, self.kind)
-        self.members = Members(module, self.annotations, self.kind, self._returned)
+        self.members = Members(module, self.annotations, self.kind, self.returned)
         self.narrowing = Narrowing(module, self.annotations)
         self.containers = Containers(module, self.kind)
         self.wholes = Wholes(module, self.kind)
@@ -188,7 +188,7 @@ class Inference:
         scope, order = module.scope_of(node), module.order_of(node)
         home = scope.home(node.value)
         if home is None:
-            return OTHER
+            return OTHER if node.value in BUILTINS else UNKNOWN
         here = home.function is scope.function
         bindings = live(home.bindings[node.value], order if here else None)
         if here:
@@ -499,7 +499,7 @@ class Inference:
             if found is not None:
                 return found
         receiver = call.receiver
-        if receiver is not None:
+        if receiver is not None and not any(name[:1] != "@" and "()" not in name for name in call.own):
             if self._is_self(receiver, call.scope):
                 return self._own_method(call)
             owner = self.kind(receiver)
@@ -514,7 +514,7 @@ class Inference:
                 return OTHER
             if (held := self._held(owner, call)) is not None:
                 return held
-        elif (inner := self._inner(call)) is not None:
+        elif receiver is None and (inner := self._inner(call)) is not None:
             return self._given(inner, call)
         return self._unknown_call(call)
 
@@ -548,7 +548,7 @@ class Inference:
         if isinstance(made, cst.Lambda):
             return self.kind(made.body)
         if isinstance(made, cst.FunctionDef) and home.kind == "function":
-            return self._returned(made)
+            return self.returned(made)
         return None
 
     def _given(self, found: Kind, call: Call) -> Kind:
@@ -594,7 +594,8 @@ class Inference:
             return Kind(what="other", each=self._iterated(call.node.args[0].value))
         if last[:1].isupper():
             return Kind(what="other", gradient="no", instance=name)
-        return None
+        found = self.module.foreign(name) if self.module.foreign is not None else None
+        return self._given(found, call) if found is not None else None
 
     def _torch_class(self, name: str, last: str, call: Call) -> Kind | None:
         if "()" in name:
@@ -605,7 +606,7 @@ class Inference:
             fixed = wanted is not None and wanted.constant is False
             return replace(inner, what="tensor", device="unknown", gradient="no" if fixed else "yes", whole=False)
         if last.endswith("Tensor"):
-            made = self.annotations.named(f"torch.{last}")
+            made = instance_of(f"torch.{last}", self.facts)
             dtype: Dtype = made.dtype if made.dtype != "unknown" else "floating"
             return Kind(what="tensor", dtype=dtype, device="cuda" if ".cuda." in name else "cpu", gradient="no")
         if name == "torch.utils.data.DataLoader":
@@ -655,7 +656,7 @@ class Inference:
         class_ = self.module.local_class(class_name)
         if class_ is not None and self.gradients.is_layer(class_):
             forward = self.members.method(class_, "forward")
-            found = self._returned(forward) if forward is not None else UNKNOWN
+            found = self.returned(forward) if forward is not None else UNKNOWN
             if found.what == "unknown":
                 found = replace(found, what="unknown" if forward is not None else "tensor")
             return replace(found, gradient="no" if self.gradients.untracked(call.node) else "yes")
@@ -681,7 +682,7 @@ class Inference:
             return UNKNOWN
         method = self.members.method(class_, call.attribute)
         if method is not None:
-            found = self._returned(method)
+            found = self.returned(method)
             if self.gradients.untracked(call.node):
                 return replace(found, gradient="no")
             return self._given(found, call)
@@ -698,14 +699,16 @@ class Inference:
     def _local(self, name: str, call: Call) -> Kind | None:
         if self.module.local_class(name) is not None:
             return self.annotations.instance(name)
-        if name.count(".") != 1:
+        owner, _, last = name[2:].rpartition(".")
+        class_ = self.module.local_class(f"@.{owner}") if owner else None
+        if owner and class_ is None:
             return None
-        function = self.module.definition(name[2:])
+        function = self.members.method(class_, last) if class_ is not None else self.module.definition(last)
         if function is None:
             return None
-        return self._given(self._returned(function), call)
+        return self._given(self.returned(function), call)
 
-    def _returned(self, function: cst.FunctionDef) -> Kind:
+    def returned(self, function: cst.FunctionDef) -> Kind:
         """What a function of the file returns."""
         key = id(function)
         if key not in self._returns:

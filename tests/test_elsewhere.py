@@ -1,0 +1,190 @@
+"""What functions of other files return, and that a record of the cache holds only as long as they stay as they are."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torchdet_lint import catalogue, engine
+from torchdet_lint.config import Settings
+from torchdet_lint.elsewhere import Elsewhere
+from torchdet_lint.module import Target
+from torchdet_lint.modules import ModuleMap, Relied, Still
+from torchdet_lint.names import Library
+
+if TYPE_CHECKING:
+    from torchdet_lint.kinds import Kind
+
+HEAD = "import numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch import Tensor\n\n"
+GUARDED = "try:\n    from torch import arange\nexcept ImportError:\n    arange = None\n\n"
+FROZEN = "    with torch.no_grad():\n        y = F.softmax(x)\n"
+ROOT = str(Path("/project").resolve())
+
+
+def _at(name: str) -> str:
+    return str(Path(ROOT) / name)
+
+
+@functools.cache
+def library() -> Library:
+    return Library(catalogue.load())
+
+
+def elsewhere(files: dict[str, str]) -> Elsewhere:
+    given = {_at(name): text.encode() for name, text in files.items()}
+    return Elsewhere(library(), Target(), ModuleMap(ROOT, given), given.get)
+
+
+def returned(helpers: str) -> Kind | None:
+    return elsewhere({"helpers.py": HEAD + helpers}).returned("helpers.made", _at("main.py"))
+
+
+@pytest.mark.parametrize(
+    ("helpers", "what", "dtype", "gradient"),
+    [
+        ("def made(x) -> Tensor:\n    return x\n", "tensor", "unknown", "unknown"),
+        ("def made(x) -> torch.LongTensor:\n    return x\n", "tensor", "integer", "no"),
+        ("def made(x) -> 'Tensor':\n    return x\n", "tensor", "unknown", "unknown"),
+        ("def made(x) -> Tensor | None:\n    return x\n", "tensor", "unknown", "unknown"),
+        ("def made(\n    x: int, y=')',\n) -> Tensor:  # comment\n    return x\n", "tensor", "unknown", "unknown"),
+        ("def made(x) -> np.ndarray:\n    return x\n", "other", "unknown", "no"),
+        ("def made(x) -> int:\n    return x\n", "other", "unknown", "no"),
+        ("def made(x: Tensor) -> Tensor:\n    return x.argmax(-1)\n", "tensor", "integer", "no"),
+        ("def made(x: Tensor) -> Tensor:\n    '''A\n\nB'''\n    return x.argmax()\n", "tensor", "unknown", "unknown"),
+        ("@torch.no_grad()\ndef made(x) -> Tensor:\n    return x\n", "tensor", "unknown", "no"),
+        (f"def made(x) -> Tensor:\n{FROZEN}    return y\n", "tensor", "floating", "no"),
+        ("def made(n):\n    return torch.arange(n)\n", "tensor", "integer", "no"),
+        ("def made(n):\n    y = np.zeros(n)\n\n    # A comment.\n# Another.\n    return y\n", "other", "unknown", "no"),
+        ("def made(n):\n    return deep(n)\n\ndef deep(n):\n    return torch.arange(n)\n", "tensor", "integer", "no"),
+        ("from torch import arange as count\ndef made(n):\n    return count(n)\n", "tensor", "integer", "no"),
+        (f"{GUARDED}def made(n):\n    return arange(n)\n", "tensor", "integer", "no"),
+        ("def made(x: Tensor):\n    return x.bool()\n\n\nmade.version = 3\n", "tensor", "bool", "no"),
+        ("def made(x): return torch.arange(x)\n", "unknown", "unknown", "unknown"),
+        ("class Thing:\n    pass\n\ndef made(x):\n    return Thing()\n", "other", "unknown", "no"),
+    ],
+)  # fmt: skip
+def test_what_a_function_returns(helpers: str, what: str, dtype: str, gradient: str) -> None:
+    kind = returned(helpers)
+    assert kind is not None if what != "unknown" else kind is None
+    assert kind is None or (kind.what, kind.dtype, kind.gradient) == (what, dtype, gradient)
+
+
+@pytest.mark.parametrize(
+    "helpers",
+    [
+        "def made(x):\n    return x\n",
+        "def made(x):\n    return made(x)\n",
+        "def made(x):\n    return other(x)\n\ndef other(x):\n    return made(x)\n",
+        "def made(x):\n    return TABLE\n",
+        "def other(x):\n    return torch.arange(x)\n",
+        "def made(x) -> Thing:\n    return x\n",
+        "def made(x):\n    yield torch.arange(x)\n",
+        "async def made(x):\n    return torch.arange(x)\n",
+        "if torch:\n    def made(x):\n        return torch.arange(x)\n",
+        "def made(x):\n    return '''\nno\n''' + torch.arange(x)\n",
+        "def made(x) -> (\n",
+        "class made:\n    pass\n",
+    ],
+)
+def test_where_nothing_is_evident(helpers: str) -> None:
+    assert returned(helpers) is None
+
+
+def test_names_are_followed_through_the_files() -> None:
+    known = elsewhere({
+        "pkg/__init__.py": "from .ids import numbers as made\nfrom .more import *\n",
+        "pkg/ids.py": "from far import arange\n\ndef numbers(n):\n    return arange(n)\n",
+        "pkg/more.py": "import torch\n\ndef labels(x):\n    return torch.argmax(x, -1)\n",
+        "far.py": "import torch\n\ndef arange(n):\n    return torch.arange(n)\n",
+    })  # fmt: skip
+    for name in ("pkg.made", "pkg.labels", ".pkg.made", "pkg.ids.numbers"):
+        kind = known.returned(name, _at("main.py"))
+        assert kind is not None
+        assert (kind.what, kind.dtype) == ("tensor", "integer")
+    for name in ("pkg.nothing", "pkg.ids", "pkg.ids.Class.method", "einops.rearrange"):
+        assert known.returned(name, _at("main.py")) is None
+
+
+def test_a_circle_gives_the_same_from_every_side() -> None:
+    text = (
+        HEAD
+        + "def a(x):\n    return b(x) if x else torch.arange(x)\n\ndef b(x):\n    return a(x) if x else x.argmax()\n"
+    )
+    main = _at("main.py")
+    first, second = elsewhere({"helpers.py": text}), elsewhere({"helpers.py": text})
+    one = [first.returned(f"helpers.{name}", main) for name in ("a", "b", "a")]
+    two = [second.returned(f"helpers.{name}", main) for name in ("b", "a", "b")]
+    assert one == [two[1], two[0], two[1]]
+
+
+def test_what_was_looked_at_is_told_once() -> None:
+    files = {"helpers.py": "from other import made\n", "other.py": HEAD + "def made(n):\n    return torch.arange(n)\n"}
+    known = elsewhere(files)
+    main = _at("main.py")
+    for _ in range(2):
+        assert known.returned("helpers.made", main) is not None
+        looks = known.relied()
+        assert [(look.name, Path(look.path).name) for look in looks] == [
+            ("other.made", "other.py"),
+            ("helpers.made", "helpers.py"),
+        ]
+        assert all(look.content for look in looks)
+    known.returned("nowhere.made", main)
+    assert known.relied() == (Relied(main, "nowhere.made"),)
+
+
+def test_a_look_holds_as_long_as_it_finds_the_same() -> None:
+    main, helpers = _at("main.py"), _at("helpers.py")
+    texts = {helpers: b"def made(): ..."}
+    known = Elsewhere(library(), Target(), ModuleMap(ROOT, texts), texts.get)
+    known.returned("helpers.made", main)
+    known.returned("late.made", main)
+    looks = known.relied()
+
+    def still(texts: dict[str, bytes]) -> list[bool]:
+        return [Still(ModuleMap(ROOT, texts), texts.get).holds(look) for look in looks]
+
+    assert still(texts) == [True, True]
+    assert still({helpers: b"def made(): return 3"}) == [False, True]
+    assert still({**texts, _at("late.py"): b""}) == [True, False]
+    assert still({}) == [False, True]
+
+
+MAIN = """import torch
+from helpers import made
+
+def loss(logits, index):
+    return made(logits).gather(0, index)
+"""
+
+
+def test_the_cache_asks_again_where_another_file_changed(tmp_path: Path) -> None:
+    settings = Settings(root=str(tmp_path), cache_dir=str(tmp_path / "cache"), select=("TDL403",), jobs=1)
+    (tmp_path / "main.py").write_text(MAIN)
+
+    def found() -> list[str]:
+        return [finding.code for finding in engine.run([str(tmp_path)], settings).findings]
+
+    assert found() == ["TDL403"]
+    for made, expected in (
+        ("def made(x) -> int:\n    return 3\n", []),
+        ("import torch\n\ndef made(x):\n    return torch.softmax(x, -1)\n", ["TDL403"]),
+        ("import torch\n\ndef made(x):\n    return torch.argmax(x, -1)\n", []),
+    ):
+        (tmp_path / "helpers.py").write_text(made)
+        assert found() == expected
+        assert found() == expected
+    (tmp_path / "helpers.py").unlink()
+    assert found() == ["TDL403"]
+
+
+def test_a_text_that_stands_for_another_file_counts(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(MAIN)
+    (tmp_path / "helpers.py").write_text("import torch\n\ndef made(x):\n    return torch.softmax(x, -1)\n")
+    settings = Settings(root=str(tmp_path), select=("TDL403",), jobs=1)
+    assert len(engine.run([str(tmp_path)], settings).findings) == 1
+    texts = {str(tmp_path / "helpers.py"): b"def made(x) -> int:\n    return 3\n"}
+    assert not engine.run([str(tmp_path)], settings, texts=texts).findings
