@@ -49,6 +49,8 @@ def idle(line: str) -> bool:
         "    self.bias: Tensor = torch.empty(3)",
         "    self.register_buffer('scale', torch.empty(3), persistent=False)",
         "    self.shift = torch.empty(3)",
+        "    self.bias = nn.Parameter(torch.empty(3)) if bias else None",
+        "    self.parts[key] = nn.Parameter(torch.empty(3))",
     ],
 )
 def test_memory_that_is_evidently_no_input(line: str) -> None:
@@ -69,7 +71,9 @@ def test_memory_that_is_evidently_no_input(line: str) -> None:
         "    self.weight = torch.empty(3)[0]",
         "    self.read = torch.empty(3)",
         "    self.other = torch.empty(3)",
-        "    self.weight[0] = torch.empty(3)",
+        "    self.weight[0] = torch.empty(3) + 1",
+        "    weight[0] = torch.empty(3)",
+        "    self.bias = torch.empty(3) if torch.empty(1) > 0 and x",
         "x = torch.empty(f('('))",
         "x = torch.empty(3",
     ],

@@ -413,6 +413,8 @@ def test_what_imports_bind_stays_when_they_are_parsed():
         ("import torch, mine", "import other\n    return mine.DataLoader(d)", False),
         ("from torch.utils.data import DataLoader", "raise E('no DataLoader given')", False),
         ("from torch.utils.data import DataLoader", "raise E('give a DataLoader')", False),
+        ("from torch.utils.data import DataLoader", "raise E('DataLoader is needed')", False),
+        ("from torch.utils.data import DataLoader", "raise E('fast-DataLoader is needed')", False),
         ("from torch.utils.data import DataLoader", "return DataLoader if d else None", True),
         ("import torch, mine", "return mine.DataLoader(d)", False),
         ("import torch\nfrom mine import DataLoader", "return DataLoader(d)", False),

@@ -28,11 +28,13 @@ _REACH = 200
 _OPENING = re.compile(r"\s*\(")
 _BRACKETS = re.compile(r"[()\[\]{}\"'#]")
 _NO_ELEMENTS = re.compile(r"\s*[\[(]?\s*(?:[\w.]+(?:\([\w., ]*\))?\s*,\s*)*0\s*[,)\]]")
+_CHOICE = r"(?:[ \t]+if\b[^\n]*\belse\b[^\n]*)?"
 _NAMED = r"[ \t]*self\.(?:(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*|register_(?:buffer|parameter)\(\s*[\"'](\w+)[\"'],\s*)"
 _KEPT = re.compile(rf"(?:^|\n){_NAMED}(?:[\w.]*(?:Parameter|Buffer)\(\s*)?(?:[\w.]+\.)?$")
 _RETURNED = re.compile(r"(?:^|\n)[ \t]*return[ \t]+(?:[\w.]+\.)?$")
 _END = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|$)")
-_ENDS_CALLS = re.compile(r"(?:\s*(?:,[^()]*)?\)){0,2}[ \t]*(?:#[^\n]*)?(?:\n|$)")
+_ITEM = re.compile(r"(?:^|\n)[ \t]*self\.\w+\[[^\[\]\n]*\][ \t]*=[ \t]*(?:[\w.]*Parameter\(\s*)?(?:[\w.]+\.)?$")
+_ENDS_CALLS = re.compile(rf"(?:\s*(?:,[^()]*)?\)){{0,2}}{_CHOICE}[ \t]*(?:#[^\n]*)?(?:\n|$)")
 _METHOD = re.compile(r"\s*\.(\w+)\(")
 _QUOTES = ("'", '"')
 _FIRST_ARGUMENT = re.compile(r"\(\s*[\"']$")
@@ -82,10 +84,12 @@ class Allocations:
         before = max(0, start - _REACH)
         if _END.match(text, close) and _RETURNED.search(text, before, start):
             return True
+        if not _ENDS_CALLS.match(text, close):
+            return False
+        if _ITEM.search(text, before, start):
+            return True
         kept = _KEPT.search(text, before, start)
-        return (
-            kept is not None and _ENDS_CALLS.match(text, close) is not None and self._is_initialised(kept[1] or kept[2])
-        )
+        return kept is not None and self._is_initialised(kept[1] or kept[2])
 
     def _is_initialised(self, name: str) -> bool:
         if name not in self._initialised:

@@ -28,6 +28,7 @@ _BEFORE = frozenset(
 )
 _AFTER = "if else for in and or not is as async import from"
 _WORD_AFTER = re.compile(rf"[ \t]+(?!(?:{'|'.join(_AFTER.split())})\b)[^\W\d]")
+_HYPHEN = re.compile(r"\w-")
 _LAST_WORD = re.compile(r"(?<!\w)[^\W\d]\w*$")
 _WORD_LENGTH = 40
 _IMPORTED = re.compile(r"\bimport\b\s*(\([^)]*\)|(?:\\\r?\n|[^\n#])*)")
@@ -89,7 +90,8 @@ class Mentions:
             chain = _CHAIN.search(text, max(0, start - _FAR), start)
             return (chain is None and unit.looks_up) or self._attribute(word, unit, start, chain)
         if before in "\"'":
-            return unit.looks_up or self.library.meant(word) is None
+            whole = text[start + len(word) : start + len(word) + 1] == before
+            return unit.looks_up or (whole and self.library.meant(word) is None)
         if not self.stars and not self._name(word, unit):
             return False
         return not _is_prose(text, start, start + len(word))
@@ -173,7 +175,7 @@ class _Unit:
 
 def _is_prose(text: str, start: int, end: int) -> bool:
     """Whether another word stands beside it: so it is in a text that somebody reads, not in code."""
-    if _WORD_AFTER.match(text, end):
+    if _WORD_AFTER.match(text, end) or (_HYPHEN.match(text, max(0, start - 2)) and not _CALLED.match(text, end)):
         return True
     if text[start - 1 : start] not in (" ", "\t"):
         return False
