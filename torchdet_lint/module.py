@@ -100,6 +100,7 @@ class Module:
         self._shared: dict[Any, Any] = {}
         self._functions: dict[int, list[cst.FunctionDef]] = {}
         self._resolved: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._bases: dict[int, tuple[str, ...]] = {}
         self.classes: dict[Scope, Class] = {}
         self._top_classes = [Class(piece.name, self.scope, index) for index, piece in enumerate(self.skeleton.classes)]
         self._attributes: dict[tuple[int, str], list[Value]] = {}
@@ -729,11 +730,16 @@ class Module:
 
     def base_names(self, class_: Class) -> tuple[str, ...]:
         """The qualified names of the bases of `class_`, as written in its header."""
-        self.load_class(class_)
-        found: list[str] = []
-        for base in class_.bases:
-            found.extend(self._resolve(base, class_.outer, class_.order, _DEPTH - 2))
-        return tuple(dict.fromkeys(found))
+        known = self._bases.get(id(class_))
+        if known is None:
+            self.load_class(class_)
+            found: list[str] = []
+            for base in class_.bases:
+                found.extend(self._resolve(base, class_.outer, class_.order, _DEPTH - 2))
+            known = tuple(dict.fromkeys(found))
+            if self._awake:
+                self._bases[id(class_)] = known
+        return known
 
     def family(self, class_: Class) -> Iterator[Class]:
         """`class_` and the classes of the file that it derives from."""
