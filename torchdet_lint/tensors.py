@@ -1,6 +1,7 @@
 """What an expression evidently is: a tensor or not, of which type, on which device, and whether a gradient flows.
 
-Everything is inferred from what stands in the file; `unknown` is always an answer, and the checks treat it as one.
+Everything is inferred from what stands in the file, and from what `module.foreign` tells of the functions of others;
+`unknown` is always an answer, and the checks treat it as one.
 """
 
 from __future__ import annotations
