@@ -191,6 +191,8 @@ def test_a_program_that_uses_no_torch_has_no_verdict_to_give(tmp_path, capsys):
         (["verify", "--fix=TDL999", __file__], "TDL999"),
         (["record", __file__], "required"),
         (["record", "-o", "/nonexistent/a.tdtrace", __file__], "no such folder"),
+        (["record", "-o", str(Path(__file__).parent), __file__], "a folder"),
+        (["record", "-o", __file__, __file__], "is no trace of torchdet-lint, and is not written over"),
         (["compare", __file__, __file__], "not a trace of torchdet-lint"),
         (["compare", "only-one"], "required"),
         (["nonsense"], "which of"),

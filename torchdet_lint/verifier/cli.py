@@ -176,11 +176,15 @@ def _record(arguments: list[str]) -> int:
     options = parser.parse_args(ours)
     from torchdet_lint.verifier.interventions import environment
     from torchdet_lint.verifier.launch import run_child
+    from torchdet_lint.verifier.trace import unwritable
 
     program, asked = _program(words), _interventions(options, default=False)
     parent = options.output.absolute().parent
     if not parent.is_dir():
         raise _UsageError(f"torchdet-lint record: {parent}: no such folder")
+    reason = unwritable(options.output)
+    if reason:
+        raise _UsageError(f"torchdet-lint record: {options.output}: {reason}")
     result = run_child(
         program,
         environment=environment(asked),

@@ -102,6 +102,22 @@ class Stream(NamedTuple):
     role: str = "worker"
 
 
+def unwritable(path: Path) -> str:
+    """Why no trace may be written to `path`, in a few words; empty where one may. A file of another kind is left."""
+    try:
+        if path.is_dir():
+            return "a folder"
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            return "no permission to write it"
+        if path.is_file() and path.stat().st_size:
+            with path.open("rb") as opened:
+                if opened.read(len(MAGIC)) != MAGIC:
+                    return "exists, is no trace of torchdet-lint, and is not written over"
+    except OSError as error:
+        return str(error.strerror)
+    return ""
+
+
 class Writer:
     """Appends blocks to a trace file. Safe to use from several threads; a process that forks opens another one.
 
