@@ -198,13 +198,15 @@ def test_a_notebook_runs_cell_by_cell(tmp_path):
         },
         {"cell_type": "code", "source": ["%%bash\n", "rm -rf something"]},
         {"cell_type": "code", "source": ["import sys\n", "print(a, __name__, sys.argv[1:])"]},
+        {"cell_type": "code", "source": "files = !ls\nwhere = %pwd\nimport asyncio\nawait asyncio.sleep(0)\nprint?"},
+        {"cell_type": "code", "source": "%%time\nawait asyncio.sleep(0)\nprint('on')"},
         {"cell_type": "code", "source": ["print(undefined)"]},
     ]
     notebook = write(tmp_path, "book.ipynb", json.dumps({"cells": cells, "nbformat": 4, "metadata": {}}))
     result, out, err = output(Program.parse([str(notebook), "x"]), tmp_path)
-    assert out.split() == b"2 __main__ ['x']".split()
+    assert out.split() == b"2 __main__ ['x'] on".split()
     assert result.returncode == 1
-    assert 'book.ipynb#cell-5", line 1' in err
+    assert 'book.ipynb#cell-7", line 1' in err
 
 
 @pytest.mark.parametrize(

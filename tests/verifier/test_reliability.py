@@ -111,6 +111,13 @@ def test_a_disk_that_fills_up_leaves_the_program_alone(tmp_path, capfd):
     assert "the trace could not be written" in err
 
 
+def test_a_reason_that_a_full_disk_swallowed_still_fails_the_recording(tmp_path):
+    path = tmp_path / "a.tdtrace"
+    source = "import os, sys, torch\nopen(sys.argv[1] + '.error', 'w').close()\n"
+    (tmp_path / "program.py").write_text(source)
+    assert cli.main(["record", "-o", str(path), str(tmp_path / "program.py"), str(path)]) == 2
+
+
 @pytest.mark.parametrize("command", [["verify"], ["verify", "--fix"], ["run"], ["record", "-o", "a.tdtrace"]])
 def test_a_request_to_end_ends_the_program_too(tmp_path, command):
     script = tmp_path / "program.py"

@@ -186,6 +186,7 @@ def test_a_program_that_uses_no_torch_has_no_verdict_to_give(tmp_path, capsys):
         (["verify"], "which program"),
         (["verify", "nowhere.py"], "no such file"),
         (["verify", "--runs", "1", __file__], "--runs must be at least 2"),
+        (["verify", "--timeout", "-3", __file__], "invalid number of seconds above 0 value: '-3'"),
         (["verify", "--mode", "luck", __file__], "invalid choice"),
         (["verify", "--frobnicate", __file__], "unrecognized arguments"),
         (["verify", "--fix=TDL999", __file__], "TDL999"),

@@ -72,8 +72,14 @@ def _module(name: str) -> None:
 
 
 def _notebook(target: str) -> None:
-    """The code cells, one after the other, in one module; a line of IPython's own is left out."""
+    """The code cells, one after the other, in one module; what is IPython's own is left out, and `await` may stand
+    outside of functions.
+    """
+    import ast
     import linecache
+
+    _find_own_package()
+    from torchdet_lint.source import without_magics
 
     cells = json.loads(Path(target).read_text(encoding="utf-8"))["cells"]
     module = _new_main()
@@ -81,21 +87,15 @@ def _notebook(target: str) -> None:
     for number, cell in enumerate(cells, 1):
         if cell.get("cell_type") != "code":
             continue
-        source = _python_of("".join(cell["source"]))
+        source = without_magics("".join(cell["source"]))
         name = f"{target}#cell-{number}"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-        exec(compile(source, name, "exec", dont_inherit=True), module.__dict__)
+        code = compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        waits = eval(code, module.__dict__)
+        if waits is not None:
+            import asyncio
 
-
-def _python_of(source: str) -> str:
-    if source.lstrip().startswith("%%"):
-        return ""
-    lines = []
-    for line in source.splitlines():
-        text = line.lstrip()
-        magic = text.startswith(("%", "!")) or (text.endswith("?") and "#" not in text)
-        lines.append(line[: len(line) - len(text)] + "pass" if magic else line)
-    return "\n".join(lines) + "\n"
+            asyncio.run(waits)
 
 
 def _package_folder(name: str) -> list[str]:

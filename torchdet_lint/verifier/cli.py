@@ -167,10 +167,20 @@ def _interventions(options: argparse.Namespace, *, default: bool) -> Interventio
     return Interventions(fixes=tuple(code for code in wanted if code not in dropped), seed=options.seed)
 
 
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise ValueError(text)
+    return value
+
+
+_seconds.__name__ = "number of seconds above 0"
+
+
 def _record(arguments: list[str]) -> int:
     parser = _parser("record", "Run a program once and record every op of it into a trace.")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.tdtrace")
-    parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS")
+    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS")
     _fix_options(parser)
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
@@ -221,7 +231,7 @@ def _verify(arguments: list[str]) -> int:
     parser = _parser("verify", "Run a program twice or more and say where and why the runs differ.")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--mode", choices=("pair", "stress"), default="pair")
-    parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS", help="for each run")
+    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="for each run")
     parser.add_argument("--steps", type=int, default=0, metavar="N", help="end each run after N steps of an optimizer")
     parser.add_argument(
         "--keep", type=Path, default=None, metavar="FOLDER", help="keep the traces and the output there"
@@ -259,7 +269,7 @@ def _verify(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     parser = _parser("run", "Run a program with the runtime fixes applied; the exit status is the program's own.")
-    parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS")
+    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS")
     parser.add_argument(
         "--strict", action="store_true", help="seed nothing: a draw that the program has not seeded raises"
     )

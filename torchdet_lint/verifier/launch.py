@@ -314,7 +314,7 @@ def _finish(trace: Path) -> str:
     if error.exists():
         text = error.read_text(encoding="utf-8").strip()
         error.unlink()
-        return text
+        return text or "the recording ends early"
     try:
         tracing.gather(trace)
         if not trace.exists():
