@@ -188,7 +188,7 @@ def _notebook(path: str, raw: str, bom: bool) -> Source:
     for number, start, end in places:
         value = json.loads(raw[start:end])
         text = "".join(value) if isinstance(value, list) else value
-        code = without_magics(text)
+        code = _without_magics(text)
         lines = split_lines(code)
         if lines and not lines[-1].endswith(("\n", "\r")):
             code += "\n"
@@ -277,7 +277,7 @@ def _elements(raw: str, at: int) -> Iterator[tuple[int, int]]:
         at = _space(raw, _expect(raw, at, ","))
 
 
-def without_magics(text: str) -> str:
+def _without_magics(text: str) -> str:
     """`text` with what only IPython understands turned into comments; rows stay where they are."""
     if not any(character in text for character in "%!?/,;"):
         return text

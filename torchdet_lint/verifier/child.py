@@ -78,16 +78,13 @@ def _notebook(target: str) -> None:
     import ast
     import linecache
 
-    _find_own_package()
-    from torchdet_lint.source import without_magics
-
     cells = json.loads(Path(target).read_text(encoding="utf-8"))["cells"]
     module = _new_main()
     module.__dict__["display"] = print
     for number, cell in enumerate(cells, 1):
         if cell.get("cell_type") != "code":
             continue
-        source = without_magics("".join(cell["source"]))
+        source = _python_of("".join(cell["source"]))
         name = f"{target}#cell-{number}"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         code = compile(source, name, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
@@ -96,6 +93,22 @@ def _notebook(target: str) -> None:
             import asyncio
 
             asyncio.run(waits)
+
+
+def _python_of(source: str) -> str:
+    import re
+
+    of_ipython = re.compile(r"\s*(?:[%!?]|[A-Za-z_][\w.,\s\[\]]*=\s*(?:%[A-Za-z]|!(?!=))|[A-Za-z_][\w.]*\?{1,2}\s*$)")
+    first, *rest = source.lstrip().split("\n")
+    if first.startswith("%%"):
+        if not re.match(r"%%(?:capture|prun|pypy|python3?|time|timeit)\b", first):
+            return ""
+        source = "\n".join(["pass", *rest])
+    lines = []
+    for line in source.split("\n"):
+        indent = line[: len(line) - len(line.lstrip())]
+        lines.append(f"{indent}pass" if of_ipython.match(line) else line)
+    return "\n".join(lines) + "\n"
 
 
 def _package_folder(name: str) -> list[str]:
