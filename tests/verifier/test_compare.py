@@ -139,6 +139,35 @@ def test_an_optimizer_that_meets_what_another_process_wrote_races_with_it(pair):
     assert explain(msgspec.structs.replace(found, stream="process spawn 1")).rule == "TDL307"
 
 
+@pytest.mark.parametrize(
+    ("states", "rule"), [((5, 5, 3), ""), ((5, 6, 3), "TDL103"), ((0, 0, 4), "TDL102"), ((5, 6, 4), "TDL103")]
+)
+def test_what_python_chose_is_laid_to_the_generator_that_differs_when_data_next_comes_in(pair, states, rule):
+    python_a, python_b, numpy_b = states
+
+    def run(inputs, python, numpy):
+        return [
+            (op(1, "clone"), inputs, (inputs,)),
+            (op(2), inputs, (inputs,)),
+            (op(3, "lift_fresh"), 0, (1,), trace.OUTSIDE, (1, python, numpy, 0)),
+        ]
+
+    (found,) = pair(run(7, python_a, 3), run(8, python_b, numpy_b)).causes
+    assert (found.source, explain(found).rule) == ("order", rule or "TDL305")
+
+
+@pytest.mark.parametrize(("numpy", "kinds"), [(0, ["cause"]), (6, ["cause", "cause"])])
+def test_a_number_that_python_read_and_handed_back_is_no_cause(pair, numpy, kinds):
+    def run(seed, other):
+        return [
+            (op(1, "randint"), 0, (seed,), trace.RANDOM | trace.UNSEEDED, (seed,)),
+            (op(2, "_local_scalar_dense"), seed, (seed,)),
+            (op(3, "lift_fresh"), 0, (seed + 1,), trace.OUTSIDE, (seed + 1, 0, other, 0)),
+        ]
+
+    assert [found.kind for found in pair(run(7, 5), run(8, 5 + numpy)).causes] == kinds
+
+
 def test_a_generator_that_was_not_drawn_from_since_is_idle(pair):
     def run(states, value):
         extra = [(1, 0, states[0], 0), (value, states[1], states[0], 0)]

@@ -32,8 +32,8 @@ class Evidence(msgspec.Struct, frozen=True):
 
     `generators` tells for each of `python`, `numpy` and `torch` whether its global generator was `equal`, `differs`,
     `idle` (it differs, and was not drawn from since the data before) or `unused` so far, where data came from
-    outside. `arrival` is where a worker's batch was received, or (`loaded`) what `torch.load` read, or (`received`)
-    where another process of the group was asked for it.
+    outside, or next did after a number or an order differed. `arrival` is where a worker's batch was received, or
+    (`loaded`) what `torch.load` read, or (`received`) where another process of the group was asked for it.
     """
 
     inputs_equal: bool
@@ -248,6 +248,7 @@ class _Aligner:
         self.states: tuple[int, ...] = (0, 0, 0)
         self.healed = False
         self.seeded = False
+        self.asking: list[_AtSite] = []
         self.last_site: Site | None = None
 
     def run(self, stream_a: Stream, stream_b: Stream) -> None:
@@ -297,6 +298,7 @@ class _Aligner:
         before = self.states
         if one.outside is not None:
             self.states = one.outside[1:]
+            self._ask_generators(_states(one, two, before))
         if one.flags & trace.RANDOM and not one.flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
             self.seeded = True
         here = self.at.get(number)
@@ -315,22 +317,38 @@ class _Aligner:
         here.last = self.left.passed
         here.balance += hash(one.digests) - hash(two.digests)
         here.scratch = here.scratch and bool(one.flags & two.flags & trace.SCRATCH)
-        kind, source = self._judge(site, one, two)
+        kind, source = self._judge(site, one, two, before)
         if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
             evidence = self._evidence(site, one, two, before)
             pairs = enumerate(itertools.zip_longest(one.digests, two.digests))
             outputs = tuple(n for n, (x, y) in pairs if x != y)
             here.first = Divergence(site, self.left.passed, kind, source, evidence, outputs=outputs)
+            if kind == "cause" and source in ("number", "order"):
+                self.asking.append(here)
         if site.op == "aten._local_scalar_dense":
             self.scalars_differ = True
 
-    def _judge(self, site: Site, one: Record, two: Record) -> tuple[Literal["cause", "consequence"], Source]:
+    def _ask_generators(self, states: dict[str, str]) -> None:
+        """A number or a choice of Python's differed just before: which generator it may have come from."""
+        for here in self.asking:
+            if here.first is not None:
+                evidence = msgspec.structs.replace(here.first.evidence, generators=states)
+                here.first = msgspec.structs.replace(here.first, evidence=evidence)
+        self.asking.clear()
+
+    def _judge(
+        self, site: Site, one: Record, two: Record, before: tuple[int, ...]
+    ) -> tuple[Literal["cause", "consequence"], Source]:
         first = self.differing == 1 and not self.partings
         inputs, numbers = one.inputs == two.inputs, one.scalars == two.scalars
         if one.outside is not None and two.outside is not None and one.outside[0] != two.outside[0]:
             follows = site.op == trace.BATCH and self.loader_seeds_differ
             # A checkpoint that this run itself wrote, after it had gone another way.
             follows |= self._loaded(one) and self.differing > 1
+            states = _states(one, two, before)
+            read = self.scalars_differ or states["torch"] == "differs"
+            # Python handed back what it had read of a tensor that differed.
+            follows |= self.differing > 1 and read and not {"differs", "idle"} & {states["python"], states["numpy"]}
             return "consequence" if follows else "cause", "outside"
         if one.flags & trace.RANDOM and inputs and numbers:
             self.loader_seeds_differ |= site.phase == "data"
@@ -347,12 +365,6 @@ class _Aligner:
         return ("cause", "order") if first else ("consequence", "")
 
     def _evidence(self, site: Site, one: Record, two: Record, before: tuple[int, ...]) -> Evidence:
-        generators = {}
-        if one.outside is not None and two.outside is not None:
-            rows = zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], before, strict=True)
-            for name, x, y, last in rows:
-                differs = "idle" if x == last else "differs"
-                generators[name] = "unused" if not x and not y else "equal" if x == y else differs
         return Evidence(
             inputs_equal=one.inputs == two.inputs,
             numbers_equal=one.scalars == two.scalars,
@@ -360,7 +372,7 @@ class _Aligner:
             unseeded=bool(one.flags & trace.UNSEEDED),
             own_generator=bool(one.flags & trace.DRAWN_FROM_OWN),
             unwritten=bool(one.flags & trace.UNWRITTEN),
-            generators=generators,
+            generators=_states(one, two, before),
             arrival=self.left.sites[one.arrival].place if one.arrival is not None else "",
             loaded=self._loaded(one),
             received=_of_a_group(site.op) or (one.arrival is not None and _of_a_group(self.left.sites[one.arrival].op)),
@@ -429,6 +441,19 @@ class _Aligner:
 
     def _with_later_seed(self, item: Divergence) -> Evidence:
         return msgspec.structs.replace(item.evidence, seeded_later=item.evidence.unseeded and self.seeded)
+
+
+def _states(one: Record, two: Record, before: tuple[int, ...]) -> dict[str, str]:
+    """What `Evidence.generators` tells, of two records of data that came in; `before` are the states at the data
+    before.
+    """
+    states = {}
+    if one.outside is not None and two.outside is not None:
+        rows = zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], before, strict=True)
+        for name, x, y, last in rows:
+            differs = "idle" if x == last else "differs"
+            states[name] = "unused" if not x and not y else "equal" if x == y else differs
+    return states
 
 
 def _meeting(one: list[int], two: list[int]) -> tuple[int, int] | None:

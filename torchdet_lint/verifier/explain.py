@@ -171,13 +171,23 @@ def _unwritten(item: Divergence) -> Explanation:
 
 
 def _number(item: Divergence) -> Explanation:
-    return Explanation(
-        "a Python number given to this op differed", "", ("TDL103", "TDL105", "TDL601", "TDL102", "TDL305")
-    )
+    words = "a Python number given to this op differed"
+    return _by_generator(item, words) or Explanation(words, "", ("TDL103", "TDL105", "TDL601", "TDL102", "TDL305"))
+
+
+def _by_generator(item: Divergence, words: str) -> Explanation | None:
+    """A generator that had been drawn from, and differently, when data next came in."""
+    differ = {name for name, state in item.evidence.generators.items() if state == "differs"}
+    if "python" in differ:
+        return Explanation(f"{words}, and so did Python's global generator", "TDL103", ("TDL105", "TDL102"))
+    if "numpy" in differ:
+        return Explanation(f"{words}, and so did NumPy's global generator", "TDL102", ("TDL105", "TDL103"))
+    return None
 
 
 def _order(item: Divergence) -> Explanation:
-    return Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
+    drawn = _by_generator(item, "the same line met other tensors, or in another order")
+    return drawn or Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
 
 
 def _path(item: Divergence) -> Explanation:
