@@ -194,7 +194,7 @@ class Inference:
         bindings = live(home.bindings[node.value], order if here else None)
         if here:
             bindings = reaching(module, bindings, node, order)
-        found = self._bound(node, bindings, home)
+        found = self._bound(node, order, bindings, home)
         for binding in bindings:
             if binding.kind == "augment" and binding.value is not None and not found.instance:
                 found = joined((found, self._augmented(found, binding)))
@@ -213,10 +213,9 @@ class Inference:
                 found = replace(found, dims=used.dims) if used is not None else found
         return named(found, node.value, self.facts)
 
-    def _bound(self, node: cst.Name, bindings: Sequence[Binding], home: Scope) -> Kind:
-        """What `bindings` give to the name `node`; in a loop, what they give from the second round on too."""
+    def _bound(self, node: cst.Name, order: int, bindings: Sequence[Binding], home: Scope) -> Kind:
+        """What `bindings` give to `node`, which stands at `order`; in a loop, also from the second round on."""
         kinds: list[Kind] = []
-        order = self.module.order_of(node)
         for binding in bindings:
             if binding.kind == "augment":
                 continue
