@@ -30,16 +30,22 @@ _NOT_CHILDREN = frozenset(
 def parse(text: str) -> cst.Module:
     """`libcst.parse_module` without the validation of every node, a quarter of its cost: its parser makes none that is
     invalid, and validation is there for nodes that people make."""
-    validate = cst.CSTNode.__post_init__
-    cst.CSTNode.__post_init__ = _accept  # type: ignore[assignment,method-assign]
+    global _parsing
+    _parsing = True
     try:
         return cst.parse_module(text)
     finally:
-        cst.CSTNode.__post_init__ = validate  # type: ignore[method-assign]
+        _parsing = False
 
 
-def _accept(_: cst.CSTNode) -> None:
-    return
+def _validated(node: cst.CSTNode) -> None:
+    if not _parsing:
+        node._validate()
+
+
+_parsing = False
+# Once and for all: a class that changes makes Python forget what it knows of every class below it.
+cst.CSTNode.__post_init__ = _validated  # type: ignore[assignment,method-assign]
 
 
 class Positions:
