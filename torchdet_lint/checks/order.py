@@ -328,21 +328,7 @@ def _scalar(module: Module, node: cst.BaseExpression) -> str:
         return "number"
     if isinstance(node, cst.Call):
         word = last_word(node.func)
-        if word in (
-            "int",
-            "len",
-            "float",
-            "item",
-            "round",
-            "ord",
-            "size",
-            "numel",
-            "dim",
-            "min",
-            "max",
-            "abs",
-            "getuid",
-        ):
+        if word in _MAKE_NUMBERS:
             return "number"
         if word in ("str", "lower", "upper", "strip", "join", "format", "replace", "basename", "decode", "title"):
             return "text"
@@ -526,8 +512,10 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
     """Whether the value is evidently a number or made of numbers: their hashes are not salted."""
     if isinstance(node, (cst.Tuple, cst.List)):
         return all(_is_number(module, element.value, depth) for element in node.elements)
-    if isinstance(node, cst.Call) and last_word(node.func) in ("tuple", "frozenset", "list") and len(node.args) == 1:
+    if isinstance(node, cst.Call) and last_word(node.func) in ("tuple", "frozenset", "list", "sorted") and node.args:
         return _is_number(module, node.args[0].value, depth)
+    if isinstance(node, (cst.GeneratorExp, cst.ListComp)):
+        return _is_number(module, node.elt, depth)
     if isinstance(node, cst.BinaryOperation):
         return _is_number(module, node.left, depth) and _is_number(module, node.right, depth)
     if isinstance(node, cst.IfExp):
@@ -538,6 +526,8 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
         return _is_number(module, node.value, depth)
     if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "device_index"):
         return True
+    if isinstance(node, cst.Name) and _counts(module, node):
+        return True
     if isinstance(node, cst.Name) and (annotation := _annotation(module, node)):
         return _is_numeric(annotation)
     if isinstance(node, cst.Call) and (annotation := _returned_annotation(module, node)):
@@ -546,6 +536,18 @@ def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
         return True
     value = module.followed(node, module.scope_of(node), module.order_of(node)) if depth > 0 else None
     return value is not None and value.node is not node and _is_number(module, value.node, depth - 1)
+
+
+def _counts(module: Module, node: cst.Name) -> bool:
+    """Whether `node` is what a loop over `range` or `enumerate` counts with."""
+    home = module.scope_of(node).home(node.value)
+    bindings = home.bindings[node.value] if home is not None else []
+    return bool(bindings) and all(
+        binding.kind == "loop"
+        and isinstance(binding.value, cst.Call)
+        and (last_word(binding.value.func), binding.path) in (("range", ()), ("enumerate", (0,)))
+        for binding in bindings
+    )
 
 
 def _is_numeric(annotation: str) -> bool:
