@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint import names
+from torchdet_lint.flow import names_in
 from torchdet_lint.indices import follow_each_other
 from torchdet_lint.kinds import Kind, joined
-from torchdet_lint.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,10 +80,10 @@ class Containers:
         if call is None or "torch.arange" not in call.names or len(call.arguments.positional) != 2:
             return False
         start, stop = (self.module.code(value.node) for value in call.arguments.positional)
-        if not any(follow_each_other(start, stop, counter) for counter in _targets(loops[0])):
+        if not any(follow_each_other(start, stop, counter) for counter in names_in(loops[0].target)):
             return False
-        told = {node.value for node in _names(call.arguments.positional[0].node)}
-        return all(isinstance(loop, cst.For) and not told.isdisjoint(_targets(loop)) for loop in loops)
+        told = set(names_in(call.arguments.positional[0].node))
+        return all(isinstance(loop, cst.For) and not told.isdisjoint(names_in(loop.target)) for loop in loops)
 
     def _counter(self, loop: cst.For) -> str:
         """The name that counts the rounds of a loop over a range or an enumeration."""
@@ -103,18 +103,3 @@ def _group_of(receiver: cst.BaseExpression) -> str:
     if isinstance(receiver, cst.Call) and isinstance(receiver.func, cst.Attribute):
         return names.dotted(receiver.func.value) if receiver.func.attr.value == "setdefault" else ""
     return ""
-
-
-def _targets(loop: cst.For) -> list[str]:
-    return [node.value for node in _names(loop.target)]
-
-
-def _names(node: cst.BaseExpression) -> list[cst.Name]:
-    found: list[cst.Name] = []
-    stack: list[cst.CSTNode] = [node]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, cst.Name):
-            found.append(top)
-        stack.extend(children(top))
-    return found

@@ -20,14 +20,15 @@ UNIT = 10_000_000
 
 
 class Unit:
-    """A piece of the file, and its libcst tree once it is parsed."""
+    """A piece of the file, and its libcst tree once it is parsed: a member of a class `inside` a block."""
 
-    __slots__ = ("index", "lines", "offset", "piece", "positions", "root", "rows", "scope")
+    __slots__ = ("index", "inside", "lines", "offset", "piece", "positions", "root", "rows", "scope")
 
     def __init__(self, index: int, piece: Piece) -> None:
         self.index = index
         self.piece = piece
-        self.offset = piece.first - 1
+        self.inside = piece.owner >= 0 and piece.kind != "header"
+        self.offset = piece.first - (2 if self.inside else 1)
         self.root: cst.Module | None = None
         self.scope: Scope | None = None
         self.positions: tree.Positions | None = None

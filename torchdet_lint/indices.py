@@ -28,7 +28,7 @@ def combined(
     the right side."""
     sums = isinstance(operator, (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign))
     scales = isinstance(operator, (cst.Multiply, cst.MultiplyAssign))
-    if (sums or scales) and _is_whole(left) and _is_whole(right):
+    if (sums or scales) and left.is_whole and right.is_whole:
         found = replace(found, whole=True)
     if not found.is_tensor:
         return found
@@ -85,10 +85,6 @@ def _is_number(kind: Kind) -> bool:
     if kind.what == "other":
         return kind.each is None and not kind.items
     return kind.gradient != "yes" and not kind.single
-
-
-def _is_whole(kind: Kind) -> bool:
-    return kind.whole or kind.dtype in ("integer", "bool")
 
 
 def follow_each_other(start: str, stop: str, counter: str) -> bool:

@@ -58,6 +58,16 @@ class Kind:
         return self.what == "tensor"
 
     @property
+    def is_integral(self) -> bool:
+        """Whether its type adds up exactly: integers and booleans."""
+        return self.dtype in ("integer", "bool")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its values are whole numbers, by type or as they were made."""
+        return self.whole or self.is_integral
+
+    @property
     def ones(self) -> frozenset[int]:
         """`single`, counted from the front where the number of dimensions is known."""
         return frozenset(size + (self.dims or 0) if size < 0 else size for size in self.single)
@@ -152,7 +162,7 @@ def arithmetic(left: Kind, right: Kind, operator: cst.BaseBinaryOp) -> Kind:
     dtype: Dtype = "unknown"
     if "floating" in (left.dtype, right.dtype) or isinstance(operator, cst.Divide):
         dtype = "floating"
-    elif len(every) == len(tensors) and all(kind.dtype in ("integer", "bool") for kind in tensors):
+    elif len(every) == len(tensors) and all(kind.is_integral for kind in tensors):
         dtype = "integer" if any(kind.dtype == "integer" for kind in tensors) else "bool"
     dims = None
     if len(tensors) == len(every):

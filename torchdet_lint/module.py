@@ -40,7 +40,6 @@ _NAMES = 8
 _CHAINED = 3
 _CHANGED = r"(?<![\w.]){}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
-_RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 _STATEMENTS = frozenset({"statements"})
 _EVERY = frozenset({"statements", "imports", "table"})
 _ABOVE = re.compile(r"\bsuper\s*\(|\.__init__\b")
@@ -134,7 +133,7 @@ class Module:
             if piece.owner >= 0:
                 class_ = self._top_classes[piece.owner]
                 class_.units.append(unit)
-                unit.scope = class_.scope if piece.kind != "header" else None
+                unit.scope = class_.scope if unit.inside else None
                 if piece.kind == "header":
                     class_.order = order
                     self.scope.bind(piece.name, Binding("class", order))
@@ -254,7 +253,7 @@ class Module:
     @staticmethod
     def _makes(value: cst.BaseExpression) -> bool:
         """Whether `value` is a call that makes an object, not one that only gives a callable another name."""
-        return isinstance(value, cst.Call) and names.dotted(value.func).rpartition(".")[2] not in _RENAMING
+        return isinstance(value, cst.Call) and names.dotted(value.func).rpartition(".")[2] not in skeleton.RENAMING
 
     def load_statements(self, *, every: bool = False) -> None:
         """Parse the top-level statements that are no definitions; imports and long tables only with `every`."""
@@ -282,9 +281,6 @@ class Module:
         if unit.root is not None:
             return
         piece = unit.piece
-        inside = piece.owner >= 0 and piece.kind != "header"
-        if inside:
-            unit.offset = piece.first - 2
         try:
             root = tree.parse(self._parsed_text(unit))
         except (cst.ParserSyntaxError, RecursionError) as error:
@@ -294,7 +290,7 @@ class Module:
         unit.root = root
         self._roots[id(root)] = unit
         if piece.kind not in ("table", "imports"):
-            Walk(self, unit).run(root, inside)
+            Walk(self, unit).run(root, unit.inside)
             return
         if piece.kind == "table":
             self.load_statements()
@@ -303,15 +299,13 @@ class Module:
         for bindings in known.values():
             bindings[:] = [one for one in bindings if one.order // UNIT != unit.index]
         stars = list(self.scope.stars)
-        Walk(self, unit).run(root, inside)
+        Walk(self, unit).run(root, unit.inside)
         self.scope.stars[:] = stars
         for bindings in known.values():
             bindings.sort(key=operator.attrgetter("order"))
 
     def _parsed_text(self, unit: Unit) -> str:
-        """What is parsed for `unit`: a member of a class stands in a block."""
-        inside = unit.piece.owner >= 0 and unit.piece.kind != "header"
-        return ("if 1:\n" if inside else "") + self.skeleton.text(unit.piece)
+        return ("if 1:\n" if unit.inside else "") + self.skeleton.text(unit.piece)
 
     def look_for(self, *words: str) -> None:
         """Parse the units in which any of `words` stands."""

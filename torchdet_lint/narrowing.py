@@ -1,4 +1,4 @@
-"""What `isinstance` and its kin make sure of: in their branch, behind an assertion, behind a way out."""
+"""What tests make sure of: in their branch, and `isinstance` and its kin behind an assertion or a way out too."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ class _Check(NamedTuple):
     order: int
     kind: Kind
     within: cst.CSTNode
+
+
+def tests_around(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+    """The tests of the `if`s in whose branches `node` stands, innermost first, and whether each holds there."""
+    inner = node
+    for ancestor in module.ancestors(node):
+        if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
+            yield ancestor.test, inner is ancestor.body
+        inner = ancestor
 
 
 class Narrowing:

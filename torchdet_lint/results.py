@@ -55,22 +55,6 @@ class Results:
         self.facts = module.library.facts.tensors
         self.gradients = module.shared(Gradients)
 
-    @cached_property
-    def _integer(self) -> frozenset[str]:
-        return frozenset(self.facts.integer)
-
-    @cached_property
-    def _boolean(self) -> frozenset[str]:
-        return frozenset(self.facts.boolean)
-
-    @cached_property
-    def _floating(self) -> frozenset[str]:
-        return frozenset(self.facts.floating)
-
-    @cached_property
-    def _scalar(self) -> frozenset[str]:
-        return frozenset(self.facts.scalar)
-
     def function(self, name: str, call: Call) -> Kind:
         """What the function `name` of torch gives."""
         if name in self.facts.no_tensor:
@@ -94,7 +78,7 @@ class Results:
     def method(self, owner: Kind, call: Call) -> Kind:
         """What a method of the tensor `owner` gives."""
         name = call.attribute
-        if name in self._scalar or name.startswith("is_"):
+        if name in self.facts.scalar or name.startswith("is_"):
             return SIZES if name == "size" and not call.node.args else OTHER
         if name == "new":
             return Kind(what="tensor", device=owner.device, gradient="no")
@@ -142,9 +126,9 @@ class Results:
         dtype = self._dtype_argument(call) or self._type_of(name, bare)
         if dtype is not None:
             base = replace(base, dtype=dtype)
-        elif bare not in ("clone", "abs", "relu") and first.dtype in ("integer", "bool") and self._changes(bare):
+        elif bare not in ("clone", "abs", "relu") and first.is_integral and self._changes(bare):
             base = replace(base, dtype="integer" if bare in ("sum", "prod", "cumsum", "cumprod") else "unknown")
-        if base.dtype in ("integer", "bool"):
+        if base.is_integral:
             base = replace(base, gradient="no")
         return self._shaped(bare, base, first, call)
 
@@ -160,7 +144,7 @@ class Results:
     def _cast(bare: str, first: Kind) -> bool:
         """Whether an op makes floating-point numbers of whole ones."""
         casts = ("float", "double", "half", "bfloat16", "to", "type", "type_as")
-        return bare in casts and first.dtype in ("integer", "bool")
+        return bare in casts and first.is_integral
 
     def _kept(self, call: Call) -> frozenset[int]:
         """The dimension that a reduction keeps with size 1, by `keepdim=True`."""
@@ -176,11 +160,11 @@ class Results:
 
     def _type_of(self, name: str, bare: str) -> Dtype | None:
         for candidate in (name, bare):
-            if candidate in self._integer:
+            if candidate in self.facts.integer:
                 return "integer"
-            if candidate in self._boolean:
+            if candidate in self.facts.boolean:
                 return "bool"
-            if candidate in self._floating:
+            if candidate in self.facts.floating:
                 return "floating"
         return None
 
@@ -192,9 +176,9 @@ class Results:
         if name in _OWN:
             return first.gradient
         known = [first, *(kind for kind in values if kind.what != "other")]
-        if any(kind.gradient == "yes" and kind.dtype not in ("integer", "bool") for kind in known):
+        if any(kind.gradient == "yes" and not kind.is_integral for kind in known):
             return "yes"
-        if first.gradient == "no" and (first.dtype in ("integer", "bool") or all(k.gradient == "no" for k in known)):
+        if first.gradient == "no" and (first.is_integral or all(k.gradient == "no" for k in known)):
             return "no"
         if len(known) == 1:
             return first.gradient

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _TABLE_ROWS = 8
 _ALIASES = (ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp, ast.Subscript)
-_RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
+RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
+"""Callables whose result is another name of something."""
 _TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call)
 _TOO_DEEP = "too deeply nested to be read"
 
@@ -226,7 +227,7 @@ def _renames(value: ast.expr | None) -> bool:
     last = (
         function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
     )
-    return last in _RENAMING
+    return last in RENAMING
 
 
 def _dotted(node: ast.expr) -> str:

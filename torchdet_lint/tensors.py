@@ -306,7 +306,7 @@ class Inference:
 
     def _differentiable(self, kind: Kind, name: str, home: Scope) -> Kind:
         """A parameter: in a method of a layer it is an activation, unless its type or its name says otherwise."""
-        if kind.dtype in ("integer", "bool"):
+        if kind.is_integral:
             return replace(kind, gradient="no")
         found = named(kind, name, self.facts)
         if found.gradient != "unknown" or not kind.is_tensor:

@@ -217,6 +217,16 @@ def named_in(root: cst.CSTNode, name: str) -> Iterator[cst.Name]:
         stack.extend(children(node))
 
 
+def attributes_named(root: cst.CSTNode, name: str) -> Iterator[cst.Attribute]:
+    """The places under `root` where an attribute `name` stands, in the order of the source."""
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Attribute) and node.attr.value == name:
+            yield node
+        stack.extend(reversed(children(node)))
+
+
 class _Fields(dict[type, tuple[str, ...]]):
     """Node class -> the fields that hold nodes worth a visit, filled on demand."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import libcst as cst
 
 from torchdet_lint.flow import bare, names_in
-from torchdet_lint.tree import LEAVES, children
+from torchdet_lint.tree import LEAVES, attributes_named, children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -583,7 +583,7 @@ class Follower:
             roots = [class_.node]
         found: list[Use] = []
         for root in roots:
-            for attribute in _attributes(root, word):
+            for attribute in attributes_named(root, word):
                 if attribute is target or not isinstance(attribute.value, cst.Name):
                     continue
                 if isinstance(module.parent(attribute), (cst.AssignTarget, cst.AnnAssign)):
@@ -852,15 +852,4 @@ def _names(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
                     stack.append(child)
         else:
             stack.extend(reversed(children(node)))
-    return found
-
-
-def _attributes(root: cst.CSTNode, word: str) -> list[cst.Attribute]:
-    found = []
-    stack: list[cst.CSTNode] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Attribute) and node.attr.value == word:
-            found.append(node)
-        stack.extend(reversed(children(node)))
     return found

@@ -67,9 +67,7 @@ class Wholes:
     def _is_whole(self, node: cst.BaseExpression) -> bool:
         constant = self.module.value(node).constant
         kind = self.kind(node)
-        return (
-            kind.whole or kind.dtype in ("integer", "bool") or (isinstance(constant, float) and constant.is_integer())
-        )
+        return kind.is_whole or (isinstance(constant, float) and constant.is_integer())
 
 
 def _first(pair: tuple[int, cst.Name]) -> int:

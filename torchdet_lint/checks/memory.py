@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
 from torchdet_lint.flow import Flow, bare, condition, names_in
-from torchdet_lint.tree import LEAVES, children
+from torchdet_lint.tree import LEAVES, attributes_named, children
 from torchdet_lint.uses import Follower
 
 if TYPE_CHECKING:
@@ -1037,7 +1037,7 @@ class _Attributes:
         module.load_where(lambda text: f".{name}" in text, name)
         first: cst.Attribute | None = None
         for unit in module.units:
-            for node in _attributes(unit.root, name) if unit.root is not None else ():
+            for node in attributes_named(unit.root, name) if unit.root is not None else ():
                 if isinstance(module.parent(node), (cst.AssignTarget, cst.AnnAssign)):
                     made -= 1
                     continue
@@ -1096,12 +1096,3 @@ class _Attributes:
             if last in self.words["views"]:
                 return self._use(call)
         return "other"
-
-
-def _attributes(root: cst.CSTNode, name: str) -> Iterator[cst.Attribute]:
-    stack: list[cst.CSTNode] = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Attribute) and node.attr.value == name:
-            yield node
-        stack.extend(reversed(children(node)))

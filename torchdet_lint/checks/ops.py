@@ -15,6 +15,7 @@ from torchdet_lint.devices import asks_for_cuda
 from torchdet_lint.finding import Found
 from torchdet_lint.gradients import Gradients
 from torchdet_lint.kinds import OTHER, UNKNOWN, Kind
+from torchdet_lint.narrowing import tests_around
 from torchdet_lint.onward import Onward
 from torchdet_lint.tensors import Inference
 
@@ -201,29 +202,23 @@ class Operations:
 
     def _guarded(self, node: cst.CSTNode) -> bool:
         """Whether `node` runs only where a test, or the name of the function, says that the device is not CUDA."""
-        inner = node
-        for ancestor in self.module.ancestors(node):
-            if isinstance(ancestor, cst.FunctionDef) and ancestor.name.value.endswith("_cpu"):
-                return True
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
-                cuda = asks_for_cuda(self.module, ancestor.test)
-                if cuda is not None and (inner is ancestor.body) is not cuda:
-                    return True
-            inner = ancestor
-        return False
+        if any(
+            isinstance(ancestor, cst.FunctionDef) and ancestor.name.value.endswith("_cpu")
+            for ancestor in self.module.ancestors(node)
+        ):
+            return True
+        return any(
+            asks_for_cuda(self.module, test) not in (None, holds) for test, holds in tests_around(self.module, node)
+        )
 
     def _exact_branch(self, node: cst.CSTNode) -> bool:
         """Whether `node` runs only where a test says that the type is not a floating one."""
-        inner = node
-        for ancestor in self.module.ancestors(node):
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
-                test, wanted = ancestor.test, False
-                while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-                    test, wanted = test.expression, not wanted
-                asked = names.dotted(test.func if isinstance(test, cst.Call) else test).rpartition(".")[2]
-                if asked == "is_floating_point" and (inner is ancestor.body) is wanted:
-                    return True
-            inner = ancestor
+        for test, holds in tests_around(self.module, node):
+            while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+                test, holds = test.expression, not holds
+            asked = names.dotted(test.func if isinstance(test, cst.Call) else test).rpartition(".")[2]
+            if asked == "is_floating_point" and not holds:
+                return True
         return False
 
     @functools.cached_property
@@ -241,8 +236,8 @@ class Operations:
         if self._is_class(operation) and made is None:
             return True
         if operation.op.gradient == "evident":
-            return kind.gradient == "yes" and kind.dtype not in ("integer", "bool")
-        if kind.gradient != "no" and kind.dtype not in ("integer", "bool"):
+            return kind.gradient == "yes" and not kind.is_integral
+        if kind.gradient != "no" and not kind.is_integral:
             return True
         others = [self.inference.kind(value.node) for value in call.arguments.positional[1:]]
         return any(other.gradient == "yes" for other in others)
@@ -252,11 +247,11 @@ class Operations:
         operation, call, _ = candidate
         if operation.op.dtypes == "evident-floating":
             return kind.dtype == "floating" and not kind.whole
-        if kind.dtype in ("integer", "bool"):
+        if kind.is_integral:
             return False
         given = [call.argument(name, operation.spelling.parameters) for name in _OPERANDS]
         operands = [self.inference.kind(value.node) for value in given if value is not None]
-        if any(operand.dtype in ("integer", "bool") or operand.whole for operand in operands):
+        if any(operand.is_whole for operand in operands):
             return False
         return bool(operands) or operation.method or not kind.whole
 
