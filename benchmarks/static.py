@@ -4,7 +4,7 @@
     python benchmarks/static.py                  download those of torch-geometric, timm and transformers first
 
 Every figure is CPU seconds of the whole process tree, as the kernel counts them, the median of `--repeat` runs; the
-contenders take turns. TorchFix, which pins an old libcst, gets an environment of its own in `.venv-torchfix`.
+contenders take turns. All of them run from byte code, as an installed package does. TorchFix, which pins an old libcst, gets an environment of its own in `.venv-torchfix`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def measure(command: list[str], folder: Path) -> Cost:
     import time
 
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     start = time.perf_counter()
     with subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -155,6 +156,7 @@ def main() -> None:
     given = parser.parse_args()
     trees = given.trees or [download(name, ROOT / "build" / "benchmark-trees") for name in DEFAULT]
     figures: dict[str, dict[str, Cost]] = {}
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(ROOT / "torchdet_lint")], check=True)
     floor, ours = one_file(given.repeat)
     print("one file of 500 lines / import libcst, wall: " + verdict(ours / floor, FILE_GOAL, at_most=True))
     for tree in trees:

@@ -14,7 +14,9 @@ def main() -> None:
     if sys.argv[1:2] and sys.argv[1] in RUNTIME:
         sys.exit(command(sys.argv[1:]))
     gc.disable()  # a lint frees its data as it goes: the collector would only look at what is still used
-    sys.exit(command(sys.argv[1:]))
+    status = command(sys.argv[1:])
+    gc.freeze()  # and the last look of all, on the way out, finds nothing to look at
+    sys.exit(status)
 
 
 if __name__ == "__main__":
