@@ -4,7 +4,8 @@
     python benchmarks/static.py                  download those of torch-geometric, timm and transformers first
 
 Every figure is CPU seconds of the whole process tree, as the kernel counts them, the median of `--repeat` runs; the
-contenders take turns. All of them run from byte code, as an installed package does. TorchFix, which pins an old libcst, gets an environment of its own in `.venv-torchfix`.
+contenders take turns, and all of them run from byte code, as an installed package does. TorchFix, which pins an old
+libcst, gets an environment of its own in `.venv-torchfix`.
 """
 
 from __future__ import annotations

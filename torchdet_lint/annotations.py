@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
+from msgspec.structs import replace
 
 from torchdet_lint import names
 from torchdet_lint.kinds import EMPTY, FOREIGN, NONE, OTHER, PARAMETER, TENSOR, UNKNOWN, Kind, joined

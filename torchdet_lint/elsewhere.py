@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from torchdet_lint import skeleton
 from torchdet_lint.annotations import instance_of

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

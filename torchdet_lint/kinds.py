@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
+import msgspec
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,8 +23,7 @@ _SHAPED = frozenset(("expanded", "flat", "flattened", "repeated", "reshaped", "u
 _COUNT = re.compile(r"(?:\d+d?)?")
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """What is known of a value.
 
     `dims` is the number of dimensions, `single` those that evidently have size 1 (-1: the last), `distinct` says that

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
+from msgspec.structs import replace
 
 from torchdet_lint import devices, names
 from torchdet_lint.gradients import Gradients

@@ -7,11 +7,11 @@ Everything is inferred from what stands in the file, and from what `module.forei
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
+from msgspec.structs import replace
 
 from torchdet_lint import devices, indices, names
 from torchdet_lint.annotations import Annotations, instance_of

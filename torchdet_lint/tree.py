@@ -212,8 +212,10 @@ def named_in(root: cst.CSTNode, name: str) -> Iterator[cst.Name]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node, cst.Name) and node.value == name:
-            yield node
+        if type(node) is cst.Name:
+            if node.value == name:
+                yield node
+            continue
         stack.extend(children(node))
 
 
@@ -222,7 +224,7 @@ def attributes_named(root: cst.CSTNode, name: str) -> Iterator[cst.Attribute]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node, cst.Attribute) and node.attr.value == name:
+        if type(node) is cst.Attribute and node.attr.value == name:
             yield node
         stack.extend(reversed(children(node)))
 

@@ -751,13 +751,16 @@ def last_word(node: cst.BaseExpression) -> str:
     return node.value if isinstance(node, cst.Name) else ""
 
 
+_SCOPES = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef})
+
+
 def _nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The nodes of `node` in the order of the source, nested functions left out."""
     stack: list[cst.CSTNode] = [node]
     while stack:
         current = stack.pop()
         yield current
-        if not isinstance(current, (cst.FunctionDef, cst.Lambda, cst.ClassDef)) or current is node:
+        if type(current) not in _SCOPES or current is node:
             stack.extend(reversed(children(current)))
 
 
@@ -840,8 +843,8 @@ def _names(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
     while stack:
         node = stack.pop()
         kind = type(node)
-        if isinstance(node, cst.Name):
-            found.setdefault(node.value, []).append(node)
+        if kind is cst.Name:
+            found.setdefault(node.value, []).append(node)  # type: ignore[attr-defined,arg-type]
         elif kind in LEAVES:
             continue
         elif kind is cst.Attribute or kind is cst.Arg:
