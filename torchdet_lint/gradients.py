@@ -12,7 +12,9 @@ import libcst as cst
 from torchdet_lint import names
 
 if TYPE_CHECKING:
-    from torchdet_lint.module import Class, Module
+    from collections.abc import Callable
+
+    from torchdet_lint.module import Call, Class, Module
 
 _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
@@ -91,9 +93,20 @@ class Gradients:
             return True
         if scope is None or scope.outer is not self.module.scope:
             return False
-        self.module.look_for(function.name.value)
-        callers = list(self.module.calls_to(f"@.{function.name.value}"))
-        return bool(callers) and all(self.untracked(call.node) for call in callers)
+        name = function.name.value
+        return self._everywhere(name, lambda: list(self.module.calls_to(f"@.{name}")), self.untracked) > 0
+
+    def _everywhere(self, name: str, calls: Callable[[], list[Call]], holds: Callable[[cst.CSTNode], bool]) -> int:
+        """How many of `calls` the file has, the places with `name` parsed; 0 as soon as one is found for which `holds`
+        is not true."""
+        seen: set[int] = set()
+        for _ in self.module.looking_for(name):
+            for call in calls():
+                if id(call) not in seen:
+                    seen.add(id(call))
+                    if not holds(call.node):
+                        return 0
+        return len(seen)
 
     def called_untracked(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a private function that is nowhere in the file but called, each time where no
@@ -104,13 +117,14 @@ class Gradients:
         name = function.name.value if function is not None else ""
         if not name.startswith("_") or name.endswith("__") or id(function) in self._busy:
             return False
-        self.module.look_for(name)
-        callers = [call for call in self.module.calls if names.dotted(call.node.func).rpartition(".")[2] == name]
-        written = _rows_with(name, self.module.text)
         self._busy.add(id(function))
-        found = all(self.untracked(call.node) or self.called_untracked(call.node) for call in callers)
+        callers = self._everywhere(
+            name,
+            lambda: [call for call in self.module.calls if names.dotted(call.node.func).rpartition(".")[2] == name],
+            lambda call: self.untracked(call) or self.called_untracked(call),
+        )
         self._busy.discard(id(function))
-        return found and 0 < len(callers) == written
+        return 0 < callers == _rows_with(name, self.module.text)
 
     def _untracked_name(self, function: cst.FunctionDef) -> bool:
         name = function.name.value

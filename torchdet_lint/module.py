@@ -10,6 +10,7 @@ import operator
 import re
 import sys
 import threading
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import libcst as cst
@@ -195,14 +196,14 @@ class Module:
             return
         self.load_statements()
         self._extend(wanted)
-        self._load_with(wanted)
+        deque(self._loading(wanted), maxlen=0)
         attributes = self._attribute_aliases(wanted)
         if attributes:
-            self._load_with(attributes)
+            deque(self._loading(attributes), maxlen=0)
 
-    def _load_with(self, wanted: set[str]) -> None:
-        """Parse the units in which a word of `wanted` may mean what it is wanted for, and of the classes whose
-        header has one the constructors that call the one above."""
+    def _loading(self, wanted: set[str]) -> Iterator[Unit]:
+        """Parse the units in which a word of `wanted` may mean what it is wanted for, one after the other, and of the
+        classes whose header has one the constructors that call the one above."""
         for unit, words in zip(self.units, self.words, strict=True):
             if unit.root is not None or not self._matters(unit, words, wanted):
                 continue
@@ -211,6 +212,7 @@ class Module:
                 for member in self._top_classes[unit.piece.owner].units:
                     if member.piece.name == "__init__" and _ABOVE.search(self.texts[member.index]):
                         self._load(member)
+            yield unit
 
     def _matters(self, unit: Unit, words: frozenset[str], wanted: set[str]) -> bool:
         hits = words & wanted
@@ -309,7 +311,13 @@ class Module:
 
     def look_for(self, *words: str) -> None:
         """Parse the units in which any of `words` stands."""
-        self._load_with(set(words))
+        deque(self._loading(set(words)), maxlen=0)
+
+    def looking_for(self, word: str) -> Iterator[Unit | None]:
+        """None for what is parsed already, then one after the other the units in which `word` stands, parsed as they
+        are asked for."""
+        yield None
+        yield from self._loading({word})
 
     def shared(self, make: Callable[[Module], _Result]) -> _Result:
         """What `make` makes of this file, made once: the checks share what they infer."""

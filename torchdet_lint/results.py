@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -95,8 +96,7 @@ class Results:
 
     def _applied(self, name: str, first: Kind, call: Call, rest: Sequence[object]) -> Kind:
         """A function of a tensor, called as a function or as a method; `rest` are the arguments after it."""
-        values = [self.kind(value.node) for value in call.arguments.positional]
-        gradient = self._gradient_of(name, first, values, call)
+        gradient = self._gradient_of(name, first, call)
         base = Kind(what="tensor", dtype=first.dtype, device=first.device, gradient=gradient)
         if name in self.facts.like:
             dtype = self._dtype_argument(call)
@@ -168,21 +168,22 @@ class Results:
                 return "floating"
         return None
 
-    def _gradient_of(self, name: str, first: Kind, values: Sequence[Kind], call: Call) -> Gradient:
+    def _gradient_of(self, name: str, first: Kind, call: Call) -> Gradient:
         if name in self.facts.untracked or self.gradients.untracked(call.node):
             return "no"
         if name == "requires_grad_":
             return "yes"
         if name in _OWN:
             return first.gradient
-        known = [first, *(kind for kind in values if kind.what != "other")]
-        if any(kind.gradient == "yes" and not kind.is_integral for kind in known):
-            return "yes"
-        if first.gradient == "no" and (first.is_integral or all(k.gradient == "no" for k in known)):
+        others: list[Gradient] = []
+        for kind in itertools.chain((first,), (self.kind(value.node) for value in call.arguments.positional)):
+            if kind.gradient == "yes" and not kind.is_integral:
+                return "yes"
+            if kind is not first and kind.what != "other":
+                others.append(kind.gradient)
+        if first.gradient == "no" and (first.is_integral or all(gradient == "no" for gradient in others)):
             return "no"
-        if len(known) == 1:
-            return first.gradient
-        return "unknown"
+        return "unknown" if others else first.gradient
 
     def _has_dim(self, name: str, call: Call) -> bool:
         if name in ("sort", "topk", "kthvalue", "mode", "cummax", "cummin"):
@@ -326,7 +327,8 @@ class Results:
         if call.opaque or not values:
             return None
         if len(values) > 1:
-            return None if any(self.kind(value.node).each for value in values) else len(values)
+            # Behind a shape in one piece stands something else, as in `full((2, 3), 1)`.
+            return None if self.kind(values[0].node).each else len(values)
         elements = self.module.elements(values[0].node, values[0].scope, values[0].order)
         if elements is not None:
             return len(elements)
@@ -353,7 +355,7 @@ class Results:
             return replace(base, dims=first.dims, single=kept_sizes)
         if bare in ("expand", "repeat"):
             kept = 1 if bare == "repeat" else -1
-            sizes = [value.constant for value in call.arguments.positional[skip:]]
+            sizes = [self._size(value) for value in call.arguments.positional[skip:]]
             if bare == "expand" and len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
                 sizes = list(sizes[0])
             before = {size + len(sizes) if size < 0 else size for size in first.single}
@@ -387,7 +389,7 @@ class Results:
 
     def _ones(self, values: Sequence[Value], dims: int | None) -> frozenset[int]:
         """The dimensions of size 1 of a shape; at most the last where not all of the shape is in sight."""
-        sizes = [value.constant for value in values]
+        sizes = [self._size(value) for value in values]
         if len(values) == 1 and (elements := self.module.elements(values[0].node, values[0].scope, values[0].order)):
             sizes = [self.module.value(element).constant for element in elements]
         last = frozenset({-1}) if len(sizes) > 1 and names.matches(sizes[-1], 1) else frozenset[int]()
@@ -395,6 +397,11 @@ class Results:
             return last
         first = sizes[:-1] if len(sizes) > 1 else sizes
         return last | {place for place, size in enumerate(first) if names.matches(size, 1)}
+
+    @staticmethod
+    def _size(value: Value) -> object:
+        """A size that is written down; what an object was made with is not looked up for it."""
+        return value.constant if not isinstance(value.node, cst.Attribute) else None
 
     def _grown_at_the_end(self, first: Kind, call: Call, skip: int) -> frozenset[int] | None:
         """The dimensions of size 1, from the end, that `x.expand((-1,) * n + (size,))` leaves, or None."""

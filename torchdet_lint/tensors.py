@@ -559,12 +559,12 @@ class Inference:
 
     def _unknown_call(self, call: Call) -> Kind:
         """A callable that is not in sight: what it returns carries the gradient of what it was given."""
-        gradients = [self.kind(arg.value).gradient for arg in call.node.args if not arg.star]
+        given = [arg.value for arg in call.node.args if not arg.star]
         if call.receiver is not None:
-            gradients.append(self.kind(call.receiver).gradient)
-        if "yes" in gradients and not self.gradients.untracked(call.node):
-            return Kind(gradient="yes")
-        return UNKNOWN
+            given.append(call.receiver)
+        if self.gradients.untracked(call.node) or not any(self.kind(value).gradient == "yes" for value in given):
+            return UNKNOWN
+        return Kind(gradient="yes")
 
     def _called(self, name: str, call: Call) -> Kind | None:
         """What a call of the qualified name gives; None where the name tells nothing."""
