@@ -461,6 +461,33 @@ def test_target_of_a_process_is_seeded(head, line, library):
     assert fixing.fixed(text, library, "f", ask) == text.replace("    pass", f"    {line}\n    pass")
 
 
+@pytest.mark.parametrize(
+    ("head", "seed", "line"),
+    [
+        ("def work(rank):", "f(7)", "torch.manual_seed(7 + rank)"),
+        ("def work(rank, seed):", "f(seed * 2)", "torch.manual_seed((seed * 2) + rank)"),
+        ("def work(args):", "f(args.seed)", "torch.manual_seed(args.seed)"),
+    ],
+)
+def test_target_of_a_process_is_given_the_seed_of_the_program(head, seed, line, library):
+    def ask(call):
+        return (SeedFunction("work", ("torch",), call.node),)
+
+    text = f"import torch\n{head}\n    pass\n{seed}\n"
+    assert fixing.fixed(text, library, "f", ask) == text.replace("    pass", f"    {line}\n    pass")
+
+
+@pytest.mark.parametrize(
+    "seed", ["f(args.seed)", "f(*seeds)", "if rank:\n    pass\nelse:\n    f(0)", "if on:\n    f(0)"]
+)
+def test_target_of_a_process_that_does_not_know_the_seed(seed, library):
+    def ask(call):
+        return (SeedFunction("work", ("torch",), call.node),)
+
+    text = f"import torch\ndef work(rank):\n    pass\n{seed}\n"
+    assert "has to be given that seed" in fixing.refusal(text, library, "f", ask)
+
+
 def test_target_of_a_process_that_is_no_plain_function(library):
     def ask(call):
         return (SeedFunction("work", ("torch",)),)

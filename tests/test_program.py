@@ -129,6 +129,15 @@ def test_a_shuffling_loader_is_as_bad_as_its_programs(project, seed, severity, w
     assert words in finding.message
 
 
+def test_a_file_that_only_calls_something_at_top_level_may_be_imported(project):
+    folder = project(data_DOT_py="import logging\n" + LOADER + "\n\nlogger = logging.getLogger(__name__)\n")
+    (finding,) = lint(folder)
+    assert (finding.code, finding.severity) == ("TDL302", "warning")
+    assert "every run differs" not in finding.message
+    (folder / "data.py").write_text(LOADER + "\n\nfor batch in load(range(3)):\n    print(batch)\n")
+    assert {(finding.code, finding.severity) for finding in lint(folder)} == {("TDL101", "error"), ("TDL302", "error")}
+
+
 OP = "import torch\n\ndef add(x: torch.Tensor, i, y):\n    return x.index_add_(0, i, y)\n"
 
 

@@ -319,6 +319,8 @@ class Tensors(_Table, frozen=True, kw_only=True):
     index_words: tuple[str, ...] = ()
     distinct_words: tuple[str, ...] = ()
     data_words: tuple[str, ...] = ()
+    graph_words: tuple[str, ...] = ()
+    counting: tuple[str, ...] = ()
     gradient_words: tuple[str, ...] = ()
     untracked_words: tuple[str, ...] = ()
     untracked_bases: tuple[str, ...] = ()

@@ -80,10 +80,12 @@ class NeedHelper(NamedTuple):
 
 class SeedFunction(NamedTuple):
     """Seed `libraries` at the start of the top-level function `name`, which a new process runs: from the configured
-    seed and the number of the process, where its first parameter is one."""
+    seed, or as the node `given`, the call that seeds the process that starts it; and from the number of the process,
+    where its first parameter is one."""
 
     name: str
     libraries: tuple[str, ...]
+    given: Any = None
 
 
 class Withhold(NamedTuple):

@@ -26,6 +26,7 @@ from torchdet_lint.layout import Layout, first_row, is_text, line_end
 from torchdet_lint.names import dotted
 from torchdet_lint.patch import import_key
 from torchdet_lint.source import comments, split_lines
+from torchdet_lint.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,8 @@ _ONLY_GENERATORS = re.compile(r"\bdefault_rng\b|\brandom\.Generator\b")
 _LEGACY_NUMPY = re.compile(
     r"\brandom\.(?:seed|rand|randn|randint|random|random_sample|choice|shuffle|permutation|normal|uniform|get_state|set_state)\b"
 )
-_NUMBER_OF_PROCESS = re.compile(r"(?:local_|global_)?rank|\w*(?:_id|_index|_idx)|index|idx|i|number")
+_NUMBER_OF_PROCESS = re.compile(r"\w*rank|\w*(?:_id|_index|_idx)|index|idx|i|number")
+_GUARD = re.compile(r"__name__\s*==|==\s*__name__")
 _CELL_MARK = re.compile(r"#\s*(?:%%|In\s*\[)")
 _CHANGING = r"^[ \t]*{}(?:\s*:[^=\n]*)?\s*(?:=(?!=)|\[[^\]]*\]\s*=(?!=)|\.update\()"
 _WIDE = 100
@@ -874,15 +876,41 @@ class _Plan:
             raise Refusal(f"`{change.name}` is not a plain function of this file")
         parameters = [*node.params.posonly_params, *node.params.params]
         first = parameters[0].name.value if parameters else ""
-        seed = "{seed}"
+        seed, test = str(self.seed), ""
+        if change.given is not None:
+            seed, test = self._given_seed(change, {one.name.value for one in (*parameters, *node.params.kwonly_params)})
         if _NUMBER_OF_PROCESS.fullmatch(first):
-            seed = f"{{seed}} + {first}" if self.seed else first
-        lines = []
+            seed = f"{seed} + {first}" if seed != "0" else first
+        lines = [f"if {test}:"] if test else []
         for library in (one for one in LIBRARIES if one in change.libraries):
             module, line = _SEED_LINE[library]
             self.needed[module] = module
-            lines.append(line.replace("{seed}", seed))
+            lines.append((self.layout.indent if test else "") + line.replace("{seed}", seed))
         return self._insert(InsertBefore(node.body.body[0], "\n".join(lines)))
+
+    def _given_seed(self, change: SeedFunction, parameters: set[str]) -> tuple[str, str]:
+        """The seed of the process that starts the function, and the test under which it is set: both have to be what
+        the function is given by the same name."""
+        module, given = self.module, change.given
+        call = module.call_at(given) if isinstance(given, cst.Call) else None
+        value = next(iter(call.node.args), None) if call is not None else None
+        row = module.span(given)[0].row
+        refusal = Refusal(f"line {row} seeds the program, and `{change.name}` has to be given that seed")
+        if value is None or value.star or module.enclosing_function(given) is not module.enclosing_function(self.node):
+            raise refusal
+        tests: list[cst.BaseExpression] = []
+        inner: cst.CSTNode = given
+        for around in module.ancestors(given):
+            if isinstance(around, cst.If) and not _GUARD.search(module.code(around.test)):
+                if inner is not around.body:
+                    raise refusal
+                tests.append(around.test)
+            inner = around
+        if len(tests) > 1 or not all(parameters.issuperset(_free_names(node)) for node in (value.value, *tests)):
+            raise refusal
+        seed = module.code(value.value)
+        plain = isinstance(value.value, (cst.Integer, cst.Name, cst.Attribute))
+        return seed if plain else f"({seed})", module.code(tests[0]) if tests else ""
 
     def _written(self, statements: Sequence[tuple[str, str]], before: int) -> str:
         return "".join(self.filled(text, self.node, before) + "\n" for _, text in statements)
@@ -900,6 +928,14 @@ class _Plan:
         indent, newline = self.layout.indent, self.layout.newline
         lines = "".join(f"{newline}{indent}{line}" for line in content.split("\n") if line)
         self.file_edits.append(self._edit(start - gap, start, f"{lines}{newline}{indent}"))
+
+
+def _free_names(node: cst.CSTNode) -> set[str]:
+    """The names that `node` reads; attributes are none."""
+    if isinstance(node, cst.Name):
+        return {node.value} - {"None", "True", "False"}
+    parts = (node.value,) if isinstance(node, cst.Attribute) else children(node)
+    return {name for part in parts for name in _free_names(part)}
 
 
 def _unpacks(call: Call, name: str) -> bool:

@@ -216,6 +216,11 @@ def named(kind: Kind, name: str, facts: Tensors) -> Kind:
     return kind
 
 
+def stands_for(name: str, words: Iterable[str]) -> bool:
+    """Whether `name` ends in one of `words`."""
+    return not _words(name).isdisjoint(words)
+
+
 def _words(name: str) -> frozenset[str]:
     """The name, its last word, its last two, and the name marked as such; a word that says what shape it was given does
     not count."""

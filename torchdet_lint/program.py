@@ -373,7 +373,7 @@ class _Program:
         exposed = self._reached(entry.file for entry in entries if not entry.has("mode"))
         covered = self._reached(entry.file for entry in entries if entry.has("mode"))
         seeded = self._reached(entry.file for entry in entries if entry.seeds_torch)
-        unseeded = self._reached(entry.file for entry in entries if not entry.seeds_torch)
+        unseeded = self._reached(entry.file for entry in entries if not entry.seeds_torch and self._runs(entry))
         return {
             path: Settled(
                 path in covered and path not in exposed,
@@ -381,6 +381,13 @@ class _Program:
             )
             for path in sorted(wanted)
         }
+
+    def _runs(self, entry: Entry) -> bool:
+        """Whether the entry point is known for one: a file with but some calls at top level, of which none draws, may
+        as well be imported by files that nobody named."""
+        outline = self.records[entry.file].outline
+        started = outline.guard or entry.file.endswith(".ipynb") or entry.file in self._named()
+        return started or bool(entry.draws("torch"))
 
     def _reached(self, files: Iterable[str]) -> set[str]:
         """The files that `files` import, directly or not, and themselves."""
@@ -396,10 +403,12 @@ class _Program:
 
 def _placed(change: Change, module: Module) -> Change:
     """`change` with nodes of `module` where it names places."""
-    from torchdet_lint.finding import NeedHelper, SetArgument, Withhold
+    from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Withhold
 
     if isinstance(change, NeedHelper) and change.before is not None:
         return change._replace(before=module.node_at(change.before.statement))
+    if isinstance(change, SeedFunction) and change.given is not None:
+        return change._replace(given=module.node_at(change.given.row, change.given.column))
     if isinstance(change, SetArgument):
         ref = change.call
         calls = module.calls_at(ref.row, ref.column)

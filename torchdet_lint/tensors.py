@@ -35,6 +35,7 @@ from torchdet_lint.kinds import (
     joined,
     named,
     of_tensor,
+    stands_for,
     unpacked,
 )
 from torchdet_lint.members import Members
@@ -189,7 +190,8 @@ class Inference:
         scope, order = module.scope_of(node), module.order_of(node)
         home = scope.home(node.value)
         if home is None:
-            return OTHER if node.value in BUILTINS else UNKNOWN
+            # What comes in by a star is a module, a function or a class; hardly ever a tensor.
+            return OTHER if node.value in BUILTINS or module.scope.stars else UNKNOWN
         here = home.function is scope.function
         bindings = live(home.bindings[node.value], order if here else None)
         if here:
@@ -291,9 +293,10 @@ class Inference:
         if step and class_ is not None and _TRAINED in self.module.ancestry(f"@.{class_.name}"):
             return STEP_BATCH
         layer = class_ is not None and self.gradients.is_layer(class_)
-        if function.name.value == "forward" and layer and default is None:
+        given = function.name.value == "forward" and layer and default is None
+        if given and not stands_for(node.name.value, self.facts.graph_words):
             return self._differentiable(TENSOR, node.name.value, home)
-        if node.annotation is None and (told := self.annotations.documented(function, node.name.value)).is_tensor:
+        if node.annotation is None and not given and (told := self.annotations.documented(function, node.name.value)).is_tensor:
             return self._differentiable(told, node.name.value, home)
         return self._differentiable(UNKNOWN, node.name.value, home)
 
@@ -512,6 +515,8 @@ class Inference:
                 return owner
             if call.attribute in ("numpy", "tolist", "item"):
                 return OTHER
+            if call.attribute in self.facts.counting:
+                return Kind(what="tensor", dtype="integer", gradient="no")
             if (held := self._held(owner, call)) is not None:
                 return held
         elif receiver is None and (inner := self._inner(call)) is not None:

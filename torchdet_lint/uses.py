@@ -517,20 +517,22 @@ class Follower:
         self, name: cst.Name, function: cst.FunctionDef | None, home: Scope | None, node: cst.CSTNode | None
     ) -> Iterator[Use]:
         loads = self._live_loads(name, function, home, node)
-        alone = any(self._is_counted_one(load) for load in loads)
+        counted = [where for load in loads if (where := self._counted_one(load)) is not False]
         for load in loads:
             if isinstance(node, (cst.For, cst.While)) and self._grows(load):
                 continue
             if self._set and self._is_no_set(load):
                 continue
+            alone = bool(counted) and (True in counted or any(one in counted for one in self.module.ancestors(load)))
             for use in self._of(load):
                 if not (alone and use.kind in ("picked", "returned")):
                     yield use
                 if use.kind == "sorted" and self._in_place(use.node, load):
                     return
 
-    def _is_counted_one(self, load: cst.Name) -> bool:
-        """Whether `load` stands in `len(x) == 1`, `len(x) > 1` or their like: there is one, or somebody is told."""
+    def _counted_one(self, load: cst.Name) -> cst.BaseSuite | bool:
+        """Where there is but one, as `load` stands in `len(x) == 1`, `len(x) > 1` or their like: in the branch of an
+        `if`, or everywhere, where somebody is told of more."""
         call = self.module.parent(self.module.parent(load) or load)
         if not isinstance(call, cst.Call) or last_word(call.func) != "len":
             return False
@@ -538,7 +540,11 @@ class Follower:
         if isinstance(around, cst.Arg):
             check = self.module.parent(around)
             return isinstance(check, cst.Call) and any(bare(arg.value) == "1" for arg in check.args)
-        return isinstance(around, cst.Comparison) and bare(around.comparisons[0].comparator) == "1"
+        if not isinstance(around, cst.Comparison) or bare(around.comparisons[0].comparator) != "1":
+            return False
+        choice = self.module.parent(around)
+        branch = isinstance(choice, cst.If) and isinstance(around.comparisons[0].operator, cst.Equal)
+        return choice.body if branch else True  # type: ignore[union-attr]
 
     def _is_no_set(self, load: cst.Name) -> bool:
         """Whether `load` stands where an `isinstance` says that it is something else than a set."""

@@ -245,13 +245,23 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 }
                 here = step.node.file == step.ref.file and "." not in step.node.name
                 there = "a method" if step.node.file == step.ref.file else f"defined in {entry.shown(step.node.file)}"
-                seeded = SeedFunction(step.node.name, (library,)) if here else Withhold(f"the target is {there}")
+                seeded = _in_target(entry, step.node.name, library, step.ref) if here else None
+                seeded = seeded or Withhold(f"the target is {there}")
                 copied = step.channel == "fork" and f"seed:{library}" in entry.effects
                 yield Fault(
                     step.ref, details, "fork" if copied else "", "warning" if copied else None,
                     (Story(draw, f"`{draw.what}` draws here, in the new process"),), (seeded,), at_call=True,
                 )  # fmt: skip
                 break
+
+
+def _in_target(entry: Entry, name: str, library: str, here: Ref) -> Change:
+    """A seed in the function `name`, that which the program was given if it was given one."""
+    given = entry.effects.get(f"seed:{library}")
+    if given is not None and given.file != here.file:
+        place = f"{entry.shown(given.file)}:{given.row}"
+        return Withhold(f"the program is seeded in {place}, and the target has to be given that seed")
+    return SeedFunction(name, (library,), given)
 
 
 def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:

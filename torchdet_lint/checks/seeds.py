@@ -12,6 +12,7 @@ from torchdet_lint.checks.trace import assigned, inside, origins
 from torchdet_lint.finding import Found, NeedImport, RelatedNode, Replace, SetArgument
 from torchdet_lint.module import Value
 from torchdet_lint.names import dotted
+from torchdet_lint.uses import Follower, last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ _SEEDING_NAME = re.compile(
     r"(?:fix|init|init_all|set|set_all|set_global|set_random|set_rng|setup)_?seeds?|seed_(?:all|everything)"
 )
 _MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__|["']__main__["']\s*==\s*__name__""")
+_IDENTITY = re.compile(r"(?:^|_)(?:id|ids|uid|uuid|name|names|token|port|suffix|nonce|salt|tmp|tag)_*$", re.IGNORECASE)
 _CONVERSIONS = frozenset({"builtins", "hashlib", "math", "numpy", "struct", "zlib"})
 _EVERY_TIME = re.compile(
     r"__(?:getitem|getitems|call|iter|next)__|forward|collate\w*|\w*transform\w*|augment\w*|\w*_step|sample\w*|generate"
@@ -38,6 +40,8 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
     """A generator object that is made without a seed, and is not given one afterwards."""
     for call, row in table.calls(module, rule):
         if any(name.endswith(".__init__") for name in call.own) or _seeded_afterwards(module, call):
+            continue
+        if _names_things(module, call):
             continue
         function = module.code(call.node.func)
         argument = row.when[0].argument
@@ -56,6 +60,25 @@ def _applicability(module: Module, node: cst.CSTNode) -> Applicability | None:
         if isinstance(around, cst.FunctionDef):
             return "unsafe" if _EVERY_TIME.fullmatch(around.name.value) else None
     return None
+
+
+def _names_things(module: Module, call: Call) -> bool:
+    """Whether all that is drawn from the object that `call` makes, in its function, tells things apart: identifiers,
+    names, ports, which two runs must not share."""
+    statement = module.parent(call.node)
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+    if statement is None or not isinstance(target, cst.Name) or module.enclosing_function(call.node) is None:
+        return False
+    loads = module.shared(Follower).loads_after(target, statement)
+    return bool(loads) and all(_drawn_for_a_name(module, load) for load in loads)
+
+
+def _drawn_for_a_name(module: Module, load: cst.Name) -> bool:
+    statement: cst.CSTNode | None = module.parent(load)
+    while isinstance(statement, (cst.Attribute, cst.Call, cst.Arg, cst.FormattedStringExpression, cst.FormattedString)):
+        statement = module.parent(statement)
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+    return target is not None and _IDENTITY.search(last_word(target)) is not None
 
 
 def _seeded_afterwards(module: Module, call: Call) -> bool:

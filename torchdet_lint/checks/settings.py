@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module import Assignment, Call, Module, Value
 
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
+_LEAVING = re.compile(r"tearDown\w*|teardown\w*|__a?exit__")
 
 
 def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
@@ -35,7 +37,7 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
     for call, row in table.calls(module, rule):
         passed = [call.argument(condition.argument, row.parameters) for condition in row.when]
         values = [value for value in passed if value is not None]
-        if not table.may_be_asked_for(module, call.node, _unknown(values)):
+        if not table.may_be_asked_for(module, call.node, _unknown(values)) or _puts_back(module, call):
             continue
         changes = tuple(SetArgument(call.node, name, text) for name, text in row.give.items())
         details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
@@ -61,6 +63,21 @@ def _restores(module: Module, value: Value, setting: str) -> bool:
     name = node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
     kept = (arg.value for call in module.calls for arg in call.node.args if arg.keyword and arg.keyword.value == name)
     return any(setting in module.resolve(expression) for expression in kept)
+
+
+def _puts_back(module: Module, call: Call) -> bool:
+    """Whether what another call of the same has switched is put back: where a test or a context is left, or in a
+    `finally`."""
+    inside = False
+    for around in module.ancestors(call.node):
+        inside = inside or isinstance(around, cst.Finally)
+        if isinstance(around, cst.FunctionDef):
+            if _LEAVING.fullmatch(around.name.value):
+                return True
+            return inside and any(
+                other.scope is call.scope and other.order < call.order for other in module.calls_to(*call.names)
+            )
+    return False
 
 
 def _unknown(values: Iterable[Value]) -> tuple[Value, ...]:
