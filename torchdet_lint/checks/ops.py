@@ -36,6 +36,7 @@ _OPERANDS = ("src", "source", "values", "weights", "value", "val")
 _ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
 _KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
+_SIZES = re.compile(r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$")
 _INFERRED = frozenset(
     {"tensor", "dims", "sparse", "length", "contains", "repeats", "several", "overlapping", "side-by-side"}
 )
@@ -268,8 +269,25 @@ class Operations:
         if self.module.holds(call, condition, parameters):
             return True
         value = call.argument(condition.argument, parameters)
+        if condition.test == "not-in" and value is not None and self._is_extent(value):
+            return True
         default = self._by_default(value) if value is not None and not value.known else ""
         return bool(default) and names.condition_holds(condition, passed=True, opaque=False, known=True, value=default)
+
+    def _is_extent(self, value: Value) -> bool:
+        """Whether it is the extent of a tensor, which nobody writes for a constant: `y.shape[-2:]`, `h, w = y.size()[2:]`."""
+        elements = self.module.elements(value.node, value.scope, value.order)
+        if elements is not None:
+            return any(self._is_size(element, value) for element in elements)
+        return self._is_size(value.node, value)
+
+    def _is_size(self, node: cst.BaseExpression, value: Value) -> bool:
+        followed = self.module.followed(node, value.scope, value.order)
+        node = followed.node if followed is not None else node
+        home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
+        bindings = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else []
+        sources = [binding.value for binding in bindings] if bindings else [node]
+        return all(source is not None and _SIZES.search(self.module.code(source)) is not None for source in sources)
 
     def _by_default(self, value: Value) -> str:
         """The text that a parameter has where the caller says nothing, as `mode="reflect"`."""
