@@ -164,7 +164,7 @@ _SET_MAKERS = ("builtins.set", "builtins.frozenset")
 _NUMBERS = re.compile(
     r"(?:^|_)(?:idx|idxs|idcs|index|indexes|indices|inds?|ids?|dims?|axes|axis|ranks?|sizes?|lengths?|lens|levels?|epochs?"
     r"|steps?|updates?|iters?|iterations?|years?|nums?|numbers?|counts?|positions?|offsets?|rows|cols|seeds?|ints|integers|ports?|gpus?|devices"
-    r"|bins?|strides?|layers?|shapes?|nodes?|edges?|folds?|times?|timesteps?|thresholds?|scores?|values?)$"
+    r"|bins?|strides?|layers?|shapes?|nodes?|edges?|folds?|times?|timesteps?|thresholds?|scores?|values?)(?:_?(?:list|set|array|arr))?$"
 )
 _LABELS = re.compile(r"(?:^|_)(?:labels?|targets?|classes|y|ys|y_true|y_train|gt)$|label_set$")
 _STRONG = ("numbered",)
@@ -271,7 +271,18 @@ def _element_kind(module: Module, node: cst.BaseExpression) -> str:
         for call in module.method_calls("add"):
             if call.receiver is not None and bare(call.receiver) == name and len(call.node.args) == 1:
                 kinds.add(_scalar(module, call.node.args[0].value))
+    if not kinds and all(isinstance(target, cst.Name) and _stays_empty(module, target) for target in targets):
+        return "nothing"
     return kinds.pop() if len(kinds) == 1 else "unknown"
+
+
+def _stays_empty(module: Module, name: cst.Name) -> bool:
+    """Whether a function's local set is given nothing: no method is called on it, nothing joined to it, and no call has it."""
+    function = module.enclosing_function(name)
+    if function is None:
+        return False
+    grown = rf"\b{name.value}(?:\.\w|\s*[|^]=)|[(,=*]\s*{name.value}\s*[,)]|\bnonlocal\b"
+    return re.search(grown, module.code(function)) is None
 
 
 _INTEGERS = re.compile(r"[sS]et\[(?:int|float|bool)\]$")
@@ -287,6 +298,8 @@ def _kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
     if isinstance(node, cst.BinaryOperation):
         return _kind(module, node.left, depth)
     if isinstance(node, cst.Subscript):
+        if isinstance(node.value, cst.Call) and last_word(node.value.func) in _PLACES:
+            return _kind_of_call(module, node.value, depth)
         index = node.slice[0].slice
         return "number" if isinstance(index, cst.Slice) and len(node.slice) > 1 else "unknown"
     if isinstance(node, cst.Call):
@@ -306,6 +319,12 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
     word = last_word(node.func)
     if word in ("range", "tolist", "arange", "unique", "numpy", "flatten", "ravel"):
         return "number"
+    if word in _PLACES:
+        # A tensor is gone through as tensors, which hash by their address.
+        of_torch = any(name.startswith("torch.") for name in module.resolve(node.func))
+        return "identity" if of_torch else "number"
+    if word in _MOVES and isinstance(node.func, cst.Attribute) and not node.args:
+        return "identity"
     if word in ("split", "listdir", "splitlines"):
         return "text"
     if word in ("parameters", "modules", "children", "buffers"):
@@ -317,6 +336,8 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
     return "unknown"
 
 
+_PLACES = frozenset("where nonzero argwhere flatnonzero argsort".split())
+_MOVES = frozenset("cpu cuda detach".split())
 _MAKE_NUMBERS = frozenset("int len float item round ord size numel dim min max abs getuid".split())
 
 
