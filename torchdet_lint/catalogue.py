@@ -331,6 +331,8 @@ class Tensors(_Table, frozen=True, kw_only=True):
     search_parameters: tuple[str, ...] = ()
     untracked_files: tuple[str, ...] = ()
     untracked_layers: tuple[str, ...] = ()
+    untracked_runs: tuple[str, ...] = ()
+    training_methods: tuple[str, ...] = ()
     attention_words: tuple[str, ...] = ()
     no_grad: tuple[str, ...] = ()
     annotations: dict[str, str] = {}

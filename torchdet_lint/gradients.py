@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _FORMULA = re.compile(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
+_EVALUATED = frozenset("eval evaluate inference predict test val valid validation".split())
 _DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
 
 
@@ -63,8 +64,10 @@ class Gradients:
 
     @cached_property
     def _for_export(self) -> bool:
-        """Whether the file's name says that it exports, converts or shows models, or that it only runs them."""
+        """Whether the file's name says that it makes data ready, converts or shows models, or only runs them."""
         words = PurePath(self.module.source.path).stem.strip("_").split("_")
+        if words[-1] in ("preprocess", "preprocessing", "preprocessor"):
+            return True
         return words[0] in self.facts.untracked_files or (len(words) > 1 and words[0] == "pipeline")
 
     def not_tracked(self, function: cst.FunctionDef) -> bool:
@@ -93,13 +96,25 @@ class Gradients:
         if class_ is not None:
             if function.name.value in self.facts.untracked_steps:
                 return "lightning.pytorch.LightningModule" in self.module.ancestry(f"@.{class_.name}")
-            return not self.is_layer(class_) and self._untracked_name(function)
+            if not self.is_layer(class_) and self._untracked_name(function):
+                return True
+            return self._only_runs(function, class_)
         if self._untracked_name(function):
             return True
         if scope is None or scope.outer is not self.module.scope:
             return False
         name = function.name.value
-        return self._everywhere(name, lambda: list(self.module.calls_to(f"@.{name}")), self.untracked) > 0
+        callers: list[cst.CSTNode] = []
+
+        def holds(node: cst.CSTNode) -> bool:
+            callers.append(node)
+            return self.untracked(node)
+
+        if not self._everywhere(name, lambda: list(self.module.calls_to(f"@.{name}")), holds):
+            return False
+        # What data sets call on the CPU, but was written for every device, is for the losses of a training loop too.
+        anywhere = re.search(rf"\b(?:{'|'.join(sorted(parameters))})\.device\b", self.module.code(function))
+        return anywhere is None or not all(map(self._in_data_set, callers))
 
     def _everywhere(self, name: str, calls: Callable[[], list[Call]], holds: Callable[[cst.CSTNode], bool]) -> int:
         """How many of `calls` the file has, the places with `name` parsed; 0 as soon as one is found for which `holds`
@@ -112,6 +127,44 @@ class Gradients:
                     if not holds(call.node):
                         return 0
         return len(seen)
+
+    def _in_data_set(self, node: cst.CSTNode) -> bool:
+        class_ = self.module.enclosing_class(node)
+        return class_ is not None and self._untracked_class(class_)
+
+    def _only_runs(self, function: cst.FunctionDef, class_: Class) -> bool:
+        """Whether a method predicts or tests, beside one of its class that trains and that does not call it."""
+        name = function.name.value
+        words = name.strip("_").split("_")
+        runs = self.facts.untracked_runs
+        if (words[0] not in runs and words[-1] not in runs) or ".training" in self.module.code(function):
+            return False
+        if not any(
+            word in member.methods for member in self.module.family(class_) for word in self.facts.training_methods
+        ):
+            return False
+
+        def training() -> list[Call]:
+            return [
+                call
+                for call in self.module.calls
+                if call.attribute == name and self._may_be_of(class_, call) and not self._inside(function, call)
+            ]
+
+        for _ in self.module.looking_for(name):
+            if not all(self.untracked(call.node) for call in training()):
+                return False
+        return True
+
+    def _inside(self, function: cst.FunctionDef, call: Call) -> bool:
+        return any(ancestor is function for ancestor in self.module.ancestors(call.node))
+
+    def _may_be_of(self, class_: Class, call: Call) -> bool:
+        """Whether `call` may be one of a method of `class_`: of `self`, only in a class that is akin to it."""
+        if not isinstance(call.receiver, cst.Name) or call.receiver.value not in ("self", "cls"):
+            return True
+        other = self.module.enclosing_class(call.node)
+        return other is None or class_ in self.module.family(other) or other in self.module.family(class_)
 
     def called_untracked(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a private function that is nowhere in the file but called, each time where no
@@ -183,6 +236,8 @@ def _only_evaluated(test: cst.BaseExpression) -> tuple[bool, bool]:
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
         wanted = test.comparisons[0].comparator
         same = isinstance(test.comparisons[0].operator, (cst.Is, cst.Equal))
+        if same and isinstance(wanted, cst.SimpleString) and names.dotted(test.left).endswith(("mode", "phase")):
+            return (wanted.evaluated_value in _EVALUATED, False)
         if same and isinstance(wanted, cst.Name) and wanted.value in ("True", "False"):
             holds, fails = _only_evaluated(test.left)
             return (holds, fails) if wanted.value == "True" else (fails, holds)

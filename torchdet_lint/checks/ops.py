@@ -275,7 +275,7 @@ class Operations:
         return bool(default) and names.condition_holds(condition, passed=True, opaque=False, known=True, value=default)
 
     def _is_extent(self, value: Value) -> bool:
-        """Whether it is the extent of a tensor, which nobody writes for a constant: `y.shape[-2:]`, `h, w = y.size()[2:]`."""
+        """Whether it is the extent of a tensor, as `y.shape[-2:]`: nobody writes that for a constant."""
         elements = self.module.elements(value.node, value.scope, value.order)
         if elements is not None:
             return any(self._is_size(element, value) for element in elements)

@@ -277,7 +277,7 @@ def _element_kind(module: Module, node: cst.BaseExpression) -> str:
 
 
 def _stays_empty(module: Module, name: cst.Name) -> bool:
-    """Whether a function's local set is given nothing: no method is called on it, nothing joined to it, and no call has it."""
+    """Whether nothing is put into a function's local set: no method is called on it, and no call is given it."""
     function = module.enclosing_function(name)
     if function is None:
         return False
