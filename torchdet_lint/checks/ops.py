@@ -266,13 +266,14 @@ class Operations:
             if condition.argument != "self":
                 kind = self.inference.kind(value.node) if value is not None else OTHER
             return self._inferred(condition, kind, value, call, parameters)
-        if self.module.holds(call, condition, parameters):
-            return True
         value = call.argument(condition.argument, parameters)
-        if condition.test == "not-in" and value is not None and self._is_extent(value):
-            return True
-        default = self._by_default(value) if value is not None and not value.known else ""
-        return bool(default) and names.condition_holds(condition, passed=True, opaque=False, known=True, value=default)
+        if value is not None and not value.known:
+            if condition.test == "not-in" and self._is_extent(value):
+                return True
+            default = self._by_default(value)
+            if default is not None:
+                return names.condition_holds(condition, passed=True, opaque=False, known=True, value=default)
+        return self.module.holds(call, condition, parameters)
 
     def _is_extent(self, value: Value) -> bool:
         """Whether it is the extent of a tensor, as `y.shape[-2:]`: nobody writes that for a constant."""
@@ -289,21 +290,23 @@ class Operations:
         sources = [binding.value for binding in bindings] if bindings else [node]
         return all(source is not None and _SIZES.search(self.module.code(source)) is not None for source in sources)
 
-    def _by_default(self, value: Value) -> str:
-        """The text that a parameter has where the caller says nothing, as `mode="reflect"`."""
+    def _by_default(self, value: Value) -> str | int | None:
+        """The text or number that a parameter has where the caller says nothing, as `mode="reflect"`."""
         followed = self.module.followed(value.node, value.scope, value.order) or value
         if isinstance(followed.node, cst.Attribute):
             assigned = self.module.self_attribute(followed.node, followed.scope)
             followed = assigned[0] if len(assigned) == 1 else followed
         home = followed.scope.home(followed.node.value) if isinstance(followed.node, cst.Name) else None
         if home is None or not isinstance(followed.node, cst.Name):
-            return ""
+            return None
         bindings = home.bindings[followed.node.value]
         node = bindings[0].node
-        if len(bindings) > 1 or not isinstance(node, cst.Param) or not isinstance(node.default, cst.SimpleString):
-            return ""
+        if len(bindings) > 1 or not isinstance(node, cst.Param):
+            return None
+        if not isinstance(node.default, (cst.SimpleString, cst.Integer)):
+            return None
         default = node.default.evaluated_value
-        return default if isinstance(default, str) else ""
+        return default if isinstance(default, (str, int)) else None
 
     def _inferred(
         self, condition: Condition, kind: Kind, value: Value | None, call: Call, parameters: Sequence[str]
