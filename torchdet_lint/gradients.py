@@ -144,17 +144,14 @@ class Gradients:
         ):
             return False
 
-        def training() -> list[Call]:
+        def calls() -> list[Call]:
             return [
                 call
                 for call in self.module.calls
                 if call.attribute == name and self._may_be_of(class_, call) and not self._inside(function, call)
             ]
 
-        for _ in self.module.looking_for(name):
-            if not all(self.untracked(call.node) for call in training()):
-                return False
-        return True
+        return all(all(self.untracked(call.node) for call in calls()) for _ in self.module.looking_for(name))
 
     def _inside(self, function: cst.FunctionDef, call: Call) -> bool:
         return any(ancestor is function for ancestor in self.module.ancestors(call.node))
