@@ -277,7 +277,7 @@ def test_positions_are_those_of_the_file(newline):
     (call,) = module.calls_to(DATALOADER)
     start, end = module.span(call.node)
     assert (start.row, start.column, end.row, end.column) == (5, 25, 6, 20)
-    assert module.noqa_rows(call.node) == (5, 6)
+    assert module.places.noqa_rows(call.node) == (5, 6)
 
 
 def test_scopes_of_any_node():

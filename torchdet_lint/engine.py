@@ -479,7 +479,7 @@ class Linter:
         """What a check found as the user is told it, and the rows of it in the text."""
         source = module.source
         start, end = module.span(found.node)
-        noqa_row = module.noqa_rows(found.node)[1]
+        noqa_row = module.places.noqa_rows(found.node)[1]
         cell, row = source.place(start.row)
         template = rule.messages[found.variant] if found.variant else rule.message
         related = []

@@ -97,6 +97,10 @@ class Value:
         return self.module.code(self.node)
 
 
+Assigned = tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]
+"""Statement, target, value, scope and order of an assignment."""
+
+
 class Assignment(NamedTuple):
     """`target = value`: one target of an assignment statement, or the `setattr` call that does the same."""
 

@@ -8,43 +8,39 @@ from __future__ import annotations
 import functools
 import operator
 import re
-import sys
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import libcst as cst
 
 from torchdet_lint import names, skeleton, tree
-from torchdet_lint.facts import UNIT, Assignment, Call, Class, Unit, Value
-from torchdet_lint.finding import Location
+from torchdet_lint.facts import UNIT, Assigned, Assignment, Call, Class, Unit, Value
 from torchdet_lint.mentions import Mentions
 from torchdet_lint.names import BUILTINS, Binding, Library, Scope, live
+from torchdet_lint.places import Places, deeply
 from torchdet_lint.skeleton import SyntaxFault
 from torchdet_lint.tree import children
 from torchdet_lint.triggers import IDENTIFIER, words_in
+from torchdet_lint.values import Values
 from torchdet_lint.walk import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.catalogue import Condition
+    from torchdet_lint.finding import Location
     from torchdet_lint.source import Source
 
 __all__ = ["Assignment", "Call", "Class", "Module", "SyntaxFault", "Target", "Value"]
 
 _Result = TypeVar("_Result")
-_DEEP_STACK = 512 * 1024 * 1024
-_DEEP_RECURSION = 200_000
 _DEPTH = 14
 _NAMES = 8
 _CHAINED = 3
-_CHANGED = r"(?<![\w.]){}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _STATEMENTS = frozenset({"statements"})
 _EVERY = frozenset({"statements", "imports", "table"})
 _ABOVE = re.compile(r"\bsuper\s*\(|\.__init__\b")
-_PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
 
 
 class Target(NamedTuple):
@@ -52,14 +48,6 @@ class Target(NamedTuple):
 
     torch: tuple[int, int] = (2, 15)
     devices: tuple[str, ...] = ("cpu", "cuda")
-
-
-class _Change(NamedTuple):
-    """A statement that puts `entries` into a dictionary (None: not in sight), always or only perhaps."""
-
-    order: int
-    perhaps: bool
-    entries: dict[str, Value] | None
 
 
 class Module:
@@ -89,8 +77,8 @@ class Module:
         self._calls: list[Call] = []
         self._call_of: dict[int, Call] = {}
         self.set_displays: list[cst.Set | cst.SetComp] = []
-        self._assignments: list[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]] = []
-        self._assigned: dict[str, list[tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]]] = {}
+        self._assignments: list[Assigned] = []
+        self._assigned: dict[str, list[Assigned]] = {}
         self._awake = False
         self._named = 0
         self._by_name: dict[str, list[Call]] = {}
@@ -109,6 +97,8 @@ class Module:
         # What a function of another file returns, by its dotted name, where somebody knows the other files.
         self.foreign: Callable[[str], Any] | None = None
         self._naming = False
+        self.values = Values(self, self._calls, self._assignments)
+        self.places = Places(self)
         self._tables: dict[str, list[Unit]] = {}
         self._prepare()
 
@@ -179,7 +169,7 @@ class Module:
             if unit.root is not None or (word and word not in self.words[unit.index]):
                 continue
             if wanted is None or wanted(self.texts[unit.index]):
-                self._load(unit)
+                self.load(unit)
                 self.load_statements()
 
     def _wake(self) -> None:
@@ -207,11 +197,11 @@ class Module:
         for unit, words in zip(self.units, self.words, strict=True):
             if unit.root is not None or not self._matters(unit, words, wanted):
                 continue
-            self._load(unit)
+            self.load(unit)
             if unit.piece.kind == "header":
                 for member in self._top_classes[unit.piece.owner].units:
                     if member.piece.name == "__init__" and _ABOVE.search(self.texts[member.index]):
-                        self._load(member)
+                        self.load(member)
             yield unit
 
     def _matters(self, unit: Unit, words: frozenset[str], wanted: set[str]) -> bool:
@@ -261,30 +251,31 @@ class Module:
         """Parse the top-level statements that are no definitions; imports and long tables only with `every`."""
         for unit in self.units:
             if unit.piece.owner < 0 and unit.piece.kind in (_EVERY if every else _STATEMENTS):
-                self._load(unit)
+                self.load(unit)
 
     def _load_table(self, name: str) -> None:
         for unit in self._tables.get(name, ()):
-            self._load(unit)
+            self.load(unit)
 
     def load_functions(self, wanted: Callable[[str], object]) -> Iterator[Unit]:
         """Parse the top-level functions whose names `wanted` accepts."""
         for unit in self.units:
             if unit.piece.kind == "function" and unit.piece.owner < 0 and wanted(unit.piece.name):
-                self._load(unit)
+                self.load(unit)
                 yield unit
 
     def load_all(self) -> None:
         """Parse every unit."""
         for unit in self.units:
-            self._load(unit)
+            self.load(unit)
 
-    def _load(self, unit: Unit) -> None:
+    def load(self, unit: Unit) -> None:
+        """Parse `unit`, unless it is parsed; one that libcst cannot parse counts as empty."""
         if unit.root is not None:
             return
         piece = unit.piece
         try:
-            root = tree.parse(self._parsed_text(unit))
+            root = tree.parse(self.parsed_text(unit))
         except (cst.ParserSyntaxError, RecursionError) as error:
             unit.root = cst.Module([])
             self.skipped.append((piece.first, str(error).partition("\n")[0]))
@@ -306,7 +297,8 @@ class Module:
         for bindings in known.values():
             bindings.sort(key=operator.attrgetter("order"))
 
-    def _parsed_text(self, unit: Unit) -> str:
+    def parsed_text(self, unit: Unit) -> str:
+        """What is parsed for `unit`: a member of a class stands in a block."""
         return ("if 1:\n" if unit.inside else "") + self.skeleton.text(unit.piece)
 
     def look_for(self, *words: str) -> None:
@@ -331,7 +323,7 @@ class Module:
         owner = class_.index if class_ is not None else -1
         for unit in self.units:
             if unit.piece.kind == "function" and unit.piece.owner == owner and unit.piece.name == name:
-                self._load(unit)
+                self.load(unit)
                 return next((node for node in self._functions.get(unit.index, ()) if node.name.value == name), None)
         return None
 
@@ -341,7 +333,7 @@ class Module:
             return
         for unit in class_.units:
             if unit.piece.kind == "header":
-                self._load(unit)
+                self.load(unit)
 
     # ------------------------------------------------------------------ the tree
 
@@ -416,7 +408,11 @@ class Module:
 
     def code(self, node: cst.CSTNode) -> str:
         """The source of `node`."""
-        return _deeply(lambda: cst.Module([]).code_for_node(node))
+        return deeply(lambda: cst.Module([]).code_for_node(node))
+
+    def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
+        """`Places.span`."""
+        return self.places.span(node)
 
     def unit_of(self, node: cst.CSTNode) -> Unit:
         """The unit that `node` was parsed in."""
@@ -424,83 +420,6 @@ class Module:
         while id(root) in self._parents:
             root = self._parents[id(root)]
         return self._roots[id(root)]
-
-    def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
-        """Start and end of `node`: rows of the text and columns in characters, both from 1."""
-        unit = self.unit_of(node)
-        start, end = self._places(unit, node)[node]
-        return Location(start[0] + unit.offset, start[1] + 1), Location(end[0] + unit.offset, end[1] + 1)
-
-    def _places(self, unit: Unit, node: cst.CSTNode) -> tree.Positions:
-        """Positions that have `node`: those of its simple statement do, and cost less than those of the unit."""
-        line = next((one for one in (node, *self.ancestors(node)) if isinstance(one, cst.SimpleStatementLine)), None)
-        if line is None or unit.positions is not None:
-            return self._positions(unit)
-        if id(line) not in unit.lines:
-            root = unit.root
-            assert root is not None
-            if unit.rows is None:
-                unit.rows = tree.rows_of_lines(root, self._parsed_text(unit))
-            row = unit.rows.get(id(line))
-            if row is None:
-                return self._positions(unit)
-            first = self.skeleton.lines[row + unit.offset - 1]
-            indent = first[: len(first) - len(first.lstrip())]
-            unit.lines[id(line)] = _deeply(lambda: tree.Positions(root, line, row, indent))
-        return unit.lines[id(line)]
-
-    def _positions(self, unit: Unit) -> tree.Positions:
-        if unit.positions is None:
-            root = unit.root
-            assert root is not None
-            unit.positions = _deeply(lambda: tree.Positions(root))
-        return unit.positions
-
-    def node_at(self, row: int, column: int | None = None) -> cst.CSTNode:
-        """The call that starts at `row` and `column` (from 0, in bytes, as `ast` counts), else the statement that
-        starts in `row`: of a block, what its first line evaluates."""
-        unit = self._unit_at(row)
-        assert unit.root is not None
-        here = row - unit.offset
-        statement: cst.CSTNode | None = None
-        for node, start in self._positions(unit).starting_in(here):
-            if column is not None and isinstance(node, cst.Call) and self._bytes(row, start) == column:
-                return node
-            if statement is None and isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-                statement = node
-        return unit.root if statement is None else _header(statement)
-
-    def calls_at(self, row: int, column: int) -> list[Call]:
-        """The calls that start at `row` and `column` (as `node_at` counts), the outer before the inner."""
-        self.load_statements()
-        unit = self._unit_at(row)
-        here = row - unit.offset
-        found = [
-            self.call_at(node)
-            for node, start in self._positions(unit).starting_in(here)
-            if isinstance(node, cst.Call) and self._bytes(row, start) == column
-        ]
-        return [call for call in found if call is not None]
-
-    def _unit_at(self, row: int) -> Unit:
-        """The unit that holds `row`, parsed."""
-        unit = next(
-            (unit for unit in reversed(self.units) if unit.piece.first <= row <= unit.piece.last), self.units[0]
-        )
-        self._load(unit)
-        return unit
-
-    def _bytes(self, row: int, column: int) -> int:
-        return len(self.skeleton.lines[row - 1][:column].encode())
-
-    def noqa_rows(self, node: cst.CSTNode) -> tuple[int, int]:
-        """First and last row of the statement that holds `node` (of its header, for a block)."""
-        statement = self.statement(node)
-        start, end = self.span(statement)
-        body = getattr(statement, "body", None)
-        if isinstance(body, cst.IndentedBlock):
-            return start.row, max(start.row, self.span(body)[0].row - 1)
-        return start.row, end.row
 
     # ------------------------------------------------------------------ names
 
@@ -669,7 +588,7 @@ class Module:
                     assigned = assigned or rf"{name}\s*(?::[^=\n]*)?=(?!=)"
                     dot = r"\." if unit.piece.kind == "function" else r"(?<![\w.])"
                     if re.search(dot + assigned, self.texts[unit.index]):
-                        self._load(unit)
+                        self.load(unit)
         values = [
             Value(self, binding.value, class_.scope, binding.order)
             for binding in class_.scope.bindings.get(name, ())
@@ -694,7 +613,7 @@ class Module:
                     and name in self.words[unit.index]
                     and written.search(self.skeleton.text(unit.piece))
                 ):
-                    self._load(unit)
+                    self.load(unit)
             for node, scope in list(self._declared.get(name, ())):
                 if isinstance(node.target, cst.Name):
                     mine = scope is relative.scope
@@ -709,7 +628,7 @@ class Module:
         """The names that the body of `class_` itself annotates, in their order, and the annotations."""
         for unit in class_.units:
             if unit.piece.kind == "statements":
-                self._load(unit)
+                self.load(unit)
         found = [
             (self.order_of(node), name, node.annotation.annotation)
             for name, there in self._declared.items()
@@ -774,250 +693,29 @@ class Module:
         """`node` as a value, looked up where it stands."""
         return Value(self, node, self.scope_of(node), self.order_of(node))
 
-    def constant(
-        self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
-    ) -> tuple[object] | None:
-        """The constant that `node` evidently is, in a 1-tuple, or None."""
-        if depth <= 0:
-            return None
-        if isinstance(node, cst.SimpleString) and (plain := _PLAIN_STRING.fullmatch(node.value)):
-            return (plain[2],)
-        if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)):
-            try:
-                literal = node.evaluated_value
-            except (ValueError, SyntaxError, AttributeError):
-                return None
-            return None if literal is None else (literal,)
-        if isinstance(node, cst.Name):
-            return self._constant_name(node.value, scope, order, depth)
-        if isinstance(node, cst.UnaryOperation):
-            return _unary(node.operator, self.constant(node.expression, scope, order, depth - 1))
-        if isinstance(node, (cst.Tuple, cst.List)):
-            found = []
-            for element in node.elements:
-                item = (
-                    self.constant(element.value, scope, order, depth - 1) if isinstance(element, cst.Element) else None
-                )
-                if item is None:
-                    return None
-                found.append(item[0])
-            return (found if isinstance(node, cst.List) else tuple(found),)
-        if isinstance(node, cst.IfExp):
-            left = self.constant(node.body, scope, order, depth - 1)
-            right = self.constant(node.orelse, scope, order, depth - 1)
-            return left if left is not None and right is not None and names.matches(left[0], right[0]) else None
-        if isinstance(node, cst.Attribute):
-            return self._agreed(self.self_attribute(node, scope), depth)
-        if isinstance(node, cst.NamedExpr):
-            return self.constant(node.value, scope, order, depth - 1)
-        return None
-
-    def _agreed(self, values: list[Value], depth: int) -> tuple[object] | None:
-        found: tuple[object] | None = None
-        for value in values:
-            constant = self.constant(value.node, value.scope, value.order, depth - 1)
-            if constant is None or (found is not None and not names.matches(found[0], constant[0])):
-                return None
-            found = constant
-        return found
-
-    def _constant_name(self, name: str, scope: Scope, order: int | None, depth: int) -> tuple[object] | None:
-        home = scope.home(name)
-        if home is None:
-            return {"True": (True,), "False": (False,), "None": (None,)}.get(name)
-        bindings = live(home.bindings[name], order if home.function is scope.function else None)
-        if home.outer is None and "global " in self.text and re.search(rf"\bglobal [^\n]*\b{name}\b", self.text):
-            return None
-        values = []
-        for binding in bindings:
-            if binding.kind != "assign" or binding.value is None or binding.path:
-                return None
-            values.append(Value(self, binding.value, home, binding.order))
-        return self._agreed(values, depth)
+    def constant(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> tuple[object] | None:
+        """`Values.constant`."""
+        return self.values.constant(node, scope, order)
 
     def elements(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> list[cst.BaseExpression] | None:
-        """The elements of a list or tuple in sight."""
-        value = self.followed(node, scope, order)
-        if value is None or not isinstance(value.node, (cst.List, cst.Tuple)):
-            return None
-        if any(isinstance(element, cst.StarredElement) for element in value.node.elements):
-            return None
-        return [element.value for element in value.node.elements]
+        """`Values.elements`."""
+        return self.values.elements(node, scope, order)
 
     def followed(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> Value | None:
-        """`node`, or the one expression that the name stands for; None where there are several or none in sight."""
-        for _ in range(_DEPTH):
-            if isinstance(node, cst.Attribute) and (values := self.self_attribute(node, scope)):
-                if len(values) != 1:
-                    return None
-                node, scope, order = values[0].node, values[0].scope, values[0].order
-                continue
-            if not isinstance(node, cst.Name):
-                return Value(self, node, scope, order)
-            home = scope.home(node.value)
-            if home is None:
-                return Value(self, node, scope, order)
-            bindings = live(home.bindings[node.value], order if home.function is scope.function else None)
-            if len(bindings) != 1 or bindings[0].kind != "assign" or bindings[0].path or bindings[0].value is None:
-                return None
-            node, scope, order = bindings[0].value, home, bindings[0].order
-        return None
+        """`Values.followed`."""
+        return self.values.followed(node, scope, order)
 
-    def dictionary(
-        self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
-    ) -> dict[str, Value] | None:
-        """The entries that a dictionary in sight may hold; None where something out of sight has a part in it.
-
-        An entry that only one branch gives, or that an `update` adds, counts; of two values the one that is not
-        evidently false.
-        """
-        if depth <= 0:
-            return None
-        if isinstance(node, cst.IfExp):
-            return _either([self.dictionary(part, scope, order, depth - 1) for part in (node.body, node.orelse)])
-        if isinstance(node, cst.Name):
-            return self._named_dictionary(node.value, scope, order, depth)
-        changed = isinstance(node, cst.Attribute) and re.search(
-            _CHANGED.format(re.escape(names.dotted(node))), self.text
-        )
-        value = None if changed else self.followed(node, scope, order)
-        if value is None:
-            return None
-        node, scope, order = value.node, value.scope, value.order
-        if isinstance(node, cst.Dict):
-            return self._literal_dictionary(node, scope, order, depth)
-        if isinstance(node, cst.Call) and self._resolve(node.func, scope, order, 4) == ["builtins.dict"]:
-            return self._keywords(node, scope, order, depth)
-        return None
-
-    def _literal_dictionary(
-        self, node: cst.Dict, scope: Scope, order: int | None, depth: int
-    ) -> dict[str, Value] | None:
-        found: dict[str, Value] = {}
-        for element in node.elements:
-            if isinstance(element, cst.StarredDictElement):
-                inner = self.dictionary(element.value, scope, order, depth - 1)
-                if inner is None:
-                    return None
-                found.update(inner)
-                continue
-            assert isinstance(element, cst.DictElement)
-            key = self.constant(element.key, scope, order)
-            if key is None or not isinstance(key[0], str):
-                return None
-            found[key[0]] = Value(self, element.value, scope, order)
-        return found
-
-    def _keywords(self, call: cst.Call, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
-        """The entries that `dict(…)` or `.update(…)` makes of its arguments."""
-        found: dict[str, Value] = {}
-        for arg in call.args:
-            if arg.keyword is not None:
-                found[arg.keyword.value] = Value(self, arg.value, scope, order)
-            elif arg.star != "*" and (inner := self.dictionary(arg.value, scope, order, depth - 1)) is not None:
-                found.update(inner)
-            else:
-                return None
-        return found
-
-    def _named_dictionary(self, name: str, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
-        home = scope.home(name)
-        if home is None:
-            return None
-        here = order if home.function is scope.function else None
-        bindings = live(home.bindings[name], here)
-        if any(binding.kind != "assign" or binding.value is None or binding.path for binding in bindings):
-            return None
-        made = [
-            self.dictionary(binding.value, home, binding.order, depth - 1)
-            for binding in bindings
-            if binding.value is not None
-        ]
-        found = _either(made)
-        if found is None:
-            return None
-        first = bindings[0].node
-        local = first if home.outer is not None else None
-        text = self.text if local is None else self.skeleton.text(self.unit_of(local).piece)
-        unknown = len(re.findall(_CHANGED.format(re.escape(name)), text))
-        for change in self._changes(name, home, depth) if unknown else ():
-            unknown -= 1
-            if change.entries is None:
-                return None
-            if here is None or change.order < here:
-                found = _either([found, change.entries]) if change.perhaps else found | change.entries
-                assert found is not None
-        return None if unknown else found
-
-    def _changes(self, name: str, home: Scope, depth: int) -> list[_Change]:
-        """How the statements in sight change the dictionary `name` after it was made, in their order."""
-        found: list[_Change] = []
-        for call in self._calls:
-            receiver = call.receiver
-            if call.attribute != "update" or not isinstance(receiver, cst.Name) or receiver.value != name:
-                continue
-            if call.scope.home(name) is home:
-                here = call.scope.function is home
-                entries = self._keywords(call.node, call.scope, call.order, depth - 4) if here else None
-                found.append(_Change(call.order, self._is_conditional(call.node), entries))
-        for statement, target, value, scope, order in self._assignments:
-            if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
-                continue
-            if target.value.value == name and scope.home(name) is home:
-                index = target.slice[0].slice if len(target.slice) == 1 else None
-                key = self.constant(index.value, scope, order) if isinstance(index, cst.Index) else None
-                known = scope.function is home and key is not None and isinstance(key[0], str)
-                entry = {str(key[0]): Value(self, value, scope, order)} if known and key is not None else None
-                found.append(_Change(order, self._is_conditional(statement), entry))
-        return sorted(found, key=lambda change: change.order)
-
-    def _is_conditional(self, node: cst.CSTNode) -> bool:
-        for ancestor in self.ancestors(node):
-            if isinstance(ancestor, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
-                return False
-            if isinstance(ancestor, (cst.If, cst.Try, cst.For, cst.While, cst.Match, cst.IfExp)):
-                return True
-        return False
+    def dictionary(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> dict[str, Value] | None:
+        """`Values.dictionary`."""
+        return self.values.dictionary(node, scope, order)
 
     def holds(self, call: Call, condition: Condition, parameters: Sequence[str] = ()) -> bool:
-        """Whether an argument of `call` meets `condition`."""
-        value = call.argument(condition.argument, parameters or None)
-        if value is None:
-            return names.condition_holds(condition, passed=False, opaque=call.opaque, known=False, value=None)
-        values = [value.constant] if value.known else self._looped(value.node, value.scope, value.order)
-        if values:
-            return any(
-                names.condition_holds(condition, passed=True, opaque=False, known=True, value=one) for one in values
-            )
-        return names.condition_holds(condition, passed=True, opaque=False, known=False, value=None)
-
-    def _looped(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> list[object]:
-        """The constants that `node` is one after the other: the variable of a loop over them, or a tuple of it."""
-        if isinstance(node, (cst.Tuple, cst.List)):
-            parts = [element.value for element in node.elements]
-            if not parts or not all(isinstance(part, cst.Name) and part.deep_equals(parts[0]) for part in parts):
-                return []
-            return [(one,) * len(parts) for one in self._looped(parts[0], scope, order)]
-        home = scope.home(node.value) if isinstance(node, cst.Name) else None
-        if home is None or not isinstance(node, cst.Name):
-            return []
-        bindings = live(home.bindings[node.value], order if home.function is scope.function else None)
-        if len(bindings) != 1 or bindings[0].kind != "loop" or bindings[0].value is None:
-            return []
-        iterated, path = bindings[0].value, bindings[0].path
-        if isinstance(iterated, cst.Call) and len(path) == 1 and len(iterated.args) > path[0] - 1:
-            called = self._resolve(iterated.func, home, bindings[0].order, _DEPTH)
-            if called == ["builtins.enumerate"] and path == (1,):
-                iterated, path = iterated.args[0].value, ()
-            elif called == ["builtins.zip"] and path[0] < len(iterated.args):
-                iterated, path = iterated.args[path[0]].value, ()
-        elements = self.elements(iterated, home, bindings[0].order) if not path else None
-        found = [self.constant(element, home, bindings[0].order) for element in elements or ()]
-        return [one[0] for one in found if one is not None] if None not in found else []
+        """`Values.holds`."""
+        return self.values.holds(call, condition, parameters)
 
     def meets(self, call: Call, conditions: Sequence[Condition], parameters: Sequence[str] = ()) -> bool:
         """Whether `call` meets all of `conditions`."""
-        return all(self.holds(call, condition, parameters) for condition in conditions)
+        return all(self.values.holds(call, condition, parameters) for condition in conditions)
 
     # ------------------------------------------------------------------ facts
 
@@ -1164,7 +862,7 @@ class Module:
         for unit in self.units:
             if word not in self.skeleton.text(unit.piece):
                 continue
-            self._load(unit)
+            self.load(unit)
             stack: list[cst.CSTNode] = [unit.root] if unit.root is not None else []
             while stack:
                 node = stack.pop()
@@ -1180,7 +878,7 @@ class Module:
             for unit in relative.units:
                 words = self.words[unit.index]
                 if name in words and ("register_buffer" in words or "register_parameter" in words):
-                    self._load(unit)
+                    self.load(unit)
             for call in list(self._calls):
                 if call.attribute not in ("register_buffer", "register_parameter") or not call.node.args:
                     continue
@@ -1189,53 +887,3 @@ class Module:
                 literal = call.node.args[0].value
                 if isinstance(literal, cst.SimpleString) and literal.evaluated_value == name:
                     yield call
-
-
-def _header(statement: cst.CSTNode) -> cst.CSTNode:
-    """What the first line of a block evaluates; a simple statement itself."""
-    for name in ("iter", "test", "subject"):
-        part = getattr(statement, name, None)
-        if isinstance(part, cst.CSTNode):
-            return part
-    items = getattr(statement, "items", None)
-    return items[0] if items else statement
-
-
-def _deeply(function: Callable[[], _Result]) -> _Result:
-    """`function()`, again with a deep stack where libcst's recursion over a long expression exhausts the usual one."""
-    try:
-        return function()
-    except RecursionError:
-        found: list[_Result] = []
-        limit, size = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK)
-        sys.setrecursionlimit(_DEEP_RECURSION)
-        try:
-            thread = threading.Thread(target=lambda: found.append(function()))
-            thread.start()
-            thread.join()
-        finally:
-            sys.setrecursionlimit(limit)
-            threading.stack_size(size)
-        return found[0]
-
-
-def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value] | None:
-    """All entries of dictionaries of which one is meant; of two values the one that is not evidently false."""
-    found: dict[str, Value] = {}
-    for dictionary in dictionaries:
-        if dictionary is None:
-            return None
-        for key, value in dictionary.items():
-            if key not in found or not (value.known and not value.constant):
-                found[key] = value
-    return found
-
-
-def _unary(operator: cst.BaseUnaryOp, value: tuple[object] | None) -> tuple[object] | None:
-    if value is None:
-        return None
-    if isinstance(operator, cst.Not):
-        return (not value[0],)
-    if isinstance(operator, cst.Minus) and isinstance(value[0], (int, float)):
-        return (-value[0],)
-    return value if isinstance(operator, cst.Plus) else None

@@ -320,7 +320,7 @@ class _Program:
         from torchdet_lint.finding import Found
 
         row = fault.ref.row if fault.at_call else fault.ref.statement
-        node = module.node_at(row, fault.ref.column if fault.at_call else None)
+        node = module.places.node_at(row, fault.ref.column if fault.at_call else None)
         rule = self.linter.catalogue.rules[code]
         changes = tuple(_placed(change, module) for change in fault.changes)
         one = Found(node, fault.details, fault.variant, fault.severity, changes=changes)
@@ -406,12 +406,12 @@ def _placed(change: Change, module: Module) -> Change:
     from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Withhold
 
     if isinstance(change, NeedHelper) and change.before is not None:
-        return change._replace(before=module.node_at(change.before.statement))
+        return change._replace(before=module.places.node_at(change.before.statement))
     if isinstance(change, SeedFunction) and change.given is not None:
-        return change._replace(given=module.node_at(change.given.row, change.given.column))
+        return change._replace(given=module.places.node_at(change.given.row, change.given.column))
     if isinstance(change, SetArgument):
         ref = change.call
-        calls = module.calls_at(ref.row, ref.column)
+        calls = module.places.calls_at(ref.row, ref.column)
         named = [call for call in calls if ref.what in call.names] or calls
         if len(named) != 1:
             return Withhold(f"the call in line {ref.row} that takes `{change.name}` is not evident")

@@ -296,7 +296,11 @@ class Inference:
         given = function.name.value == "forward" and layer and default is None
         if given and not stands_for(node.name.value, self.facts.graph_words):
             return self._differentiable(TENSOR, node.name.value, home)
-        if node.annotation is None and not given and (told := self.annotations.documented(function, node.name.value)).is_tensor:
+        if (
+            node.annotation is None
+            and not given
+            and (told := self.annotations.documented(function, node.name.value)).is_tensor
+        ):
             return self._differentiable(told, node.name.value, home)
         return self._differentiable(UNKNOWN, node.name.value, home)
 
