@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _FORMULA = re.compile(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
 _EVALUATED = frozenset("eval evaluate inference predict test val valid validation".split())
+_DATA = re.compile(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
+_DATA_UTILITIES = re.compile(r"data(?:_?set)?_?utils?", re.IGNORECASE)
 _DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
 
 
@@ -70,6 +72,12 @@ class Gradients:
             return True
         return words[0] in self.facts.untracked_files or (len(words) > 1 and words[0] == "pipeline")
 
+    @cached_property
+    def _among_data(self) -> bool:
+        """Whether the file's folder or its name says that it is about data sets."""
+        path = PurePath(self.module.source.path)
+        return _DATA.fullmatch(path.parent.name) is not None or _DATA_UTILITIES.fullmatch(path.stem) is not None
+
     def not_tracked(self, function: cst.FunctionDef) -> bool:
         """Whether a function is decorated so, or its name, its parameters or all its callers in the file say so."""
         key = id(function)
@@ -103,6 +111,8 @@ class Gradients:
             return True
         if scope is None or scope.outer is not self.module.scope:
             return False
+        if self._among_data and not self._for_every_device(function, parameters):
+            return True
         name = function.name.value
         callers: list[cst.CSTNode] = []
 
@@ -112,9 +122,15 @@ class Gradients:
 
         if not self._everywhere(name, lambda: list(self.module.calls_to(f"@.{name}")), holds):
             return False
-        # What data sets call on the CPU, but was written for every device, is for the losses of a training loop too.
-        anywhere = re.search(rf"\b(?:{'|'.join(sorted(parameters))})\.device\b", self.module.code(function))
-        return anywhere is None or not all(map(self._in_data_set, callers))
+        return not self._for_every_device(function, parameters) or not all(map(self._in_data_set, callers))
+
+    def _for_every_device(self, function: cst.FunctionDef, parameters: set[str]) -> bool:
+        """Whether a function of data sets, which are on the CPU, was written for every device: it is for the losses of
+        a training loop too."""
+        if not parameters:
+            return False
+        device = rf"\b(?:{'|'.join(sorted(parameters))})\.device\b"
+        return re.search(device, self.module.code(function)) is not None
 
     def _everywhere(self, name: str, calls: Callable[[], list[Call]], holds: Callable[[cst.CSTNode], bool]) -> int:
         """How many of `calls` the file has, the places with `name` parsed; 0 as soon as one is found for which `holds`

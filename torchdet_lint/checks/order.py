@@ -388,7 +388,7 @@ def _looped(module: Module, node: cst.Name) -> str:
 def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) -> Found:
     """Sort the set where it is gone through: one that is kept must stay a set."""
     source = module.code(node)
-    details = {"set": source if len(source) < 60 and "\n" not in source else "the set"}
+    details = {"set": f"`{source}`" if len(source) < 60 and "\n" not in source else "this set"}
     changes: tuple[Change, ...] = ()
     if kind not in ("identity", "set") and use.origin is not None:
         parent = module.parent(use.origin)
