@@ -53,8 +53,9 @@ _MESSAGES = frozenset(
 )
 _GATHERS = frozenset(
     """numpy.array numpy.asarray numpy.stack numpy.concatenate numpy.hstack numpy.vstack torch.tensor torch.as_tensor
-    torch.stack torch.cat torch.concat torch.vstack torch.hstack pandas.DataFrame pandas.Series pandas.concat
-    pandas.Index torch.LongTensor torch.FloatTensor torch.Tensor""".split()
+    torch.stack torch.cat torch.concat torch.vstack torch.hstack pandas.DataFrame pandas.DataFrame.from_dict
+    pandas.DataFrame.from_records pandas.Series pandas.concat pandas.Index torch.LongTensor torch.FloatTensor
+    torch.Tensor""".split()
 )
 _DRAWS = frozenset(
     """random.shuffle random.choice random.choices random.sample numpy.random.shuffle numpy.random.permutation
@@ -159,7 +160,9 @@ class Follower:
                 yield from self._iterated(node, self._of(display))  # type: ignore[arg-type]
             return
         above = self.module.parent(display) if isinstance(display, cst.Tuple) else None
-        if isinstance(above, (cst.Return, cst.Yield)):
+        if isinstance(above, cst.Return) and isinstance(display, cst.Tuple):
+            yield from self._returned(display, above, list(display.elements).index(parent))
+        elif isinstance(above, cst.Yield):
             yield from self._of(display)  # type: ignore[arg-type]
         elif isinstance(above, cst.Assign) and (target := _opposite(above, parent)) is not None:
             yield from self._stored(target, above)
@@ -390,15 +393,18 @@ class Follower:
             return
         yield from self._iterated(node, self.collected(loop))
 
-    def _returned(self, node: Any, parent: cst.CSTNode) -> Iterator[Use]:
-        """Followed to the callers in the file; where there are none, the caller is out of sight."""
+    def _returned(self, node: Any, parent: cst.CSTNode, position: int = -1) -> Iterator[Use]:
+        """Followed to the callers in the file; where there are none, the caller is out of sight. `position`: in the
+        tuple that is returned."""
         kind = "yielded" if isinstance(parent, (cst.Yield, cst.From)) else "returned"
         function = self.module.enclosing_function(parent)
         callers = self._callers(function) if function is not None else []
         if all(any(one is function for one in self.module.ancestors(call)) for call in callers):
             yield Use(node, "other" if self._set else kind)
         for call in callers:
-            if isinstance(node, (cst.Tuple, cst.Dict, cst.DictComp)):
+            if position >= 0 and (target := _unpacked(self.module.parent(call), position)) is not None:
+                yield from self._stored(target, self.module.parent(call))  # type: ignore[arg-type]
+            elif isinstance(node, (cst.Tuple, cst.Dict, cst.DictComp)):
                 yield Use(node, "other")
             else:
                 yield from self._of(call)
@@ -621,10 +627,14 @@ class Follower:
                 word = node.func.attr.value
                 if word in _GROWS and outside:
                     yield from self._grown_in_loop(owner, loop)
-                elif word in _FILE_WRITES and outside and (isinstance(owner, cst.Name) or _is_stream(owner)):
+                elif word in _FILE_WRITES and _opened_outside(owner, bound, loop):
                     yield Use(node, "written")
                 elif word == "setdefault" and len(node.args) == 2 and _is_length(node.args[1].value, owner):
                     yield Use(node, "numbered")
+            elif isinstance(node, cst.Call) and bare(node.func) == "print":
+                files = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "file"]
+                if files and not bare(files[0]).startswith("sys.") and _opened_outside(files[0], bound, loop):
+                    yield Use(node, "written")
             elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
                 yield from self._grown_in_loop(node.target, loop)
             elif isinstance(node, cst.AugAssign) and self._adds(node, cst.SimpleString):
@@ -653,8 +663,34 @@ class Follower:
             yield from self._named(owner, outer)
         elif isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name) and owner.value.value == "self":
             yield from self._attribute_uses(owner)
+        elif isinstance(owner, cst.Subscript) and not self._set:
+            yield from self._table_uses(owner, loop)
         else:
             yield Use(loop, "stored")
+
+    def _table_uses(self, owner: cst.Subscript, loop: cst.For) -> Iterator[Use]:
+        """The uses of a table of lists, `table["name"].append(x)`, behind the loop that fills it; none where something
+        in the function sorts."""
+        table: cst.BaseExpression = owner
+        while isinstance(table, cst.Subscript):
+            table = table.value
+        function = self.module.enclosing_function(loop)
+        home = self.module.scope_of(loop).home(table.value) if isinstance(table, cst.Name) else None
+        if not isinstance(table, cst.Name) or home is None or function is None:
+            yield Use(loop, "stored")
+            return
+        made = any(binding.kind == "assign" for binding in home.bindings[table.value])
+        if not made or _SORTERS.search(self.module.code(function)):
+            yield Use(loop, "stored")
+            return
+        for load in self.loads_after(table, _outermost(self.module, loop, table.value)):
+            parent = self.module.parent(load)
+            call = self.module.parent(parent) if isinstance(parent, cst.Arg) else None
+            if isinstance(call, cst.Call):
+                kind = self._kind_of_call(self.module.resolve(call.func), last_word(call.func))
+                yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
+            elif isinstance(parent, cst.Return):
+                yield Use(parent, "returned")
 
     def _numbered(self, node: cst.Assign, loop: cst.For) -> Iterator[Use]:
         """`index[name] = len(index)`: the order becomes a number."""
@@ -736,8 +772,32 @@ def _bound(binding: Binding) -> cst.CSTNode | None:
     return value
 
 
-def _is_stream(node: cst.BaseExpression) -> bool:
-    return bare(node).startswith(("sys.stdout", "sys.stderr", "self."))
+def _opened_outside(node: cst.BaseExpression, bound: set[str], loop: cst.For) -> bool:
+    """Whether a file that the body of `loop` writes to is one from outside, or a choice of such ones."""
+    if isinstance(node, cst.IfExp):
+        return _opened_outside(node.body, bound, loop) and _opened_outside(node.orelse, bound, loop)
+    if not isinstance(node, cst.Name):
+        return bare(node).startswith(("sys.stdout", "sys.stderr", "self."))
+    if node.value not in bound:
+        return True
+    chosen = [
+        one.value
+        for one in _nodes(loop.body)
+        if isinstance(one, cst.Assign) and bare(one.targets[0].target) == node.value
+    ]
+    return bool(chosen) and all(
+        isinstance(one, (cst.Name, cst.IfExp)) and _opened_outside(one, bound - {node.value}, loop) for one in chosen
+    )
+
+
+def _unpacked(parent: cst.CSTNode | None, position: int) -> cst.BaseExpression | None:
+    """What `parent`, which assigns a call that returns a tuple, gives the element at `position` to."""
+    target = parent.targets[0].target if isinstance(parent, cst.Assign) else None
+    if not isinstance(target, (cst.Tuple, cst.List)) or position >= len(target.elements):
+        return None
+    if any(isinstance(element, cst.StarredElement) for element in target.elements):
+        return None
+    return target.elements[position].value
 
 
 def _counts(node: cst.BaseExpression) -> bool:

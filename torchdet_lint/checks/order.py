@@ -96,9 +96,12 @@ def _listed(module: Module, call: Call) -> Found | None:
     if isinstance(module.parent(node), cst.WithItem):
         return Found(node, details, related=_telling(use))
     change = Replace(node, f"sorted({source}{key})")
+    outer = _consumer(module, node)
+    if not key and isinstance(outer, cst.Call) and bare(outer.func) == "list" and len(outer.args) == 1:
+        change = Replace(outer.func, "sorted")
     # A list has no `next`, and is not lazy: only what is gone through on the spot is surely the same.
     lazy = not {"os.listdir", "glob.glob"} & set(call.names)
-    safe = not lazy or _consumer(module, node) is not None
+    safe = not lazy or outer is not None
     return Found(node, details, related=_telling(use), changes=(change,), applicability=None if safe else "unsafe")
 
 
