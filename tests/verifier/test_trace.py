@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.comparison import compare
 from torchdet_lint.verifier.trace import Record, Site, Trace, TraceError, Writer
 
 
@@ -45,6 +46,24 @@ def test_a_truncated_file_is_read_up_to_the_cut(tmp_path, cut):
     opened = Trace(whole)
     assert opened.truncated
     assert len(list(opened.records(opened.main))) <= 20
+
+
+def test_what_was_cut_off_is_no_difference(tmp_path):
+    whole = write(tmp_path / "a.tdtrace", words=[(0, 1, 2, 3)] * 20)
+    part = write(tmp_path / "b.tdtrace", words=[(0, 1, 2, 3)] * 20)
+    part.write_bytes(part.read_bytes()[:-300])
+    found = compare(whole, part)
+    assert found.identical
+    assert 0 < found.compared < 20
+    assert found.notes == ("b.tdtrace ends in the middle of a record: what the run did after that",)
+    assert compare(part, whole).compared == found.compared
+
+
+def test_a_trace_without_a_whole_op_cannot_be_compared(tmp_path):
+    whole, part = write(tmp_path / "a.tdtrace"), write(tmp_path / "b.tdtrace", words=[(0, 1, 2, 3)])
+    part.write_bytes(part.read_bytes()[:-60])
+    with pytest.raises(TraceError, match="cut off before its first op"):
+        compare(whole, part)
 
 
 @pytest.mark.parametrize(

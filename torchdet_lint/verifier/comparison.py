@@ -129,10 +129,15 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> C
     found = _without_received(_together(main.divergences(), aside.found))
     said = [str(note[kind]) for kind in ("missed", "steps") for t in (a, b) for note in t.notes if kind in note]
     notes = [*main.notes, *aside.notes, *dict.fromkeys(said)]
-    notes += [f"{t.path.name} ends in the middle of a record" for t in (a, b) if t.truncated]
+    compared = main.compared + min(aside.records)
+    for one in (a, b):
+        if one.truncated and not compared:
+            raise TraceError(f"{one.path}: the trace is cut off before its first op; record it again")
+        if one.truncated:
+            notes.append(f"{one.path.name} ends in the middle of a record: what the run did after that")
     return Comparison(
         identical=not found,
-        compared=main.compared + min(aside.records),
+        compared=compared,
         a_records=main.left.passed + aside.records[0],
         b_records=main.right.passed + aside.records[1],
         differing=main.differing + sum(item.differing for item in aside.found),
@@ -420,6 +425,8 @@ class _Aligner:
         if one is None and two is None:
             return
         rest = (self.left.rest(), self.right.rest())
+        if (self.a if one is None else self.b).truncated:
+            return
         self._part(one.site if one else -1, two.site if two else -1, *rest, rejoined=False, index=index)
 
     def divergences(self) -> list[Divergence]:
