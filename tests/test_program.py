@@ -138,6 +138,21 @@ def test_a_file_that_only_calls_something_at_top_level_may_be_imported(project):
     assert {(finding.code, finding.severity) for finding in lint(folder)} == {("TDL101", "error"), ("TDL302", "error")}
 
 
+def test_of_a_loader_that_no_program_evidently_makes_nothing_more_is_said(project):
+    main = f"import data\n\n{GUARD}    print(data)\n"
+    (finding,) = lint(project(main_DOT_py=main, data_DOT_py=LOADER))
+    assert (finding.code, finding.severity) == ("TDL302", "warning")
+    assert finding.message.endswith("any draw added before it changes the order")
+
+
+def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(project):
+    loader = "from torch.utils.data import DataLoader\n\ndef load(data):\n    return DataLoader(data, num_workers=2)\n"
+    main = f"from data import load\n\n{GUARD}    list(load(range(3)))\n"
+    (finding,) = [one for one in lint(project(main_DOT_py=main, data_DOT_py=loader)) if one.code == "TDL301"]
+    assert finding.severity == "error"
+    assert finding.message.endswith("seeds torch, so what the workers draw differs in every run")
+
+
 OP = "import torch\n\ndef add(x: torch.Tensor, i, y):\n    return x.index_add_(0, i, y)\n"
 
 

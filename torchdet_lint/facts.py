@@ -190,12 +190,15 @@ class _Arguments(NamedTuple):
 def _bind(call: Call) -> _Arguments:
     """Positional and keyword arguments of `call`; those that a `partial` has bound come first."""
     module, positional, keywords, opaque = call.module, list[Value](), dict[str, Value](), False
+    args = call.node.args
     if call.partial is not None:
         bound = call.partial.arguments
         positional = list(bound.positional[1:])
         keywords = dict(bound.keywords)
         opaque = bound.opaque
-    args = call.node.args
+        if "functools.partial" in call.own:
+            positional.insert(0, Value(module, args[0].value, call.scope, call.order))
+            args = args[1:]
     if len(call.own) and call.own[0].endswith(".__init__") and not _is_super(call.receiver):
         args = args[1:]
     starred = False

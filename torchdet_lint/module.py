@@ -37,6 +37,10 @@ _Result = TypeVar("_Result")
 _DEPTH = 14
 _NAMES = 8
 _CHAINED = 3
+_HANDS_ON = re.compile(
+    r"\s*def\s+__init__\(\s*self\s*,\s*\*(\w+)[^,*()]*,\s*\*\*(\w+)[^,*()]*\)[^\n]*:\n"
+    r"(?:.*\n)*?\s*super\([^()]*\)\.__init__\(\s*\*\1\s*,\s*\*\*\2\s*\)"
+)
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _STATEMENTS = frozenset({"statements"})
 _EVERY = frozenset({"statements", "imports", "table"})
@@ -774,13 +778,14 @@ class Module:
         function = call.node.func
         call.own = self.resolve(function, call.scope, call.order)
         if "functools.partial" in call.own and len(call.node.args) > 0 and not call.node.args[0].star:
+            call.partial = self._partial_behind(call.node.args[0].value, call)
             return
         call.partial = self._partial_behind(function, call)
         wide: list[str] = []
         for name in call.own:
             if name.endswith(".__init__"):
                 name = name.removesuffix(".__init__")
-            elif (class_ := self.local_class(name)) is not None and self._has_init(class_):
+            elif (class_ := self.local_class(name)) is not None and self._decides(class_):
                 wide.append(name)
                 continue
             wide.extend(self.ancestry(name))
@@ -790,9 +795,16 @@ class Module:
         if call.attribute:
             self._by_attribute.setdefault(call.attribute, []).append(call)
 
-    def _has_init(self, class_: Class) -> bool:
-        """Whether its own `__init__`, or one of a base in the file, decides what reaches the library's."""
-        return any("__init__" in relative.methods for relative in self.family(class_))
+    def _decides(self, class_: Class) -> bool:
+        """Whether its own `__init__`, or one of a base in the file, decides what reaches the library's: one that hands
+        on `*args` and `**kwargs` untouched does not."""
+        for relative in self.family(class_):
+            if "__init__" in relative.methods:
+                texts = [self.skeleton.text(unit.piece) for unit in relative.units if unit.piece.name == "__init__"]
+                passed = _HANDS_ON.match(texts[0]) if len(texts) == 1 else None
+                if passed is None or len(re.findall(rf"\b{passed[2]}\b", texts[0])) != 2:
+                    return True
+        return False
 
     def _partial_behind(self, function: cst.BaseExpression, call: Call) -> Call | None:
         if isinstance(function, cst.Call):

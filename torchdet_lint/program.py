@@ -3,6 +3,7 @@ single files left open. Only what an entry point imports is read; what was worke
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from typing import TYPE_CHECKING, Any
@@ -11,31 +12,36 @@ import msgspec
 
 from torchdet_lint.cache import Cache, content_hash
 from torchdet_lint.configs import yaml_names
+from torchdet_lint.effects import STARTED
+from torchdet_lint.events import MODULE
 from torchdet_lint.finding import Finding, Location, Related
 from torchdet_lint.source import SourceFault, decode, read, split_lines
 from torchdet_lint.suppress import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from torchdet_lint.checks.program import Entry, Fault
+    from torchdet_lint.effects import Node
     from torchdet_lint.engine import Linter, Record
     from torchdet_lint.finding import Change
     from torchdet_lint.module import Module
     from torchdet_lint.project import Project
 
 _TEST = re.compile(r"(?:test_.*|.*_test|conftest)\.py")
-_LOADERS = frozenset({"TDL301", "TDL302", "TDL303"})
+_WORKERS = "TDL301"
+_LOADERS = frozenset({_WORKERS, "TDL302", "TDL303"})
 _RAISES = "it varies from run to run, and raises in deterministic mode"
 _WILL_RAISE = "it will raise, for every program that reaches this file turns deterministic mode on"
 
 
 class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
-    """What the whole run knows of one file: whether every entry point that reaches it is in deterministic mode, and
-    whether one (`seeded`) or none (`unseeded`) of them seeds torch."""
+    """What the whole run knows of one file: whether every entry point that imports it is in deterministic mode, and
+    whether one of them seeds torch; if none does, the rows of findings that such a program evidently runs."""
 
     covered: bool = False
-    torch: str = ""
+    seeded: bool = False
+    unseeded: tuple[int, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -117,7 +123,7 @@ def _merged(record: Record, outcome: Outcome, path: str) -> Record:
     pairs = [
         (changed, rows)
         for finding, rows in zip(record.findings, record.rows, strict=True)
-        if (changed := _settle(finding, settled)) is not None
+        if (changed := _settle(finding, rows, settled)) is not None
     ]
     pairs += outcome.findings.get(path, [])
     pairs.sort(key=lambda pair: pair[0].sort_key)
@@ -126,7 +132,7 @@ def _merged(record: Record, outcome: Outcome, path: str) -> Record:
     )
 
 
-def _settle(finding: Finding, settled: Settled) -> Finding | None:
+def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
     if settled.covered and finding.switchable:
         return None
     if settled.covered and finding.raises:
@@ -134,16 +140,15 @@ def _settle(finding: Finding, settled: Settled) -> Finding | None:
         if message == finding.message:
             message = f"{message} ({_WILL_RAISE})"
         return msgspec.structs.replace(finding, message=message)
-    if settled.torch and finding.code in _LOADERS:
-        seeded = settled.torch == "seeded"
-        told = (
-            "; torch is seeded, so runs repeat as long as nobody adds a draw before"
-            if seeded
-            else "; no entry point that reaches this line seeds torch, so every run differs"
-        )
-        return msgspec.structs.replace(
-            finding, severity="warning" if seeded else "error", message=finding.message + told
-        )
+    if finding.code not in _LOADERS:
+        return finding
+    if settled.seeded:
+        told = "; torch is seeded, so runs repeat as long as nobody adds a draw before"
+        return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
+    if rows.first in settled.unseeded:
+        differs = "what the workers draw differs in every run" if finding.code == _WORKERS else "every run differs"
+        told = f"; no entry point that reaches this line seeds torch, so {differs}"
+        return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     return finding
 
 
@@ -373,11 +378,12 @@ class _Program:
         exposed = self._reached(entry.file for entry in entries if not entry.has("mode"))
         covered = self._reached(entry.file for entry in entries if entry.has("mode"))
         seeded = self._reached(entry.file for entry in entries if entry.seeds_torch)
-        unseeded = self._reached(entry.file for entry in entries if not entry.seeds_torch and self._runs(entry))
+        run = self._run(entry.node for entry in entries if not entry.seeds_torch and self._runs(entry))
         return {
             path: Settled(
                 path in covered and path not in exposed,
-                "seeded" if path in seeded else "unseeded" if path in unseeded else "",
+                path in seeded,
+                self._among(path, run[path]) if path in run and path not in seeded else (),
             )
             for path in sorted(wanted)
         }
@@ -388,6 +394,43 @@ class _Program:
         outline = self.records[entry.file].outline
         started = outline.guard or entry.file.endswith(".ipynb") or entry.file in self._named()
         return started or bool(entry.draws("torch"))
+
+    def _run(self, nodes: Iterable[Node]) -> dict[str, set[str]]:
+        """The names of the functions that running `nodes` evidently calls, by file."""
+        queue = list(nodes)
+        seen = set(queue)
+        found: dict[str, set[str]] = {}
+        while queue:
+            node = queue.pop()
+            found.setdefault(node.file, set()).add(node.name)
+            for step in self.project.steps(node):
+                if step.node is not None and step.node not in seen:
+                    seen.add(step.node)
+                    queue.append(step.node)
+        return found
+
+    def _among(self, path: str, names: set[str]) -> tuple[int, ...]:
+        """The rows of the findings about loaders in `path` that stand in one of the functions `names`."""
+        record, summary = self.records[path], self.project.summary(path)
+        pairs = zip(record.findings, record.rows, strict=True)
+        wanted = sorted({rows.first for finding, rows in pairs if finding.code in _LOADERS})
+        bodies = {body.row for name in names if name and (body := summary.body(name)) is not None}
+        started = not names.isdisjoint((MODULE, STARTED))
+        return tuple(
+            row for row, above in self._around(path, wanted) if (above in bodies if above is not None else started)
+        )
+
+    def _around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+        """`rows` of a file, and where the innermost function around each begins."""
+        try:
+            tree = ast.parse(self.text(path) or "") if rows else None
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        nodes = ast.walk(tree) if tree is not None else ()
+        functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        for row in rows:
+            around = [node.lineno for node in functions if node.lineno <= row <= (node.end_lineno or row)]
+            yield row, max(around, default=None)
 
     def _reached(self, files: Iterable[str]) -> set[str]:
         """The files that `files` import, directly or not, and themselves."""

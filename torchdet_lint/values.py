@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from torchdet_lint.names import Scope
 
 _DEPTH = 14
-_CHANGED = r"(?<![\w.]){}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
+_CHANGED = (
+    r"(?<![\w.]){0}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
+    r"|\bdel\s+{0}\s*\["
+)
+# `x.name = …`, and a class whose attributes are set by another way.
+_GIVEN = r"\.{0}\s*(?::[^=\n]*)?[-+|*/]?=(?!=)|\bsetattr\s*\(\s*{1}\b"
+_COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 _PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
 
 
@@ -73,10 +79,22 @@ class Values:
             right = self.constant(node.orelse, scope, order, depth - 1)
             return left if left is not None and right is not None and names.matches(left[0], right[0]) else None
         if isinstance(node, cst.Attribute):
-            return self._agreed(self.module.self_attribute(node, scope), depth)
+            values = self.module.self_attribute(node, scope) or self._class_attribute(node, scope, order)
+            return self._agreed(values, depth)
         if isinstance(node, cst.NamedExpr):
             return self.constant(node.value, scope, order, depth - 1)
         return None
+
+    def _class_attribute(self, node: cst.Attribute, scope: Scope, order: int | None) -> list[Value]:
+        """The value of `Config.workers` where the body of a class at top level alone gives it."""
+        if not isinstance(node.value, cst.Name):
+            return []
+        name = node.attr.value
+        found = self.module.resolve(node.value, scope, order)
+        class_ = self.module.local_class(found[0]) if len(found) == 1 else None
+        if class_ is None or class_.index < 0 or re.search(_GIVEN.format(name, node.value.value), self.module.text):
+            return []
+        return self.module.attribute_values(class_, name)
 
     def _agreed(self, values: list[Value], depth: int) -> tuple[object] | None:
         found: tuple[object] | None = None
@@ -145,6 +163,10 @@ class Values:
             return None
         if isinstance(node, cst.IfExp):
             return _either([self.dictionary(part, scope, order, depth - 1) for part in (node.body, node.orelse)])
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+            left = self.dictionary(node.left, scope, order, depth - 1)
+            right = self.dictionary(node.right, scope, order, depth - 1) if left is not None else None
+            return left | right if left is not None and right is not None else None
         if isinstance(node, cst.Name):
             return self._named_dictionary(node.value, scope, order, depth)
         changed = isinstance(node, cst.Attribute) and re.search(
@@ -156,8 +178,23 @@ class Values:
         node, scope, order = value.node, value.scope, value.order
         if isinstance(node, cst.Dict):
             return self._literal_dictionary(node, scope, order, depth)
-        if isinstance(node, cst.Call) and self.module.resolve(node.func, scope, order) == ("builtins.dict",):
-            return self._keywords(node, scope, order, depth)
+        if isinstance(node, cst.BinaryOperation):
+            return self.dictionary(node, scope, order, depth - 1)
+        if isinstance(node, cst.Call):
+            return self._made_dictionary(node, scope, order, depth)
+        return None
+
+    def _made_dictionary(
+        self, call: cst.Call, scope: Scope, order: int | None, depth: int
+    ) -> dict[str, Value] | None:
+        """The entries of `dict(…)` and of a copy."""
+        if not call.args and isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy":
+            return self.dictionary(call.func.value, scope, order, depth - 1)
+        function = self.module.resolve(call.func, scope, order)
+        if function == ("builtins.dict",):
+            return self._keywords(call, scope, order, depth)
+        if len(function) == 1 and function[0] in _COPIES and len(call.args) == 1 and not call.args[0].star:
+            return self.dictionary(call.args[0].value, scope, order, depth - 1)
         return None
 
     def _literal_dictionary(

@@ -172,16 +172,15 @@ def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: b
         if node.value is None:
             return
         for target in targets:
-            binding = Binding("assign", walk.order, node, node.value, conditional=conditional, looped=looped)
-            walk.targets(target, scope, binding)
             for part, value in _pairs(target, node.value):
+                binding = Binding("assign", walk.order, node, value, conditional=conditional, looped=looped)
+                walk.targets(part, scope, binding)
                 assignment = (node, part, value, scope, walk.order)
                 walk.module._assignments.append(assignment)
                 if isinstance(part, cst.Attribute):
                     walk.module._assigned.setdefault(part.attr.value, []).append(assignment)
-            if isinstance(target, cst.Attribute):
-                there = walk.module._attribute_targets.setdefault(target.attr.value, [])
-                there.append((target, node.value, scope, walk.order))
+                    there = walk.module._attribute_targets.setdefault(part.attr.value, [])
+                    there.append((part, value, scope, walk.order))
 
     _later(walk, node, scope, (conditional, looped), stack, bind)
 
