@@ -447,7 +447,7 @@ def _rule(given: argparse.Namespace) -> int:
         return catalogue.ops_of(code, known.facts.ops, release)
 
     if given.output_format == "json":
-        single = len(given.rules) == 1 and len(rules) == 1 and given.rules[0] in (rules[0].code, rules[0].name)
+        single = len(given.rules) == 1 and len(rules) == 1 and given.rules[0].upper() in (rules[0].code, rules[0].name.upper())
         _emit(
             [
                 explain.as_json([explain.as_object(rule, ops(rule.code), release) for rule in rules], single=single)

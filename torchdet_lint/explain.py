@@ -28,9 +28,7 @@ _STATUS = {
 
 def as_object(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None = None) -> dict[str, Any]:
     """The rule as plain data; with `release`, each op as it stands in that release."""
-    data: dict[str, Any] = msgspec.to_builtins(rule)
-    for key in ("bad", "good"):
-        data[key] = [msgspec.to_builtins(example) for example in getattr(rule, key)]
+    data = {name: msgspec.to_builtins(getattr(rule, name)) for name in rule.__struct_fields__}
     data["url"] = rule.url
     data["ops"] = [_op(op, release) for op in (*rule.ops, *ops)]
     return dict(sorted(data.items()))

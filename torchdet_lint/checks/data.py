@@ -73,7 +73,8 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Found]:
 
 def unordered_batches(module: Module, rule: Rule) -> Iterator[Found]:
     """Workers whose batches come in the order in which they are ready."""
-    for call, _ in table.calls(module, rule):
-        argument = call.keyword_node("in_order")
+    for call, row in table.calls(module, rule):
+        name = row.when[0].argument
+        argument = call.keyword_node(name)
         changes = (DropArgument(call.node, argument),) if argument is not None else ()
-        yield Found(call.node, changes=changes)
+        yield Found(call.node, {"argument": name}, changes=changes)
