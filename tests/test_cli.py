@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,22 @@ def test_a_path_that_is_not_there_is_status_2(capsys: pytest.CaptureFixture[str]
     out, err = capsys.readouterr()
     assert err == "torchdet-lint: error: nowhere.py: no such file or directory\n"
     assert "1 file" in out
+
+
+def test_statistics_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    assert cli.main(["a.py", "--statistics", "--output-format", "json"]) == 1
+    row = {"code": "TDL201", "name": "cudnn-benchmark", "count": 1, "fixable": True, "fixable_count": 1}
+    assert json.loads(capsys.readouterr().out) == [row]
+
+
+def test_a_choice_of_no_rule_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--select", ""]) == 2
+    assert capsys.readouterr().err == "torchdet-lint: error: --select: no rule is named\n"
+
+
+@pytest.mark.parametrize("name", ["TDL001", "tdl001", "syntax-error"])
+def test_one_rule_as_json_has_every_key_whatever_its_spelling(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule", name, "--output-format", "json"]) == 0
+    rule = json.loads(capsys.readouterr().out)
+    assert (rule["code"], rule["severity"], rule["scope"], rule["fix"]) == ("TDL001", "error", "run", None)

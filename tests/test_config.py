@@ -54,7 +54,9 @@ def test_the_nearest_file_wins_and_paths_are_relative_to_it(root: Path) -> None:
         ("jobs = 'two'", "[tool.torchdet-lint] jobs: expected 'int', got 'str'"),
         ("select = 'TDL1'", "select: expected 'array', got 'str'"),
         ("select = [1]", "select: expected 'str', got 'int' (at [0])"),
-        ("output-format = 'xml'", "output-format: invalid enum value 'xml'"),
+        ("output-format = 'xml'", "output-format: 'xml' is none of full, concise, grouped, json"),
+        ("min-severity = 'low'", "min-severity: 'low' is none of error, warning, note"),
+        ("devices = []", "devices: none is named"),
         ("per-file-ignores = {'a.py' = 'TDL1'}", "per-file-ignores: expected 'array', got 'str'"),
         ("torch-version = 'new'", "torch-version: 'new' is not a release such as '2.13'"),
         ("devices = ['gpu']", "devices: 'gpu' is none of cpu, cuda, mps, xpu"),
@@ -109,6 +111,11 @@ def test_the_longest_prefix_wins(
 ) -> None:
     settings = Settings(root="", select=select, extend_select=extend, ignore=ignore)
     assert " ".join(sorted(config.selection(settings, CODES))) == chosen
+
+
+def test_a_file_that_ignores_what_is_no_rule_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"per-file-ignores: a\.py: no rule has the code or prefix 'TDL9'"):
+        config.selection(Settings(root="", per_file_ignores={"a.py": ("TDL201", "TDL9")}), CODES)
 
 
 def test_a_selector_that_fits_no_rule_is_named() -> None:

@@ -194,9 +194,36 @@ def test_skip_file_silences_everything_but_a_fault(capsys: pytest.CaptureFixture
     assert [row[0] for row in others(findings)] == ["faulty.py"]
 
 
+def test_a_name_that_is_not_utf_8_is_told_and_the_rest_is_linted(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        Path(os.fsdecode(b"\xff.py")).write_text("import torch\n")
+    except (OSError, UnicodeError):
+        pytest.skip("this file system takes only UTF-8")
+    status, findings, err = lint(capsys)
+    assert (status, others(findings)) == (2, [])
+    assert err.endswith(": the path is not UTF-8 text; rename it\n")
+
+
+def test_per_file_ignores_take_names_and_lower_case(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("x = (\n")
+    Path("b.py").write_text("x = (\n")
+    Path("pyproject.toml").write_text(
+        "[tool.torchdet-lint.per-file-ignores]\n'a.py' = ['syntax-error']\n'b.py' = ['tdl001']\n"
+    )
+    assert others(lint(capsys)[1]) == []
+
+
+def test_a_rule_for_cuda_is_silent_on_the_cpu_and_so_is_its_suppression(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["torch.backends.cudnn.benchmark = True", "torch.backends.cudnn.benchmark = False  # noqa: TDL201"]
+    Path("a.py").write_text("import torch\n" + "\n".join(lines) + "\n")
+    rows = [(finding["code"], finding["location"]["row"]) for finding in lint(capsys, "a.py")[1]]
+    assert rows == [("TDL201", 2), ("TDL002", 3)]
+    assert lint(capsys, "a.py", "--devices", "cpu")[1] == []
+
+
 def test_per_file_ignores_and_severity(capsys: pytest.CaptureFixture[str]) -> None:
     Path("pyproject.toml").write_text(
-        "[tool.torchdet-lint.per-file-ignores]\n'sub/*.py' = ['TDL0']\n'ok.py' = ['TDL9']\n"
+        "[tool.torchdet-lint.per-file-ignores]\n'sub/*.py' = ['TDL0']\n'ok.py' = ['TDL2']\n"
     )
     Path("sub").mkdir()
     Path("sub/a.py").write_text("x = (\n")

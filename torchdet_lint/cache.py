@@ -33,7 +33,7 @@ class Cache:
 
     def __init__(self, folder: str, key: Iterable[str]) -> None:
         """`folder` is the cache folder ("": keep nothing); `key` is all that the records depend on besides content."""
-        digest = hashlib.blake2b("\0".join(key).encode(), digest_size=16).hexdigest()
+        digest = hashlib.blake2b("\0".join(key).encode(errors="surrogateescape"), digest_size=16).hexdigest()
         self.folder = folder
         self.path = os.path.join(folder, f"{digest}.json") if folder else ""
         self._entries = self._read()

@@ -193,7 +193,7 @@ class Rule(_Table, frozen=True, kw_only=True):
 
     `triggers` are words for which a statement is parsed; `marks` are pieces of text, and `patterns` regular
     expressions, for which a file is looked at, its check deciding which statements to parse. `words` are the names
-    that the check reads, by the role they play.
+    that the check reads, by the role they play. A rule with `devices` is silent where none of them is configured.
     """
 
     code: str
@@ -210,6 +210,7 @@ class Rule(_Table, frozen=True, kw_only=True):
     runtime_fix: str = ""
     runtime_note: str = ""
     scope: Literal["run", "file", "project"] = "file"
+    devices: tuple[str, ...] = ()
     triggers: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()

@@ -75,7 +75,7 @@ def _guarded(command: Callable[[], int]) -> int:
 
 
 def _fail(message: str) -> int:
-    print(f"torchdet-lint: error: {message}", file=sys.stderr)
+    _emit([f"torchdet-lint: error: {message}\n"], sys.stderr)
     return FAILED
 
 
@@ -143,7 +143,9 @@ def _check_parser(command: str) -> argparse.ArgumentParser:
         output.add_argument("--output-format", choices=_FORMATS, metavar="FORMAT", help=f"one of {', '.join(_FORMATS)}")
         output.add_argument("--output-file", metavar="FILE", help="write the findings there")
         output.add_argument(
-            "--statistics", action="store_true", help="count the findings by rule in place of listing them"
+            "--statistics",
+            action="store_true",
+            help="count the findings by rule, as text or json",
         )
         output.add_argument("--exit-zero", action="store_true", help="leave with 0 even where there are findings")
         output.add_argument(
@@ -192,8 +194,11 @@ def _listed(values: Iterable[str] | None) -> tuple[str, ...] | None:
 def _flags(given: argparse.Namespace) -> Options:
     from torchdet_lint.config import Options
 
+    select = _listed(given.select)
+    if select == ():
+        raise UsageError("--select: no rule is named")
     return Options(
-        select=_listed(given.select),
+        select=select,
         ignore=_listed(given.ignore),
         extend_select=_listed(given.extend_select),
         min_severity=given.min_severity,
@@ -279,7 +284,10 @@ def _write(given: argparse.Namespace, settings: Settings, result: Result, snippe
     from torchdet_lint.report import text
 
     wanted = report.Report(result, snippets, given.quiet, settings.rule_files, getattr(given, "fixed", None))
-    writer = text.statistics if given.statistics else report.writer(settings.output_format)
+    name: str = settings.output_format
+    if given.statistics:
+        name = "json-statistics" if name == "json" else "statistics"
+    writer = report.writer(name)
     lines = writer(wanted)
     if given.output_file:
         try:
@@ -447,7 +455,11 @@ def _rule(given: argparse.Namespace) -> int:
         return catalogue.ops_of(code, known.facts.ops, release)
 
     if given.output_format == "json":
-        single = len(given.rules) == 1 and len(rules) == 1 and given.rules[0].upper() in (rules[0].code, rules[0].name.upper())
+        single = (
+            len(given.rules) == 1
+            and len(rules) == 1
+            and given.rules[0].upper() in (rules[0].code, rules[0].name.upper())
+        )
         _emit(
             [
                 explain.as_json([explain.as_object(rule, ops(rule.code), release) for rule in rules], single=single)

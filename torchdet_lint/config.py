@@ -23,6 +23,7 @@ _RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?(?:\+\w+)?")
 _REQUIREMENT = re.compile(r"^\s*[\"']?torch\s*(?:\[[^\]]*\])?\s*\(?(?P<specifier>[<>=!~][^;#\"')]*)", re.MULTILINE)
 _CLAUSE = re.compile(r"(?P<operator>===?|~=|!=|<=?|>=?)\s*(?P<release>\d+(?:\.\d+)*)")
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
+_CHOICES = {"output-format": FORMATS, "min-severity": SEVERITIES}
 
 
 class ConfigError(Exception):
@@ -199,6 +200,8 @@ def merge(found: Found, flags: Options) -> Settings:
 def _check(options: Options, where: str) -> None:
     if options.torch_version is not None and not _RELEASE.fullmatch(options.torch_version):
         raise ConfigError(f"{where}torch-version: {options.torch_version!r} is not a release such as '2.13'")
+    if options.devices == ():
+        raise ConfigError(f"{where}devices: none is named; they are {', '.join(_DEVICES)}")
     for device in options.devices or ():
         if device not in _DEVICES:
             raise ConfigError(f"{where}devices: {device!r} is none of {', '.join(_DEVICES)}")
@@ -259,7 +262,10 @@ def _options(table: Any, path: Path, prefix: str) -> Options:
         try:
             msgspec.convert({key: value}, Options)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"{path}: {prefix}{key}: {_plain(str(error), key)}") from error
+            reason = _plain(str(error), key)
+            if key in _CHOICES and isinstance(value, str):
+                reason = f"{value!r} is none of {', '.join(_CHOICES[key])}"
+            raise ConfigError(f"{path}: {prefix}{key}: {reason}") from error
     return msgspec.convert(table, Options)
 
 
@@ -352,10 +358,13 @@ def selection(settings: Settings, codes: Mapping[str, str]) -> frozenset[str]:
     Raises `ConfigError` for a selector that fits no rule.
     """
     selected = [*settings.select, *settings.extend_select]
-    _must_fit((*selected, *settings.ignore), codes, f"{settings.file}: " if settings.file else "")
+    where = f"{settings.file}: " if settings.file else ""
+    _must_fit((*selected, *settings.ignore), codes, where)
+    for pattern, ignored in sorted(settings.per_file_ignores.items()):
+        _must_fit(ignored, codes, f"{where}per-file-ignores: {pattern}: ")
 
     def weight(selectors: Iterable[str], code: str) -> int:
-        return max((_fits(selector, code, codes[code]) for selector in selectors), default=0)
+        return max((fits(selector, code, codes[code]) for selector in selectors), default=0)
 
     return frozenset(code for code in codes if weight(selected, code) > weight(settings.ignore, code))
 
@@ -363,16 +372,16 @@ def selection(settings: Settings, codes: Mapping[str, str]) -> frozenset[str]:
 def chosen(selectors: Sequence[str], codes: Mapping[str, str]) -> frozenset[str]:
     """The codes that any of `selectors` names. Raises `ConfigError` for one that fits no rule."""
     _must_fit(selectors, codes, "")
-    return frozenset(code for code in codes if any(_fits(selector, code, codes[code]) for selector in selectors))
+    return frozenset(code for code in codes if any(fits(selector, code, codes[code]) for selector in selectors))
 
 
 def _must_fit(selectors: Iterable[str], codes: Mapping[str, str], where: str) -> None:
     for selector in selectors:
-        if selector != "ALL" and not any(_fits(selector, code, name) for code, name in codes.items()):
+        if selector != "ALL" and not any(fits(selector, code, name) for code, name in codes.items()):
             raise ConfigError(f"{where}no rule has the code or prefix {selector!r}{nearest(selector, codes)}")
 
 
-def _fits(selector: str, code: str, name: str) -> int:
+def fits(selector: str, code: str, name: str) -> int:
     """How closely `selector` names the rule: 0 not at all, else the length of the prefix."""
     if selector == name:
         return len(code)

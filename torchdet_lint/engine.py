@@ -458,6 +458,11 @@ class Linter:
         )
         return Record((finding,), (Rows(fault.row, fault.row, fault.row),))
 
+    def silent(self, code: str) -> bool:
+        """Whether the rule speaks of devices that the program does not run on."""
+        rule = self.catalogue.rules.get(code)
+        return rule is not None and rule.devices != () and set(rule.devices).isdisjoint(self.settings.devices)
+
     def _checked(self, module: Module, path: str) -> tuple[list[tuple[Finding, Rows]], tuple[str, ...]]:
         from torchdet_lint.checks import CHECKS, own_rule
 
@@ -465,7 +470,7 @@ class Linter:
         errors: list[str] = []
         for code in sorted(self.codes & self.catalogue.rules.keys()):
             rule = self.catalogue.rules[code]
-            if rule.scope != "file":
+            if rule.scope != "file" or self.silent(code):
                 continue
             check = CHECKS.get(code, own_rule)
             try:
@@ -550,7 +555,9 @@ def _concluded(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
         if UNUSED in linter.codes:
             mine += _unused(linter, path, record, used)
         findings += [
-            finding for finding in mine if settings.reported(finding.severity) and not ignored.match(path, finding.code)
+            finding
+            for finding in mine
+            if settings.reported(finding.severity) and not ignored.match(path, finding.code, finding.name)
         ]
     return findings
 
@@ -594,7 +601,7 @@ def _judged(code: str, linter: Linter) -> bool:
     meant = [known for known in linter.names if known.startswith(code)]
     if not meant:
         return code.startswith("TDL")
-    return UNUSED not in meant and all(known in linter.codes for known in meant)
+    return UNUSED not in meant and all(known in linter.codes and not linter.silent(known) for known in meant)
 
 
 def _place(cells: Sequence[tuple[int, int]], row: int) -> tuple[int | None, int]:
@@ -618,14 +625,14 @@ class _PerFile:
             for pattern, codes in sorted(settings.per_file_ignores.items()):
                 self.table.append((pathspec.GitIgnoreSpec.from_lines([pattern]), codes))
 
-    def match(self, path: str, code: str) -> bool:
-        """Whether `code` is not wanted in the file `path`."""
+    def match(self, path: str, code: str, name: str) -> bool:
+        """Whether the rule is not wanted in the file `path`."""
         if not self.table:
             return False
         relative = os.path.relpath(path, self.root).replace(os.sep, "/")
         return any(
-            code.startswith(prefix) or prefix == "ALL"
+            config.fits(selector, code, name)
             for spec, codes in self.table
             if spec.match_file(relative)
-            for prefix in codes
+            for selector in codes
         )

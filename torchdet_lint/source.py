@@ -401,6 +401,12 @@ def discover(paths: Iterable[str], exclusion: Exclusion) -> tuple[list[File], li
                 found.setdefault(shown, File(shown, os.stat(shown).st_size))
         except (OSError, ValueError) as error:
             errors.append(f"{path}: {_reason(error)}")
+    for path in sorted(found):
+        try:
+            os.path.abspath(path).encode()
+        except UnicodeEncodeError:
+            del found[path]
+            errors.append(f"{path}: the path is not UTF-8 text; rename it")
     return [found[path] for path in sorted(found)], sorted(errors)
 
 

@@ -33,8 +33,10 @@ _ROOMS: Mapping[str, tuple[str, str]] = {
     "grouped": ("text", "grouped"),
     "json": ("machine", "json_array"),
     "json-lines": ("machine", "json_lines"),
+    "json-statistics": ("machine", "json_statistics"),
     "junit": ("machine", "junit"),
     "sarif": ("sarif", "sarif"),
+    "statistics": ("text", "statistics"),
 }
 
 

@@ -1,10 +1,11 @@
-"""The formats for programs: `json`, `json-lines`, `github`, `gitlab`, `junit`."""
+"""The formats for programs: `json`, `json-lines`, `github`, `gitlab`, `junit`; and counts as JSON."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.catalogue import DOCUMENTATION_URL
@@ -61,6 +62,23 @@ def _fix(fix: Fix | None) -> dict[str, Any] | None:
 def json_array(report: Report) -> Iterator[str]:
     """One array."""
     yield json.dumps([as_object(finding) for finding in report.result.findings], indent=2, ensure_ascii=False)
+
+
+def json_statistics(report: Report) -> Iterator[str]:
+    """How many findings each rule has, most first, as one JSON array."""
+    counts = Counter((finding.code, finding.name) for finding in report.result.findings)
+    fixable = Counter(finding.code for finding in report.result.findings if finding.fix is not None)
+    rows = [
+        {
+            "code": code,
+            "name": name,
+            "count": number,
+            "fixable": fixable[code] == number,
+            "fixable_count": fixable[code],
+        }
+        for (code, name), number in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    yield json.dumps(rows, indent=2)
 
 
 def json_lines(report: Report) -> Iterator[str]:
