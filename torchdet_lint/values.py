@@ -184,9 +184,7 @@ class Values:
             return self._made_dictionary(node, scope, order, depth)
         return None
 
-    def _made_dictionary(
-        self, call: cst.Call, scope: Scope, order: int | None, depth: int
-    ) -> dict[str, Value] | None:
+    def _made_dictionary(self, call: cst.Call, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
         """The entries of `dict(…)` and of a copy."""
         if not call.args and isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy":
             return self.dictionary(call.func.value, scope, order, depth - 1)
