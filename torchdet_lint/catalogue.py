@@ -333,6 +333,7 @@ class Tensors(_Table, frozen=True, kw_only=True):
     untracked_files: tuple[str, ...] = ()
     untracked_layers: tuple[str, ...] = ()
     untracked_runs: tuple[str, ...] = ()
+    data_classes: tuple[str, ...] = ()
     training_methods: tuple[str, ...] = ()
     attention_words: tuple[str, ...] = ()
     no_grad: tuple[str, ...] = ()

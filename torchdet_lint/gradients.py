@@ -12,7 +12,7 @@ import libcst as cst
 from torchdet_lint import names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from torchdet_lint.module import Call, Class, Module
 
@@ -146,7 +146,7 @@ class Gradients:
 
     def _in_data_set(self, node: cst.CSTNode) -> bool:
         class_ = self.module.enclosing_class(node)
-        return class_ is not None and self._untracked_class(class_)
+        return class_ is not None and not _words(self._family_names(class_)).isdisjoint(self.facts.data_classes)
 
     def _only_runs(self, function: cst.FunctionDef, class_: Class) -> bool:
         """Whether a method predicts or tests, beside one of its class that trains and that does not call it."""
@@ -207,16 +207,18 @@ class Gradients:
         parameters = {param.name.value for param in function.params.params}
         return not parameters.isdisjoint(self.facts.untracked_parameters)
 
+    def _family_names(self, class_: Class) -> list[str]:
+        bases = [name for relative in self.module.family(class_) for name in self.module.base_names(relative)]
+        return [class_.name, *bases]
+
     def _untracked_class(self, class_: Class) -> bool:
         layer = self.is_layer(class_)
-        every = [class_.name]
-        for relative in self.module.family(class_):
-            every += self.module.base_names(relative)
+        every = self._family_names(class_)
         if not set(every).isdisjoint(self.facts.untracked_bases):
             return True
         if any(part in name for name in every for part in self.facts.untracked_layers):
             return True
-        words = {word for name in every for word in _CAMEL.findall(name.rpartition(".")[2])}
+        words = _words(every)
         return (
             not layer
             and words.isdisjoint(self.facts.attention_words)
@@ -283,3 +285,7 @@ def _rows_with(name: str, text: str) -> int:
         if "#" not in before and not before.endswith("def "):
             rows.add(start)
     return len(rows)
+
+
+def _words(names_: Iterable[str]) -> set[str]:
+    return {word for name in names_ for word in _CAMEL.findall(name.rpartition(".")[2])}

@@ -311,9 +311,10 @@ class Module:
 
     def looking_for(self, word: str) -> Iterator[Unit | None]:
         """None for what is parsed already, then one after the other the units in which `word` stands, parsed as they
-        are asked for."""
+        are asked for, and None once more for what somebody else has parsed meanwhile."""
         yield None
         yield from self._loading({word})
+        yield None
 
     def shared(self, make: Callable[[Module], _Result]) -> _Result:
         """What `make` makes of this file, made once: the checks share what they infer."""
