@@ -188,3 +188,32 @@ def test_a_text_that_stands_for_another_file_counts(tmp_path: Path) -> None:
     assert len(engine.run([str(tmp_path)], settings).findings) == 1
     texts = {str(tmp_path / "helpers.py"): b"def made(x) -> int:\n    return 3\n"}
     assert not engine.run([str(tmp_path)], settings, texts=texts).findings
+
+
+STARS = {
+    "basics.py": "import numpy as np\nfrom torch.nn import *\nfrom middle import *\nfrom helpers import made\n",
+    "middle.py": "from basics import *\nimport torch.nn.functional as F\n\nclass torch:\n    pass\n",
+    "helpers.py": "def made(x): ...\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "means"),
+    [("np", "numpy"), ("F", "torch.nn.functional"), ("LSTM", "torch.nn.LSTM"), ("torch", ""), ("made", ""), ("x", "")],
+)
+def test_what_a_name_means_by_a_star(name: str, means: str) -> None:
+    assert elsewhere(STARS).starred(name, ("basics",), _at("main.py")) == means
+    assert elsewhere(STARS).starred(name, ("elsewhere",), _at("main.py")) == ""
+
+
+def test_the_cache_asks_again_what_a_name_means_by_a_star(tmp_path: Path) -> None:
+    settings = Settings(root=str(tmp_path), cache_dir=str(tmp_path / "cache"), select=("TDL201",), jobs=1)
+    (tmp_path / "main.py").write_text("from helpers import *\n\ncudnn.benchmark = True\n")
+
+    def found() -> int:
+        return len(engine.run([str(tmp_path / "main.py")], settings).findings)
+
+    assert found() == 0
+    for helpers, expected in (("from torch.backends import cudnn\n", 1), ("from mine import cudnn\n", 0)):
+        (tmp_path / "helpers.py").write_text(helpers)
+        assert [found(), found()] == [expected, expected]

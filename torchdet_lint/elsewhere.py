@@ -1,4 +1,5 @@
-"""What functions of other files of the project return: read off the function alone, when a linted file calls it."""
+"""What other files of the project tell: what a function returns, read off the function alone, when a linted file calls
+it; and what a name is that a file takes with all the names of another."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from torchdet_lint.tensors import Inference
 from torchdet_lint.triggers import IDENTIFIER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.module import Target
     from torchdet_lint.modules import ModuleMap
@@ -85,14 +86,39 @@ class Elsewhere:
         return None if found == UNKNOWN else found
 
     def _called(self, name: str, file: str) -> Kind:
+        path, rest, found = self._looked_up(name, file)
+        return self._function(path, found, rest[0]) if found is not None and len(rest) == 1 else UNKNOWN
+
+    def _looked_up(self, name: str, file: str) -> tuple[str, Sequence[str], _Text | None]:
+        """The module that `name` leads to in `file`: its path, what is left of the name, and its text."""
         place = self.modules.locate(name, file)
-        found = self._text(place.path) if place is not None and place.path.endswith(".py") else None
-        if place is None or found is None:
-            path = place.path if place is not None and place.path.endswith(".py") else ""
-            self._relied[-1].add(Relied(file, name, path))
-            return UNKNOWN
-        self._relied[-1].add(Relied(file, name, place.path, found.content))
-        return self._function(place.path, found, place.rest[0]) if len(place.rest) == 1 else UNKNOWN
+        path = place.path if place is not None and place.path.endswith(".py") else ""
+        found = self._text(path) if path else None
+        self._relied[-1].add(Relied(file, name, path, found.content if found is not None else ""))
+        return path, place.rest if place is not None else (), found
+
+    def starred(self, name: str, stars: Sequence[str], file: str) -> str:
+        """What `name` is by the modules `stars` that `file` takes whole, where that is something from outside of the
+        project; else empty."""
+        return self._starred(name, stars, file, set())
+
+    def _starred(self, name: str, stars: Sequence[str], file: str, seen: set[str]) -> str:
+        for star in stars:
+            dotted = self.library.canonical(f"{star}{'.' if star.strip('.') else ''}{name}")
+            if dotted in self.library.known:
+                return dotted
+            path, rest, found = self._looked_up(dotted, file)
+            if found is None or len(rest) != 1 or path in seen:
+                continue
+            seen.add(path)
+            if name in found.defined:
+                return ""
+            target = self.library.canonical(found.targets.get(name, ""))
+            if target:
+                return "" if target.startswith(".") or self.modules.locate(target, path) is not None else target
+            if inner := self._starred(name, found.stars, path, seen):
+                return inner
+        return ""
 
     def _function(self, path: str, text: _Text, name: str) -> Kind:
         key = (path, name)
@@ -157,6 +183,7 @@ class Elsewhere:
         except skeleton.SyntaxFault:
             return UNKNOWN
         module.foreign = lambda dotted: self.returned(dotted, path)
+        module.starred = lambda name, stars: self.starred(name, stars, path)
         function = module.definition(name)
         found = module.shared(Inference).returned(function) if function is not None else UNKNOWN
         module.release()

@@ -20,7 +20,7 @@ _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _FORMULA = re.compile(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
 _EVALUATED = frozenset("eval evaluate inference predict test val valid validation".split())
 _DATA = re.compile(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
-_DATA_UTILITIES = re.compile(r"data(?:_?set)?_?utils?", re.IGNORECASE)
+_DATA_UTILITIES = re.compile(r"data(?:_?set)?_?utils?|augment(?:ation)?s?", re.IGNORECASE)
 _DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
 
 

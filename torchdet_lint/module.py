@@ -100,6 +100,8 @@ class Module:
         self._declared: dict[str, list[tuple[cst.AnnAssign, Scope]]] = {}
         # What a function of another file returns, by its dotted name, where somebody knows the other files.
         self.foreign: Callable[[str], Any] | None = None
+        self.starred: Callable[[str, Sequence[str]], str] | None = None
+        self._starred: dict[str, str] = {}
         self._naming = False
         self.values = Values(self, self._calls, self._assignments)
         self.places = Places(self)
@@ -506,6 +508,10 @@ class Module:
             full = self.library.canonical(f"{module}.{name}")
             if full in self.library.known:
                 found.append(full)
+        if stars and not found and self.starred is not None:
+            if name not in self._starred:
+                self._starred[name] = self.starred(name, stars)
+            found = [self._starred[name]] if self._starred[name] else []
         return found
 
     def _resolve_attribute(self, node: cst.Attribute, scope: Scope, order: int | None, depth: int) -> list[str]:

@@ -24,11 +24,13 @@ _Need = tuple[frozenset[str], ...]
 class Triggers:
     """The words for which a statement is parsed, and what else must stand in the file for them to mean anything.
 
-    `names` are the dotted names that end in a word, for the words that mean nothing by themselves.
+    `names` are the dotted names that end in a word, for the words that mean nothing by themselves; `roots` are what the
+    names of others begin with, any of which a file may take from one that it takes whole.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.needs, self.names = _needs(catalogue)
+        self.roots = frozenset[str]().union(*(need[0] for needs in self.needs.values() for need in needs if need))
         rules = catalogue.rules.values()
         self.marks = tuple(sorted(mark for rule in rules for mark in rule.marks))
         self.patterns = tuple(re.compile(text) for rule in rules for text in rule.patterns)
@@ -37,6 +39,8 @@ class Triggers:
         """The words of a file's `text` for which a rule wants the statement that holds them parsed."""
         present = words_in(text)
         candidates = present & self.needs.keys()
+        if "import *" in text:
+            present |= self.roots
         if any(len(need) > 1 for word in candidates for need in self.needs[word]):
             present.update(f"'{word}'" for word in _QUOTED.findall(text))
         return frozenset(

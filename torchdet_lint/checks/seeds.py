@@ -29,6 +29,7 @@ _SEEDING_NAME = re.compile(
 )
 _MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__|["']__main__["']\s*==\s*__name__""")
 _IDENTITY = re.compile(r"(?:^|_)(?:id|ids|uid|uuid|name|names|token|port|suffix|nonce|salt|tmp|tag)_*$", re.IGNORECASE)
+_PROCESS_NUMBER = re.compile(r"(?:^|_)(?:rank|pid|proc_id|process_id|process_index|worker_id)$")
 _CONVERSIONS = frozenset({"builtins", "hashlib", "math", "numpy", "struct", "zlib"})
 _EVERY_TIME = re.compile(
     r"__(?:getitem|getitems|call|iter|next)__|forward|collate\w*|\w*transform\w*|augment\w*|\w*_step|sample\w*|generate"
@@ -235,7 +236,7 @@ def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:
     library = _ROOTS[draw.own[0].partition(".")[0]]
     here = draw.scope.function
     function = module.enclosing_function(draw.node)
-    if function is not None and "worker" in function.name.value:
+    if function is not None and ("worker" in function.name.value or _numbered(module, draw)):
         return False
     if not (here is module.scope or library in sink.libraries or _MAIN_GUARD.search(module.text)):
         return False
@@ -252,6 +253,18 @@ def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:
         if seeds and call is not sink.call and (elsewhere or (where is here and call.order < draw.order)):
             return False
     return True
+
+
+def _numbered(module: Module, draw: Call) -> bool:
+    """Whether the draw is mixed with the number of a process, which goes on from what its parent has seeded."""
+    node: cst.CSTNode = draw.node
+    while isinstance(parent := module.parent(node), (cst.BinaryOperation, cst.Attribute, cst.Call)):
+        if isinstance(parent, cst.BinaryOperation):
+            other = parent.right if parent.left is node else parent.left
+            if _PROCESS_NUMBER.search(last_word(other)):
+                return True
+        node = parent
+    return False
 
 
 def _whole(module: Module, node: cst.CSTNode, value: cst.CSTNode) -> cst.CSTNode:

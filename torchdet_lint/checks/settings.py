@@ -61,6 +61,9 @@ def _restores(module: Module, value: Value, setting: str) -> bool:
         return True
     node = value.node
     name = node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
+    last = setting.rpartition(".")[2]
+    if name and re.search(rf"""["']{name}["']\s*:\s*[\w.]*\b{last}\b""", module.text):
+        return True
     kept = (arg.value for call in module.calls for arg in call.node.args if arg.keyword and arg.keyword.value == name)
     return any(setting in module.resolve(expression) for expression in kept)
 
