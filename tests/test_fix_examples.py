@@ -46,6 +46,7 @@ def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = EVERY) ->
     example = case.example
     texts = {example.filename: text, **{path: content.encode() for path, content in example.files.items()}}
     ready = linter(select, example.torch_version, example.devices)
+    ready.stand_in(texts)
     code = {path: data for path, data in sorted(texts.items()) if not path.endswith(".yaml")}
     gathered = engine.Gathered(ready, {path: ready.record(path, data) for path, data in code.items()}, [], {})
     repaired = repair.mend(gathered, texts)
@@ -72,6 +73,7 @@ def test_fixed_is_what_the_rule_file_shows(case):
 def test_fixes_come_to_an_end_and_bring_nothing_new(case):
     text = plain(case.example.code)
     ready = linter(EVERY, case.example.torch_version, case.example.devices)
+    ready.stand_in({path: content.encode() for path, content in case.example.files.items()})
     before = Counter(finding.code for finding in ready.record(case.example.filename, text).findings)
     fixed, repaired = mended(case, text)
     left = [finding for finding in repaired.result.findings if finding.filename == case.example.filename]
