@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.finding import DropArgument, Found, NeedHelper, SetArgument
+from torchdet_lint.uses import last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +35,7 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
     """A loader that shuffles, or may, or that takes a random sampler, and no generator."""
     for call, _ in table.calls(module, rule):
         shuffle = call.argument("shuffle")
-        if shuffle is not None and not (shuffle.known and not shuffle.constant):
+        if shuffle is not None and not (shuffle.known and not shuffle.constant) and not _is_ordered(module, call):
             variant = "" if shuffle.known else "unknown"
         elif _takes_random_sampler(module, call):
             variant = "sampler"
@@ -40,6 +43,13 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         changes = (NeedHelper("generator"), SetArgument(call.node, "generator", "{generator}"))
         yield Found(call.node, {"shuffle": shuffle.source if shuffle else ""}, variant, changes=changes)
+
+
+def _is_ordered(module: Module, call: Call) -> bool:
+    """Whether `call` is evidently given a sampler, beside which torch takes no `shuffle`."""
+    value = call.argument("sampler") or call.argument("batch_sampler")
+    made = [origin.node for origin in origins(module, value)] if value is not None else []
+    return bool(made) and all(isinstance(node, cst.Call) and last_word(node.func).endswith("Sampler") for node in made)
 
 
 def _takes_random_sampler(module: Module, call: Call) -> bool:
