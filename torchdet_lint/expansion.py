@@ -45,6 +45,14 @@ _LIGHTNING = frozenset({"lightning.pytorch.LightningModule"})
 _MODULES = frozenset({"torch.nn.Module", "lightning.pytorch.LightningModule"})
 _LOADERS = frozenset({LOADER})
 _ENVIRONMENT = re.compile(r"env|space|sampler|generator|rng", re.IGNORECASE)
+_OPTIMIZER = re.compile(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
+_OPTIMISED = re.compile(r"([^$?][\w.]*)\(\)(?:\.\w+(?:\(\))?)*\.(?:named_)?parameters$")
+_GIVEN_A_MODEL = re.compile(
+    r"load|from_|restore|resume|copy|clone|wrap|parallel|ddp|fsdp|ema|prepare|convert|compile|initialize|distribut|freeze"
+    r"|reduce|apply|quanti|peft|lora",
+    re.IGNORECASE,
+)
+_TRAINING = re.compile(r"(?:^|_)(?:train|fit)(?:$|_|er$|ing)", re.IGNORECASE)
 _DEVICES = frozenset({"device", "gpu", "rank", "local_rank", "gpu_id", "device_id", "cuda"})
 
 
@@ -57,6 +65,7 @@ class Expansion:
         self.node = node
         self.found: list[Step] = []
         self.event = Event("call", 1, 0, 1)
+        self.optimised: frozenset[str] = frozenset()
         last = node.name.rpartition(".")[2]
         self.initialises = bool(_INITIALISER.search(last)) and (
             last not in ("__init__", "init", "setup") or project.derives(node.owner, _MODULES)
@@ -70,6 +79,7 @@ class Expansion:
         if body is None:
             return []
         self._decorated(body)
+        self.optimised = _optimised(body)
         without = GUARD if node.name == MODULE else -GUARD
         for event in body.events:
             if without in event.branch:
@@ -149,6 +159,8 @@ class Expansion:
                 if thing not in done:
                     done.add(thing)
                     self.called(thing, event)
+                    if name in self.optimised or event.positional or event.keywords:
+                        self.out_of_sight(name, thing, event)
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, done)
 
@@ -164,6 +176,21 @@ class Expansion:
             self.external(thing.name, event, thing.owner)
         elif thing.kind == "unknown":
             self._perhaps_seeds(thing, event)
+
+    def out_of_sight(self, name: str, thing: Thing, event: Event) -> None:
+        """A model whose parameters are optimised here was initialised where it was made, and a function that is called
+        after training and given the optimizer trains, wherever both are defined."""
+        last = name.rpartition(".")[2]
+        if thing.kind not in ("unknown", "external") or name.startswith("torch."):
+            return
+        if name in self.optimised and not _GIVEN_A_MODEL.search(last) and not self.facts.speaks_of(name):
+            self.add("draw", name, "weights")
+        elif _TRAINING.search(last) and any(
+            known.startswith("torch.optim.") and known.endswith("()")
+            for argument in (*event.positional, *event.keywords.values())
+            for known in argument.names
+        ):
+            self.add("flag", last, "trains")
 
     def function(self, thing: Thing, event: Event, *, kind: str = "call") -> None:
         """A call of a function of the project."""
@@ -587,6 +614,20 @@ class Expansion:
     def _all_seeded(self, what: str) -> None:
         for channel in ("python", "numpy", "torch", "cuda"):
             self.add("seed", what, channel)
+
+
+def _optimised(body: Body) -> frozenset[str]:
+    """What made the models of which an optimizer gets the parameters, as `models.Net` of `models.Net().parameters()`."""
+    calls = [event for event in body.events if event.kind == "call"]
+    rows = {event.statement for event in calls if any(_OPTIMIZER.match(name) for name in event.names)}
+    found = [
+        match[1]
+        for event in (calls if rows else ())
+        if event.statement in rows
+        for name in event.names
+        if (match := _OPTIMISED.match(name)) is not None
+    ]
+    return frozenset(found)
 
 
 def _given(thing: Thing, body: Body, event: Event) -> dict[str, Argument]:
