@@ -617,7 +617,7 @@ class Expansion:
 
 
 def _optimised(body: Body) -> frozenset[str]:
-    """What made the models of which an optimizer gets the parameters, as `models.Net` of `models.Net().parameters()`."""
+    """What made the models whose parameters an optimizer gets: `models.Net` of `models.Net().parameters()`."""
     calls = [event for event in body.events if event.kind == "call"]
     rows = {event.statement for event in calls if any(_OPTIMIZER.match(name) for name in event.names)}
     found = [
