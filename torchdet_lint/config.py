@@ -122,7 +122,7 @@ def find(paths: Sequence[str]) -> Found:
             if isinstance(tool, dict) and TABLE in tool:
                 return _found(folder, pyproject, _options(tool[TABLE], pyproject, f"[tool.{TABLE}] "), complaints)
             project = project or str(folder)
-        if not project and any((folder / name).exists() for name in (".git", ".hg", "setup.cfg", "setup.py")):
+        if not project and _starts_project(folder):
             project = str(folder)
         if (folder / ".git").exists():
             break
@@ -154,8 +154,16 @@ def explicit(path: str) -> Found:
 
 
 def isolated(paths: Sequence[str]) -> Found:
-    """No configuration at all (`--isolated`)."""
-    return Found(str(_common(paths)))
+    """No configuration at all (`--isolated`), but the folder in which the project evidently starts."""
+    start = _common(paths)
+    for folder in (start, *start.parents):
+        if (folder / "pyproject.toml").is_file() or _starts_project(folder):
+            return Found(str(folder))
+    return Found(str(start))
+
+
+def _starts_project(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (".git", ".hg", "setup.cfg", "setup.py"))
 
 
 def merge(found: Found, flags: Options) -> Settings:

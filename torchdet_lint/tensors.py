@@ -509,6 +509,8 @@ class Inference:
         if receiver is not None and not any(name[:1] != "@" and "()" not in name for name in call.own):
             if self._is_self(receiver, call.scope):
                 return self._own_method(call)
+            if call.attribute in self.facts.counting:
+                return Kind(what="tensor", dtype="integer", gradient="no")
             owner = self.kind(receiver)
             told = call.attribute in self._distinctive or owner.dtype != "unknown"
             # NumPy says `keepdims`.
@@ -519,8 +521,6 @@ class Inference:
                 return owner
             if call.attribute in ("numpy", "tolist", "item"):
                 return OTHER
-            if call.attribute in self.facts.counting:
-                return Kind(what="tensor", dtype="integer", gradient="no")
             if (held := self._held(owner, call)) is not None:
                 return held
         elif receiver is None and (inner := self._inner(call)) is not None:
