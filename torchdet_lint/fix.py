@@ -189,7 +189,7 @@ class _Plan:
         root = module.partition(".")[0]
         self._unconditional(root)
         for alias in (_USUAL_ALIAS.get(module, root), root):
-            if self.layout.free(alias) or self._only_names(alias, module, node):
+            if self.layout.free(alias) or self._only_names(alias, module, node) or self._by_star(alias, module, node):
                 self._import(f"import {module}" if alias == root else f"import {module} as {alias}", before)
                 return alias if alias != root else module
         alias = f"{'python' if module == 'random' else 'the'}_{root}"
@@ -210,6 +210,12 @@ class _Plan:
                 for binding in bindings
             )
         )
+
+    def _by_star(self, name: str, module: str, node: cst.CSTNode) -> bool:
+        """Whether `name` is `module` already, by way of what the file takes whole of another."""
+        if self.module.scope_of(node).home(name) is not None or name in self.module.scope.bindings:
+            return False
+        return self.module.resolve(cst.Name(name), self.module.scope, None) == (module,)
 
     def _bound(self, target: str, node: cst.CSTNode, before: int | None) -> str | None:
         """The name that stands for the module or attribute `target` at `node`, or at top level above row `before`."""

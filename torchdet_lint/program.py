@@ -342,7 +342,9 @@ class _Program:
             self.modules[path] = None
             try:
                 data = self.given[path] if path in self.given else read(path)
-                self.modules[path] = Module(decode(self.paths[path], data), self.linter.library, _target(self.linter))
+                module = Module(decode(self.paths[path], data), self.linter.library, _target(self.linter))
+                module.starred = lambda name, stars: self.linter.elsewhere.starred(name, stars, path)
+                self.modules[path] = module
             except (OSError, SourceFault, SyntaxFault):
                 pass
         return self.modules[path]
