@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import libcst as cst
 
 from torchdet_lint.flow import bare, names_in
+from torchdet_lint.names import dotted
 from torchdet_lint.tree import LEAVES, attributes_named, children
 
 if TYPE_CHECKING:
@@ -319,9 +320,22 @@ class Follower:
         elif word in _NEUTRAL:
             yield Use(call, "measured")
         elif word in ("index", "pop") and not self._nested:
-            yield Use(call, "indexed")
+            yield Use(call, "other" if word == "pop" and self._is_work(parent) else "indexed")
         else:
             yield Use(call, "other")
+
+    def _is_work(self, taken: cst.Attribute) -> bool:
+        """Whether `name.pop` takes from a list of work to be done: `while name:`, and what is found joins it."""
+        name = dotted(taken.value)
+        for around in self.module.ancestors(taken):
+            if isinstance(around, cst.While):
+                tested = self.module.code(around.test) in (name, f"len({name})", f"len({name}) > 0")
+                return (
+                    tested
+                    and re.search(rf"\b{name}\.(?:append|extend|add|update)\(", self.module.code(around.body))
+                    is not None
+                )
+        return False
 
     def _one_of(self, node: Any, parent: cst.BaseExpression) -> Iterator[Use]:
         """An element of a list or generator that a comprehension makes."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint import elements
 from torchdet_lint.finding import Change, Found, RelatedNode, Replace
 from torchdet_lint.flow import bare
 from torchdet_lint.tree import children
@@ -261,8 +262,9 @@ def _element_kind(module: Module, node: cst.BaseExpression) -> str:
     statement = module.parent(node)
     targets = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
     if isinstance(statement, cst.AnnAssign):
-        if _INTEGERS.search(bare(statement.annotation.annotation)):
-            return "number"
+        told = elements.elements_of(module.code(statement.annotation.annotation))
+        if told != "unknown":
+            return told
         targets = [statement.target]
     if not targets:
         return "nothing"
@@ -271,12 +273,17 @@ def _element_kind(module: Module, node: cst.BaseExpression) -> str:
         if _NUMBERS.search(last_word(target)):
             return "number"
         name = bare(target)
+        module.load_where(_holding(f"{last_word(target)}.add("))
         for call in module.method_calls("add"):
             if call.receiver is not None and bare(call.receiver) == name and len(call.node.args) == 1:
                 kinds.add(_scalar(module, call.node.args[0].value))
     if not kinds and all(isinstance(target, cst.Name) and _stays_empty(module, target) for target in targets):
         return "nothing"
     return kinds.pop() if len(kinds) == 1 else "unknown"
+
+
+def _holding(part: str) -> Callable[[str], bool]:
+    return lambda text: part in text
 
 
 def _stays_empty(module: Module, name: cst.Name) -> bool:
@@ -286,9 +293,6 @@ def _stays_empty(module: Module, name: cst.Name) -> bool:
         return False
     grown = rf"\b{name.value}(?:\.\w|\s*[|^]=)|[(,=*]\s*{name.value}\s*[,)]|\bnonlocal\b"
     return re.search(grown, module.code(function)) is None
-
-
-_INTEGERS = re.compile(r"[sS]et\[(?:int|float|bool)\]$")
 
 
 def _kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
@@ -308,6 +312,9 @@ def _kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
     if isinstance(node, cst.Call):
         return _kind_of_call(module, node, depth)
     if isinstance(node, (cst.Name, cst.Attribute)):
+        told = elements.elements(module, node)
+        if told != "unknown":
+            return told
         if _NUMBERS.search(last_word(node)):
             return "number"
         value = module.followed(node, module.scope_of(node), module.order_of(node))
@@ -319,6 +326,9 @@ def _kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
 
 
 def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
+    told = elements.elements(module, node)
+    if told != "unknown":
+        return told
     word = last_word(node.func)
     if word in ("range", "tolist", "arange", "unique", "numpy", "flatten", "ravel"):
         return "number"
@@ -365,6 +375,8 @@ def _scalar(module: Module, node: cst.BaseExpression) -> str:
     if isinstance(node, cst.BinaryOperation):
         kinds = {_scalar(module, node.left), _scalar(module, node.right)}
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
+    if isinstance(node, (cst.Name, cst.Attribute)) and (told := elements.single(module, node)) != "unknown":
+        return told
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"
     if isinstance(node, (cst.Name, cst.Attribute)) and _NUMBERS.search(last_word(node)):
@@ -377,7 +389,12 @@ def _scalar(module: Module, node: cst.BaseExpression) -> str:
 def _looped(module: Module, node: cst.Name) -> str:
     """The kind of a loop's variable."""
     home = module.scope_of(node).home(node.value)
-    for binding in home.bindings[node.value] if home is not None else ():
+    bindings = home.bindings[node.value] if home is not None else []
+    if len(bindings) == 1 and bindings[0].kind == "loop" and bindings[0].value is not None and not bindings[0].path:
+        told = elements.elements(module, bindings[0].value)
+        if told != "unknown":
+            return told
+    for binding in bindings:
         if binding.kind != "loop" or not isinstance(binding.value, cst.Call):
             continue
         word = last_word(binding.value.func)
