@@ -580,9 +580,14 @@ class Expansion:
             elif any(
                 name.rpartition(".")[2].rstrip("()") in _DEVICES
                 for name in argument.names
-                if name.startswith(("?", "$"))
+                if name.startswith(("?", "$")) or self.is_out_of_sight(name)
             ):
                 self.add("flag", channel="cuda")
+
+    def is_out_of_sight(self, name: str) -> bool:
+        """Whether a name is imported from a file that is not there, or from a library that no table knows."""
+        things = self.stands_for(name)
+        return bool(things) and not self.facts.makes(name) and all(thing.kind == "external" for thing in things)
 
     def _perhaps_seeds(self, thing: Thing, event: Event) -> None:
         """A function that is not in sight and whose name or arguments speak of a seed silences rather than accuses."""

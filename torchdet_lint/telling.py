@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _LONG = 20
-_CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::\d*)?|nccl")
+_CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::(?:\d*|%[dis]|\{[^{}]*\}))?|nccl")
 _CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
 _INSTANTIATE = frozenset({"hydra.utils.instantiate", "hydra.utils.call"})
 _IDLE = re.compile(
