@@ -81,7 +81,7 @@ class NeedHelper(NamedTuple):
 class SeedFunction(NamedTuple):
     """Seed `libraries` at the start of the top-level function `name`, which a new process runs: from the configured
     seed, or as the node `given`, the call that seeds the process that starts it; and from the number of the process,
-    where its first parameter is one."""
+    where its first parameter is one. Of `libraries`, `deterministic` turns deterministic mode on."""
 
     name: str
     libraries: tuple[str, ...]

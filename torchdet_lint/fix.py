@@ -892,6 +892,9 @@ class _Plan:
             module, line = _SEED_LINE[library]
             self.needed[module] = module
             lines.append((self.layout.indent if test else "") + line.replace("{seed}", seed))
+        if "deterministic" in change.libraries:
+            self.needed["torch"] = "torch"
+            lines.append(_DETERMINISTIC[1])
         return self._insert(InsertBefore(node.body.body[0], "\n".join(lines)))
 
     def _given_seed(self, change: SeedFunction, parameters: set[str]) -> tuple[str, str]:

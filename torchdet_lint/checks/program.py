@@ -306,7 +306,29 @@ def _switched(entry: Entry) -> tuple[Change, ...]:
             return (Withhold(f"`{name}` of the trainer made in {entry.shown(ref.file)}:{ref.row} is to be turned on"),)
     if switches:
         return tuple(SetArgument(ref, name, value) for (ref, name), value in switches.items())
-    return (NeedHelper("deterministic"),)
+    return _in_processes(entry) or (NeedHelper("deterministic"),)
+
+
+def _in_processes(entry: Entry) -> tuple[Change, ...]:
+    """The mode turned on where new processes train, which do not take it from the one that starts them; and in that
+    one, if it trains something else."""
+    trained: set[Ref] = set()
+    changes: dict[Change, None] = {}
+    for node in reached(entry):
+        for step in entry.project.steps(node):
+            target = step.node
+            if step.kind != "process" or step.channel == "first" or target is None:
+                continue
+            training = entry.project.effects(target).get("flag:trains")
+            if training is None:
+                continue
+            trained.add(training)
+            if target.file != entry.file or "." in target.name:
+                return (Withhold(f"`{target.name}`, which new processes run, has to turn the mode on"),)
+            changes[SeedFunction(target.name, ("deterministic",))] = None
+    if changes and entry.effects["flag:trains"] not in trained:
+        changes[NeedHelper("deterministic")] = None
+    return tuple(changes)
 
 
 def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:
