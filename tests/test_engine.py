@@ -297,3 +297,22 @@ def test_a_rule_of_ones_own_needs_no_code(project: Path, capsys: pytest.CaptureF
         ("ACME002", 4, "`acme.roll` varies"),
         ("ACME002", 5, "`acme.flags.fast` varies"),
     ]
+
+
+def test_no_fix_parses_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchdet_lint import tree
+
+    parsed: list[str] = []
+    parse = tree.parse
+    monkeypatch.setattr(tree, "parse", lambda text: parsed.append(text) or parse(text))
+    table = "TABLE = [\n" + "    12345,\n" * 50 + "]\n"
+    text = (
+        f"import torch\n{table}torch.backends.cudnn.benchmark = True\ntorch.utils.data.DataLoader(x, num_workers=2)\n"
+    )
+    findings, _ = engine.examine(Linter(Settings(root="", select=("TDL2", "TDL301"))), {"a.py": text.encode()})
+    assert [(finding.code, bool(finding.fix and finding.fix.edits)) for finding in findings] == [
+        ("TDL201", True),
+        ("TDL301", True),
+    ]
+    assert parsed
+    assert not any("12345" in part for part in parsed)

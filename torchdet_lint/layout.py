@@ -46,12 +46,19 @@ class Layout:
             starts.append(offset)
             offset += len(line)
         self.starts = [*starts, offset]
-        module.load_statements(every=True)
-        self.top = list(_top_statements(module))
+        module.load_statements()
+        for unit in module.units:
+            if unit.piece.kind == "imports":
+                module.load(unit)
         self.newline = line_end(self.lines[0]) if self.lines else "\n"
         self.newline = self.newline or "\n"
         self.indent = _usual_indent(self.lines)
         self.annotated = bool(re.search(r"\)\s*->", module.text))
+
+    @functools.cached_property
+    def top(self) -> list[Top]:
+        """The statements at top level."""
+        return list(_top_statements(self.module))
 
     @functools.cached_property
     def taken(self) -> frozenset[str]:
@@ -142,6 +149,9 @@ def _top_statements(module: Module) -> Iterator[Top]:
             continue
         if piece.kind == "function":
             yield Top("definition", piece.first, piece.last)
+            continue
+        if piece.kind == "table":
+            yield Top("simple", piece.first, piece.last)
             continue
         assert unit.root is not None
         for statement in unit.root.body:
