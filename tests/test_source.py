@@ -110,6 +110,17 @@ def test_cells_are_joined_and_rows_lead_back() -> None:
         ('s = """\n!not\n%s\n""" % 3\n', 's = """\n!not\n%s\n""" % 3\n'),
         ("y = x != 3\n", "y = x != 3\n"),
         ("x = 7 % 2\n", "x = 7 % 2\n"),
+        ("pip install torch\nx = 1", "# pip install torch\nx = 1"),
+        ("cd data/\nls -la\ncd ..", "# cd data/\n# ls -la\n# cd .."),
+        (
+            "matplotlib inline\nload_ext autoreload\nautoreload 2",
+            "# matplotlib inline\n# load_ext autoreload\n# autoreload 2",
+        ),
+        (
+            "run = 3\ncd in x\nls.sort()\nrm(x)\nif x:\n    cat - 1",
+            "run = 3\ncd in x\nls.sort()\nrm(x)\nif x:\n    cat - 1",
+        ),
+        ("mkdir = f(\npip , ls if x else 3)\n", "mkdir = f(\npip , ls if x else 3)\n"),
         ("x = 7 \\\n% 2\n", "x = 7 \\\n% 2\n"),
     ],
 )
