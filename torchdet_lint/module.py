@@ -461,7 +461,11 @@ class Module:
             return self._resolve(node.value, scope, order, depth - 1)
         if isinstance(node, cst.Subscript):
             found = self._resolve(node.value, scope, order, depth - 1)
-            return [name for name in found if name.rpartition(".")[2][:1].isupper()]
+            items = [self.library.canonical(f"{name}[]") for name in found]
+            return [
+                *(name for name in found if name.rpartition(".")[2][:1].isupper()),
+                *(name for name in items if not name.endswith("[]")),
+            ]
         return []
 
     def _resolve_name(self, name: str, scope: Scope, order: int | None, depth: int) -> list[str]:
