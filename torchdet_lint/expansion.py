@@ -14,7 +14,7 @@ from torchdet_lint.events import DEVICE_QUERIES, GUARD, MODULE, Argument, Body, 
 from torchdet_lint.tables import LOADER, OWN_SEED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from torchdet_lint.catalogue import Draw, Runner, Seed
     from torchdet_lint.project import Project
@@ -46,7 +46,7 @@ _MODULES = frozenset({"torch.nn.Module", "lightning.pytorch.LightningModule"})
 _LOADERS = frozenset({LOADER})
 _ENVIRONMENT = re.compile(r"env|space|sampler|generator|rng", re.IGNORECASE)
 _OPTIMIZER = re.compile(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
-_OPTIMISED = re.compile(r"([^$?][\w.]*)\(\)(?:\.\w+(?:\(\))?)*\.(?:named_)?parameters$")
+_MADE = re.compile(r"([^$?@][\w.]*)\(\)")
 _GIVEN_A_MODEL = re.compile(
     r"load|from_|restore|resume|copy|clone|wrap|parallel|ddp|fsdp|ema|prepare|convert|compile|initialize|distribut|freeze"
     r"|reduce|apply|quanti|peft|lora",
@@ -79,7 +79,7 @@ class Expansion:
         if body is None:
             return []
         self._decorated(body)
-        self.optimised = _optimised(body)
+        self.optimised = frozenset(self._models(body))
         without = GUARD if node.name == MODULE else -GUARD
         for event in body.events:
             if without in event.branch:
@@ -176,6 +176,27 @@ class Expansion:
             self.external(thing.name, event, thing.owner)
         elif thing.kind == "unknown":
             self._perhaps_seeds(thing, event)
+
+    def _models(self, body: Body) -> Iterator[str]:
+        """What made the models of which an optimizer gets the parameters, here or in a function that is called here."""
+        for name in self.project.optimised(self.node.file, self.node.name, body):
+            yield from self._makers(name)
+        for event in body.events:
+            if event.kind != "call" or not (event.positional or event.keywords):
+                continue
+            for thing in [thing for name in event.names for thing in self.stands_for(name) if thing.kind == "function"]:
+                inner = self.project.summary(thing.file).body(thing.name)
+                names = self.project.optimised(thing.file, thing.name, inner) if inner is not None else ()
+                given = _given(thing, inner, event) if inner is not None and names else {}
+                for parameter in sorted(given.keys() & {name[1:] for name in names}):
+                    for name in given[parameter].names:
+                        yield from self._makers(name)
+
+    def _makers(self, name: str) -> Iterator[str]:
+        names = (name,) if name[:1] not in "$?@" else (thing.name for thing in self.stands_for(name))
+        for one in names:
+            if (match := _MADE.match(one)) is not None:
+                yield match[1]
 
     def out_of_sight(self, name: str, thing: Thing, event: Event) -> None:
         """A model whose parameters are optimised here was initialised where it was made, and a function that is called
@@ -621,18 +642,17 @@ class Expansion:
             self.add("seed", what, channel)
 
 
-def _optimised(body: Body) -> frozenset[str]:
-    """What made the models whose parameters an optimizer gets: `models.Net` of `models.Net().parameters()`."""
+def optimised(body: Body) -> frozenset[str]:
+    """Whose parameters an optimizer gets in a function: `models.Net()` of `Adam(models.Net().parameters())`, `$net`."""
     calls = [event for event in body.events if event.kind == "call"]
     rows = {event.statement for event in calls if any(_OPTIMIZER.match(name) for name in event.names)}
-    found = [
-        match[1]
+    return frozenset(
+        name.rpartition(".")[0]
         for event in (calls if rows else ())
         if event.statement in rows
         for name in event.names
-        if (match := _OPTIMISED.match(name)) is not None
-    ]
-    return frozenset(found)
+        if name.endswith((".parameters", ".named_parameters"))
+    )
 
 
 def _given(thing: Thing, body: Body, event: Event) -> dict[str, Argument]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.configs import Configs
 from torchdet_lint.effects import LEVELS, THINGS, TOKEN, Effects, Node, Step, Thing, combine
 from torchdet_lint.events import MODULE, Memo
-from torchdet_lint.expansion import Expansion
+from torchdet_lint.expansion import Expansion, optimised
 from torchdet_lint.modules import ModuleMap
 from torchdet_lint.outline import Outline, outline
 from torchdet_lint.source import split_lines
@@ -73,6 +73,7 @@ class Project:
         self._cut = False
         self._steps: dict[Node, list[Step]] = {}
         self._effects: dict[Node, Effects] = {}
+        self._optimised: dict[tuple[str, str], frozenset[str]] = {}
 
     # ------------------------------------------------------------------ files
 
@@ -163,6 +164,12 @@ class Project:
             self._partial.discard(key)
             self._forget()
         return known
+
+    def optimised(self, file: str, name: str, body: Body) -> frozenset[str]:
+        """Whose parameters an optimizer gets in the function `name` of `file`."""
+        if (file, name) not in self._optimised:
+            self._optimised[file, name] = optimised(body)
+        return self._optimised[file, name]
 
     def _forget(self) -> None:
         """Drop what was worked out while an answer it depends on was still open, or out of reach."""
