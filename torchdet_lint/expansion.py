@@ -643,16 +643,11 @@ class Expansion:
 
 
 def optimised(body: Body) -> frozenset[str]:
-    """Whose parameters an optimizer gets in a function: `models.Net()` of `Adam(models.Net().parameters())`, `$net`."""
-    calls = [event for event in body.events if event.kind == "call"]
-    rows = {event.statement for event in calls if any(_OPTIMIZER.match(name) for name in event.names)}
-    return frozenset(
-        name.rpartition(".")[0]
-        for event in (calls if rows else ())
-        if event.statement in rows
-        for name in event.names
-        if name.endswith((".parameters", ".named_parameters"))
-    )
+    """Whose parameters a function takes that makes an optimizer: `$net`, or `models.Net()` of its `.parameters()`."""
+    names = [name for event in body.events if event.kind == "call" for name in event.names]
+    if not any(map(_OPTIMIZER.match, names)):
+        return frozenset()
+    return frozenset(name.rpartition(".")[0] for name in names if name.endswith((".parameters", ".named_parameters")))
 
 
 def _given(thing: Thing, body: Body, event: Event) -> dict[str, Argument]:
