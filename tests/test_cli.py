@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -68,3 +69,27 @@ def test_one_rule_as_json_has_every_key_whatever_its_spelling(name: str, capsys:
     assert cli.main(["rule", name, "--output-format", "json"]) == 0
     rule = json.loads(capsys.readouterr().out)
     assert (rule["code"], rule["severity"], rule["scope"], rule["fix"]) == ("TDL001", "error", "run", None)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("arguments", [["a.py"], ["rule", "--all"], ["a.py", "--output-format", "json"]])
+def test_output_that_cannot_be_written_is_one_line_and_status_2(arguments: list[str]) -> None:
+    Path("a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "torchdet_lint", *arguments],
+            stdout=full, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+    line = "torchdet-lint: error: standard output: no space left on device\n"
+    assert (done.returncode, done.stderr) == (2, line)
+
+
+def test_a_fault_of_our_own_is_not_taken_for_findings() -> None:
+    program = (
+        "import sys\nsys.argv = ['torchdet-lint', '.']\nfrom torchdet_lint import __main__, cli\n"
+        "def broken(arguments):\n    raise KeyError('ours')\ncli.main = broken\n__main__.main()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.returncode == 2
+    assert done.stderr.endswith("KeyError: 'ours'\n")

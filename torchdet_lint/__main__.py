@@ -8,13 +8,19 @@ import sys
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
-    from torchdet_lint.cli import RUNTIME
+    from torchdet_lint.cli import FAILED, RUNTIME
     from torchdet_lint.cli import main as command
 
     if sys.argv[1:2] and sys.argv[1] in RUNTIME:
         sys.exit(command(sys.argv[1:]))
     gc.disable()  # a lint frees its data as it goes: the collector would only look at what is still used
-    status = command(sys.argv[1:])
+    try:
+        status = command(sys.argv[1:])
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        status = FAILED
     gc.freeze()  # and the last look of all, on the way out, finds nothing to look at
     sys.exit(status)
 

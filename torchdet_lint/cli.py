@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,6 +21,7 @@ CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 RUNTIME = ("run", "verify", "record", "compare", "forecast")
 _FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit")
 _PROGRESS_AFTER = 1.5
+_UNWRITTEN = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 
 
 class UsageError(Exception):
@@ -42,6 +44,11 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except OSError as error:
+        if error.filename is not None or error.errno not in _UNWRITTEN:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail(f"standard output: {(error.strerror or str(error)).lower()}")
 
 
 def _dispatch(arguments: list[str]) -> int:
