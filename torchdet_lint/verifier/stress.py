@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.verifier import memory, ordering
@@ -18,8 +19,11 @@ PERTURBATIONS: tuple[str, ...] = (
     "order of files in a folder",
     "order in which futures and pools complete",
     "PYTHONHASHSEED",
+    "addresses of objects",
     "content of fresh memory",
 )
+_SIZES = range(16, 513, 16)
+_HELD = 101
 
 
 def environment(side: str, base_env: Mapping[str, str]) -> dict[str, str]:
@@ -44,11 +48,20 @@ def install(side: str, fixed: Collection[str], reporter: Reporter | None = None,
         ordering.files(context, reverse=reverse)
     if "TDL306" not in fixed:
         ordering.completion(context, reverse=reverse)
+    if reverse:
+        _shift(context)
     if "TDL501" not in fixed:
         after_import(
             context.patches, "torch", lambda torch: _fill(context, torch, int(memory.HEAP_BYTE[side]), running)
         )
     return context
+
+
+def _shift(context: Context) -> None:
+    """Keep small objects of every size that the allocator knows: those made later stand elsewhere, and what is hashed
+    by address comes in another order."""
+    held = [bytes(size - sys.getsizeof(b"")) for size in _SIZES for _ in range(_HELD) if size > sys.getsizeof(b"")]
+    context.patches.on_undo(held.clear)
 
 
 def _fill(context: Context, torch: Any, byte: int, running: bool) -> None:

@@ -589,11 +589,12 @@ def _not_covered(mode: str, count: int, outcome: Comparison, runs: list[RunSumma
     if outcome.identical and mode == "pair":
         notes.append(
             f"{count} runs under the same conditions: the order of files, the number of threads and unwritten memory "
-            "were not varied (--mode stress varies files, completion, hash seed and memory)"
+            "were not varied (--mode stress varies files, completion, hash seed, addresses and memory)"
         )
     elif outcome.identical and mode == "stress":
         notes.append(
-            "one stress pair varies the order of files and completion, hash seed and memory; not threads or time"
+            "one stress pair varies the order of files and completion, hash seed, addresses and memory; not threads"
+            " or time"
         )
     notes += outcome.notes
     notes += [f"run {run.name}: {run.recording}" for run in runs if run.recording]
