@@ -818,6 +818,8 @@ class Module:
         return False
 
     def _partial_behind(self, function: cst.BaseExpression, call: Call) -> Call | None:
+        if "partial" not in self.text:
+            return None
         if isinstance(function, cst.Call):
             inner: cst.CSTNode = function
         else:

@@ -848,6 +848,8 @@ def _bound_in(body: cst.CSTNode) -> set[str]:
     """The names that a loop's body gives a new value in every round, one that is not made of the old one."""
     found: set[str] = set()
     for node in _nodes(body):
+        if type(node) in LEAVES:
+            continue
         if isinstance(node, cst.Assign):
             names = {target.target.value for target in node.targets if isinstance(target.target, cst.Name)}
             found.update(names if names.isdisjoint(names_in(node.value)) else ())

@@ -368,6 +368,8 @@ class Reads(Flow[State]):
         """Evaluate `node`: its reads, writes and escapes happen, and what it shares memory with is returned."""
         if isinstance(node, cst.Name):
             return state.env.get(node.value, _NONE)
+        if type(node) in LEAVES:
+            return _NONE
         if isinstance(node, cst.Call):
             return self.call(node, state)
         if isinstance(node, cst.Attribute):

@@ -110,6 +110,8 @@ class Operations:
         plain = [condition for condition in op.when if condition.test not in _INFERRED]
         if not all(self._holds(candidate, condition, UNKNOWN) for condition in plain):
             return False
+        if op.direction == "backward" and self.gradients.untracked(call.node):
+            return False
         kind = self.subject(candidate)
         if operation.method and not self._receives(operation, kind):
             return False
@@ -231,9 +233,8 @@ class Operations:
         )
 
     def _differentiated(self, candidate: _Candidate, kind: Kind) -> bool:
+        """Whether a gradient may flow through what the op is given, where one may flow at all."""
         operation, call, made = candidate
-        if self.gradients.untracked(call.node):
-            return False
         if self._is_class(operation) and made is None:
             return True
         if operation.op.gradient == "evident":
