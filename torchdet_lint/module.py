@@ -25,7 +25,7 @@ from torchdet_lint.values import Values
 from torchdet_lint.walk import Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torchdet_lint.catalogue import Condition
     from torchdet_lint.finding import Location
@@ -52,6 +52,18 @@ class Target(NamedTuple):
 
     torch: tuple[int, int] = (2, 15)
     devices: tuple[str, ...] = ("cpu", "cuda")
+
+
+class _Words(dict[int, frozenset[str]]):
+    """The words of texts, split when somebody asks."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def __missing__(self, index: int) -> frozenset[str]:
+        found = self[index] = frozenset(words_in(self._texts[index]))
+        return found
 
 
 class Module:
@@ -106,6 +118,7 @@ class Module:
         self.values = Values(self, self._calls, self._assignments)
         self.places = Places(self)
         self._tables: dict[str, list[Unit]] = {}
+        self._matter: dict[tuple[int, frozenset[str]], bool] = {}
         self._prepare()
 
     def _second_opinion(self, fault: SyntaxFault) -> skeleton.Skeleton:
@@ -163,9 +176,9 @@ class Module:
         return [self.skeleton.spoken(unit.piece) for unit in self.units]
 
     @functools.cached_property
-    def words(self) -> list[frozenset[str]]:
-        """The words of every unit's text."""
-        return [frozenset(words_in(text)) for text in self.texts]
+    def words(self) -> Mapping[int, frozenset[str]]:
+        """The words of each unit's text, by its index."""
+        return _Words(self.texts)
 
     def load_where(self, wanted: Callable[[str], bool] | None = None, word: str = "") -> None:
         """Parse the units whose text is `wanted` and has the `word`, and with the first of them the statements of the
@@ -188,7 +201,7 @@ class Module:
             return
         # Imports and the headers of classes are known without a parse; what else gives a name holds the word itself.
         self._extend(wanted)
-        if not any(self._matters(unit, words, wanted) for unit, words in zip(self.units, self.words, strict=True)):
+        if not any(self._matters(unit, wanted) for unit in self.units):
             return
         self.load_statements()
         self._extend(wanted)
@@ -200,8 +213,8 @@ class Module:
     def _loading(self, wanted: set[str]) -> Iterator[Unit]:
         """Parse the units in which a word of `wanted` may mean what it is wanted for, one after the other, and of the
         classes whose header has one the constructors that call the one above."""
-        for unit, words in zip(self.units, self.words, strict=True):
-            if unit.root is not None or not self._matters(unit, words, wanted):
+        for unit in self.units:
+            if unit.root is not None or not self._matters(unit, wanted):
                 continue
             self.load(unit)
             if unit.piece.kind == "header":
@@ -210,11 +223,19 @@ class Module:
                         self.load(member)
             yield unit
 
-    def _matters(self, unit: Unit, words: frozenset[str], wanted: set[str]) -> bool:
-        hits = words & wanted
-        if not hits or unit.piece.kind == "imports":
+    def _matters(self, unit: Unit, wanted: set[str]) -> bool:
+        text = self.texts[unit.index]
+        if unit.piece.kind == "imports" or not any(word in text for word in wanted):
             return False
-        return self.mentions.any(hits, self.texts[unit.index], words, header=unit.piece.kind == "header")
+        words = self.words[unit.index]
+        hits = words & wanted
+        if not hits:
+            return False
+        known = self._matter.get((unit.index, hits))
+        if known is None:
+            known = self.mentions.any(hits, text, words, header=unit.piece.kind == "header")
+            self._matter[unit.index, hits] = known
+        return known
 
     def _attribute_aliases(self, wanted: set[str]) -> set[str]:
         """The attributes that were made another name of something wanted: `self.loader_class = DataLoader`."""
@@ -237,9 +258,9 @@ class Module:
                     binding.kind == "assign" and isinstance(binding.value, _ALIASES) and not self._makes(binding.value)
                 ):
                     aliases.append((name, frozenset(IDENTIFIER.findall(self.code(binding.value)))))
-        for unit, words in zip(self.units, self.words, strict=True):
+        for unit in self.units:
             if unit.piece.kind == "header":
-                aliases.append((unit.piece.name, words))
+                aliases.append((unit.piece.name, self.words[unit.index]))
         grew = True
         while grew:
             grew = False

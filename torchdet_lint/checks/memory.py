@@ -830,9 +830,9 @@ def _captured(module: Module, home: cst.CSTNode | None) -> set[str]:
     if home is None:
         return {
             word
-            for unit, words in zip(module.units, module.words, strict=True)
+            for unit in module.units
             if unit.piece.kind == "function" or unit.piece.owner >= 0
-            for word in words
+            for word in module.words[unit.index]
         }
     found: set[str] = set()
     stack: list[cst.CSTNode] = [home.body]  # type: ignore[attr-defined]

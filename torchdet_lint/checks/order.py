@@ -11,7 +11,7 @@ from torchdet_lint import elements
 from torchdet_lint.finding import Change, Found, RelatedNode, Replace
 from torchdet_lint.flow import bare
 from torchdet_lint.tree import children
-from torchdet_lint.triggers import places
+from torchdet_lint.triggers import IDENTIFIER, places
 from torchdet_lint.uses import Follower, Use, last_word
 
 if TYPE_CHECKING:
@@ -215,6 +215,10 @@ _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
 _SORTED = re.compile(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
 _TAKEN = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\breturn\s+)$")
 _GONE_THROUGH = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\w\.extend\()(?:self\.|cls\.)?$")
+_DERIVED = re.compile(
+    r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
+    r"([^=\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\n]*)"
+)
 _BEFORE = 100
 
 
@@ -243,9 +247,8 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
     if not shared and not own:
         return taken.__contains__
     gone_through: set[str] = set()
-    for text, words in zip(module.texts, module.words, strict=True):
-        names = (shared | own.get(text, set())) & words
-        for name in names:
+    for text in module.texts:
+        for name in _with_derived(shared | own.get(text, set()), text):
             if any(_GONE_THROUGH.search(text, max(0, start - _BEFORE), start) for start in places(name, text)):
                 taken.add(text)
                 gone_through.add(name)
@@ -253,6 +256,15 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
     return taken.__contains__
+
+
+def _with_derived(names: set[str], text: str) -> set[str]:
+    """The sets `names`, and those that `text` makes of them, as `both = left & right`."""
+    found = set(names)
+    for match in _DERIVED.finditer(text):
+        if not found.isdisjoint(IDENTIFIER.findall(match[2])):
+            found.add(match[1])
+    return found
 
 
 def _element_kind(module: Module, node: cst.BaseExpression) -> str:
