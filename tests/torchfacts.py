@@ -96,12 +96,12 @@ class Documented(NamedTuple):
 @functools.cache
 def documented() -> tuple[Documented, ...]:
     """The ops that the docstring of `use_deterministic_algorithms` of the installed torch names."""
-    text = torch.use_deterministic_algorithms.__doc__
-    switches, throws, *_ = text.split("act\n    deterministically when")[1].split("will throw a\n    :class:")
+    text = inspect.cleandoc(torch.use_deterministic_algorithms.__doc__)
+    switches, throws, *_ = text.split("act\ndeterministically when")[1].split("will throw a\n:class:")
     throws = throws.split("In addition")[0]
     found = []
     for status, part in (("switchable", switches), ("errors", throws)):
-        for bullet in re.split(r"\n\s+\* ", part)[1:]:
+        for bullet in re.split(r"\n\s*\* ", part)[1:]:
             flat = " ".join(bullet.split())
             match = re.match(r":(?:class|func):`([\w.]+)`", flat)
             assert match, bullet

@@ -418,7 +418,7 @@ def discover(paths: Iterable[str], exclusion: Exclusion) -> tuple[list[File], li
 
 
 def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "a path cannot hold a NUL byte"
 
 
 def read(path: str) -> bytes:
