@@ -360,8 +360,6 @@ class Facts(_Table, frozen=True, kw_only=True):
     fluent: tuple[str, ...] = ()
     modes_off: tuple[str, ...] = ()
     entropy: dict[str, str] = {}
-    tensor_functions: tuple[str, ...] = ()
-    not_tensor_functions: tuple[str, ...] = ()
     triggers: tuple[str, ...] = ()
 
 

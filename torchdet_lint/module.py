@@ -205,10 +205,8 @@ class Module:
             return
         self.load_statements()
         self._extend(wanted)
-        deque(self._loading(wanted), maxlen=0)
-        attributes = self._attribute_aliases(wanted)
-        if attributes:
-            deque(self._loading(attributes), maxlen=0)
+        self.look_for(*wanted)
+        self.look_for(*self._attribute_aliases(wanted))
 
     def _loading(self, wanted: set[str]) -> Iterator[Unit]:
         """Parse the units in which a word of `wanted` may mean what it is wanted for, one after the other, and of the

@@ -146,7 +146,6 @@ class Library:
         yield from self.facts.signatures
         yield from self.facts.bases
         yield from self.facts.canonical
-        yield from self.facts.tensor_functions
 
 
 class Meant(NamedTuple):

@@ -74,7 +74,7 @@ class Results:
             options = [self.kind(value.node) for value in positional[1:3]]
             found = arithmetic(options[0], options[1], cst.Add()) if len(options) == 2 else TENSOR
             return replace(found, what="tensor", dims=None)
-        return self._applied(name, self.argument_kind(call, 0), call, positional[1:])
+        return self._applied(name, self.argument_kind(call, 0), call)
 
     def method(self, owner: Kind, call: Call) -> Kind:
         """What a method of the tensor `owner` gives."""
@@ -83,7 +83,7 @@ class Results:
             return SIZES if name == "size" and not call.node.args else OTHER
         if name == "new":
             return Kind(what="tensor", device=owner.device, gradient="no")
-        return self._applied(name, owner, call, call.arguments.positional)
+        return self._applied(name, owner, call)
 
     def argument_kind(self, call: Call, position: int, keyword: str = "input") -> Kind:
         """The kind of the argument at `position`, or of the one called `keyword`."""
@@ -94,8 +94,8 @@ class Results:
             return self.kind(arguments.positional[position].node)
         return UNKNOWN
 
-    def _applied(self, name: str, first: Kind, call: Call, rest: Sequence[object]) -> Kind:
-        """A function of a tensor, called as a function or as a method; `rest` are the arguments after it."""
+    def _applied(self, name: str, first: Kind, call: Call) -> Kind:
+        """A function of the tensor `first`, called as a function or as a method."""
         gradient = self._gradient_of(name, first, call)
         base = Kind(what="tensor", dtype=first.dtype, device=first.device, gradient=gradient)
         if name in self.facts.like:
