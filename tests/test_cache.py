@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -32,7 +34,7 @@ def lint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def cached(project: Path) -> list[Path]:
-    return sorted((project / ".torchdet_cache").glob("*.json"))
+    return sorted((project / ".torchdet_cache").glob("files-*.json"))
 
 
 def test_an_entry_counts_for_its_content_only(tmp_path: Path) -> None:
@@ -127,6 +129,118 @@ def test_no_cache_writes_nothing(project: Path, capsys: pytest.CaptureFixture[st
 def test_a_cache_that_cannot_be_written_is_no_error(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "file").touch()
     assert json.loads(lint(capsys, "--cache-dir", "file/below"))
+
+
+def old(path: Path) -> Path:
+    """The file `path`, last written two months ago."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("{}")
+    os.utime(path, (time.time() - 60 * 24 * 3600,) * 2)
+    return path
+
+
+def test_a_link_in_place_of_the_folder_is_left_alone(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = [old(project / "precious" / name) for name in ("a.json", "b.part", "files-" + 32 * "0" + ".json")]
+    (project / "precious" / ".gitignore").write_bytes(b"# Made by torchdet-lint; safe to delete.\n*\n")
+    (project / ".torchdet_cache").symlink_to("precious")
+    assert json.loads(lint(capsys))
+    assert sorted(path.name for path in (project / "precious").iterdir()) == sorted(
+        [".gitignore", *(path.name for path in kept)]
+    )
+
+
+@pytest.mark.parametrize("folder", [".", "data"])
+def test_a_folder_of_others_is_left_alone(project: Path, capsys: pytest.CaptureFixture[str], folder: str) -> None:
+    kept = [old(project / folder / name) for name in ("a.json", "b.part", "files-" + 32 * "0" + ".json")]
+    before = sorted(project.rglob("*"))
+    assert json.loads(lint(capsys, "--cache-dir", folder))
+    assert sorted(project.rglob("*")) == before
+    assert all(path.read_text() == "{}" for path in kept)
+
+
+def test_it_is_said_why_a_folder_is_not_used(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main([".", "--cache-dir", ".", "-v"])
+    assert "(not used: holds files that are not the cache's)" in capsys.readouterr().err
+    (project / ".torchdet_cache").symlink_to(".")
+    cli.main([".", "-v"])
+    assert "(not used: a link)" in capsys.readouterr().err
+
+
+def test_only_its_own_old_files_go(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lint(capsys)
+    folder = project / ".torchdet_cache"
+    name = "files-" + 32 * "0" + ".json"
+    gone = [old(folder / name), old(folder / f"{name}.0123456789abcdef.part")]
+    kept = [old(folder / other) for other in ("a.json", "b.part", "files-1.json")]
+    (project / "a.py").write_text(FAULTY * 2)
+    lint(capsys)
+    assert [path.exists() for path in (*gone, *kept)] == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("value", ["../elsewhere", "out/below", "/nowhere/at/all"])
+def test_a_configuration_cannot_point_outside(
+    project: Path, capsys: pytest.CaptureFixture[str], value: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (project / "out").symlink_to(tmp_path_factory.mktemp("outside"))
+    (project / "torchdet-lint.toml").write_text(f"cache-dir = '{value}'\n")
+    assert cli.main(["."]) == 2
+    assert "is outside of the project; only --cache-dir may say so" in capsys.readouterr().err
+    assert not (project.parent / "elsewhere").exists()
+    assert list((project / "out").iterdir()) == []
+
+
+def test_a_flag_may_point_outside(
+    project: Path, capsys: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    lint(capsys, "--cache-dir", str(outside))
+    assert list(outside.glob("files-*.json"))
+
+
+def test_links_with_the_cache_s_own_names_lead_nowhere(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cold = lint(capsys)
+    victim = project / "victim.txt"
+    victim.write_text("precious")
+    for store in (project / ".torchdet_cache").iterdir():
+        store.unlink()
+        store.symlink_to(victim)
+    assert lint(capsys) == cold, "the marker is a link: the folder is not the cache's"
+    assert victim.read_text() == "precious"
+    marker = project / ".torchdet_cache/.gitignore"
+    marker.unlink()
+    marker.write_bytes(b"# Made by torchdet-lint; safe to delete.\n*\n")
+    assert lint(capsys) == cold
+    assert victim.read_text() == "precious"
+    assert not cached(project)[0].is_symlink()
+
+
+def test_temporary_files_follow_no_link_and_cannot_be_foreseen(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[tuple[str, int]] = []
+    real = os.open
+
+    def noting(path: str, flags: int, *more: int, **others: int) -> int:
+        if flags & os.O_CREAT:
+            opened.append((str(path), flags))
+        return real(path, flags, *more, **others)
+
+    monkeypatch.setattr(os, "open", noting)
+    lint(capsys)
+    (project / "a.py").write_text(FAULTY * 2)
+    lint(capsys, "--fix")
+    assert len(opened) > 3
+    assert all(flags & os.O_EXCL and flags & os.O_NOFOLLOW for _, flags in opened)
+    names = [Path(path).name for path, _ in opened]
+    assert all(re.search(r"[0-9a-f]{16}\.(?:part|torchdet-tmp)$", name) for name in names), names
+    victim = project / "victim.txt"
+    victim.write_text("precious")
+    monkeypatch.setattr("secrets.token_hex", lambda _: 16 * "0")
+    (store,) = cached(project)
+    (project / ".torchdet_cache" / f"{store.name}.{16 * '0'}.part").symlink_to(victim)
+    (project / "a.py").write_text(FAULTY)
+    lint(capsys)
+    assert victim.read_text() == "precious"
 
 
 def test_git_is_told_to_pass_it_over(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

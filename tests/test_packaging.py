@@ -7,8 +7,10 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from torchdet_lint import cli
 
@@ -63,3 +65,50 @@ def test_hooks_and_action_name_options_there_are(name: str) -> None:
     used = {option for line in commands for option in re.findall(r"--[a-z-]+", line)}
     assert used
     assert used <= known
+
+
+def test_the_action_runs_no_code_of_the_checkout(tmp_path: Path) -> None:
+    steps = {step.get("name"): step for step in _action()["runs"]["steps"]}
+    (tmp_path / "pip.py").write_text("print('PWNED')\n")
+    (tmp_path / "empty").mkdir()
+    bin_ = _bin(tmp_path, "python", f'exec {sys.executable} "$@"')
+    environment = {"PATH": f"{bin_}:/usr/bin:/bin", "ACTION_PATH": str(tmp_path / "empty")}
+    done = _bash(steps["Install"]["run"], tmp_path, environment)
+    assert "PWNED" not in done.stdout
+    assert "empty" in done.stderr, "pip itself was asked, or this shows nothing"
+
+
+def test_the_action_takes_paths_over_several_lines(tmp_path: Path) -> None:
+    steps = {step.get("name"): step for step in _action()["runs"]["steps"]}
+    bin_ = _bin(tmp_path, "torchdet-lint", "printf '%s\\n' \"$@\"")
+    environment = {
+        "PATH": f"{bin_}:/usr/bin:/bin",
+        "TORCHDET_PATHS": "scripts\nsrc notebooks\n",
+        "TORCHDET_ARGS": "--select TDL1\n--exit-zero\n",
+        "TORCHDET_FORMAT": "github",
+        "TORCHDET_FILE": "",
+    }
+    done = _bash(steps["Lint"]["run"], tmp_path, environment)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.split("\n")[:-1]
+    assert told == "check --output-format github --select TDL1 --exit-zero scripts src notebooks".split()
+
+
+def _action() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+    return found
+
+
+def _bin(folder: Path, name: str, script: str) -> Path:
+    """A folder with an executable `name` in it."""
+    place = folder / "bin"
+    place.mkdir()
+    (place / name).write_text(f"#!/bin/sh\n{script}\n")
+    (place / name).chmod(0o755)
+    return place
+
+
+def _bash(script: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run `script` as GitHub runs the steps of an action."""
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

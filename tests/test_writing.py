@@ -96,9 +96,9 @@ def test_what_a_killed_run_left_is_swept_away(tmp_path):
     path.write_bytes(b"old")
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    dead = tmp_path / f".a.py.{process.pid}.torchdet-tmp"
-    alive = tmp_path / f".a.py.{os.getppid()}.torchdet-tmp"
-    other = tmp_path / f".b.py.{process.pid}.torchdet-tmp"
+    dead = tmp_path / f".a.py.{process.pid}-0123456789abcdef.torchdet-tmp"
+    alive = tmp_path / f".a.py.{os.getppid()}-0123456789abcdef.torchdet-tmp"
+    other = tmp_path / f".b.py.{process.pid}-0123456789abcdef.torchdet-tmp"
     for left in (dead, alive, other):
         left.write_bytes(b"half")
     writing.replace(str(path), b"old", b"new")

@@ -201,8 +201,15 @@ def merge(found: Found, flags: Options) -> Settings:
             given[name] = str(Path(flag).absolute())
         elif (value := getattr(file, name)) is not None:
             given[name] = str(root / value)
+            if name == "cache_dir" and not _inside(given[name], found.root):
+                raise ConfigError(f"{where}cache-dir: {value!r} is outside of the project; only --cache-dir may say so")
     given.setdefault("cache_dir", str(root / ".torchdet_cache"))
     return Settings(root=found.root, file=found.file, **given)
+
+
+def _inside(path: str, root: str) -> bool:
+    """Whether `path` is below `root` once links are followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
 
 def _check(options: Options, where: str) -> None:

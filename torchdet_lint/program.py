@@ -66,7 +66,7 @@ def conclude(
     if not paths:
         return records, []
     key = (*linter.key(), repr(linter.settings.entry_points), linter.settings.root)
-    cache = Cache(_folder(linter, texts, "project"), key)
+    cache = Cache(_folder(linter, texts), key, "project")
     state = content_hash(msgspec.json.encode(sorted((path, contents.get(shown, "")) for path, shown in paths.items())))
     outcome = _known(cache, linter.settings.root, state)
     if outcome is None:
@@ -81,9 +81,9 @@ def conclude(
     return {shown: _merged(records[shown], outcome, path) for path, shown in paths.items()}, list(outcome.errors)
 
 
-def _folder(linter: Linter, texts: Mapping[str, bytes], name: str) -> str:
-    """The cache folder of the project half; none where files are not as they are on disk."""
-    return os.path.join(linter.settings.cache_dir, name) if linter.settings.cache_dir and not texts else ""
+def _folder(linter: Linter, texts: Mapping[str, bytes]) -> str:
+    """The cache folder; none where files are not as they are on disk."""
+    return "" if texts else linter.settings.cache_dir
 
 
 def _matters(linter: Linter, records: Mapping[str, Record]) -> bool:
@@ -171,7 +171,7 @@ class _Program:
         self.given = given
         self.read: dict[str, str] = {}
         self.errors: list[str] = []
-        self.cache = Cache(_folder(linter, given, "summaries"), key)
+        self.cache = Cache(_folder(linter, given), key, "summaries")
         self.project: Project = Project(
             linter.library, os.path.abspath(linter.settings.root), self.text, linter.settings.seed_functions, given,
             {path: record.outline for path, record in records.items()},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import stat
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SUFFIX = ".torchdet-tmp"
-_LEFT_OVER = re.compile(r"\..*\.(?P<process>\d+)" + re.escape(_SUFFIX))
+_LEFT_OVER = re.compile(r"\..*\.(?P<process>\d+)-[0-9a-f]{16}" + re.escape(_SUFFIX))
 
 
 class WriteError(Exception):
@@ -50,7 +51,7 @@ def replace(path: str, old: bytes, new: bytes) -> None:
 def _beside(target: str) -> Iterator[str]:
     """A name beside `target` that is gone afterwards. A process that is killed leaves the file to the next `_sweep`."""
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:200]}.{os.getpid()}{_SUFFIX}")
+    temporary = os.path.join(folder, f".{name[:180]}.{os.getpid()}-{secrets.token_hex(8)}{_SUFFIX}")
     try:
         yield temporary
     finally:
@@ -58,8 +59,14 @@ def _beside(target: str) -> Iterator[str]:
             os.unlink(temporary)
 
 
+def create(path: str, mode: int = 0o600) -> int:
+    """A descriptor to write the new file `path`. Raises `FileExistsError` where anything has that name, a link too."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.open(path, flags, mode)
+
+
 def _fill(path: str, content: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    handle = create(path)
     try:
         view = memoryview(content)
         while view:
@@ -100,7 +107,7 @@ def _sweep(target: str) -> None:
     """Remove what killed runs left beside `target`."""
     folder, name = os.path.split(target)
     for entry in os.listdir(folder):
-        if not entry.endswith(_SUFFIX) or not entry.startswith(f".{name[:200]}."):
+        if not entry.endswith(_SUFFIX) or not entry.startswith(f".{name[:180]}."):
             continue
         match = _LEFT_OVER.fullmatch(entry)
         if match is not None and not _alive(int(match["process"])):
