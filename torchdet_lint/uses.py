@@ -38,17 +38,17 @@ _MEASURES = frozenset(
     builtins.bool builtins.isinstance builtins.type builtins.id collections.Counter heapq.nlargest heapq.nsmallest
     numpy.unique math.fsum collections.deque().remove numpy.sort numpy.max numpy.min numpy.any numpy.all""".split()
 )
-_PASSES = frozenset(
+PASSES = frozenset(
     """builtins.list builtins.tuple builtins.iter builtins.map builtins.filter builtins.zip builtins.reversed
     itertools.chain itertools.chain.from_iterable itertools.islice itertools.product itertools.tee tqdm.tqdm
     tqdm.auto.tqdm tqdm.notebook.tqdm tqdm.trange tqdm.rich.tqdm rich.progress.track collections.deque""".split()
 )
-_COPIES = frozenset("copy.copy copy.deepcopy typing.cast".split())
+COPIES = frozenset("copy.copy copy.deepcopy typing.cast".split())
 _SAVES = frozenset(
     "save savez save_pretrained dump dumps collate to_csv to_json to_parquet concat write_text writelines".split()
 )
 _SHOWS = frozenset("print set_description set_postfix update write_line".split())
-_MESSAGES = frozenset(
+MESSAGES = frozenset(
     """debug info warn warning warning_once warning_advice error exception critical log log_once rank_zero_warn
     rank_zero_info info_once warning_cache fail deprecate""".split()
 )
@@ -66,7 +66,7 @@ _NEUTRAL = frozenset(
     """append extend insert remove clear add discard update count copy close difference_update
     intersection_update""".split()
 )
-_SET_METHODS = frozenset("union intersection difference symmetric_difference copy".split())
+SET_METHODS = frozenset("union intersection difference symmetric_difference copy".split())
 _GROWS = frozenset({"append", "extend", "insert", "appendleft", "extendleft"})
 _FILE_WRITES = frozenset({"write", "writelines", "writerow", "writerows"})
 _KEPT = ("returned", "yielded", "written", "saved")
@@ -102,7 +102,7 @@ class Follower:
     def uses_in(self, name: cst.Name, loop: cst.For) -> list[Use]:
         """The same of what `loop` binds to `name` in every round."""
         return self._collect(
-            False, lambda: (use for load in _names(loop.body).get(name.value, ()) for use in self._of(load))
+            False, lambda: (use for load in names_read(loop.body).get(name.value, ()) for use in self._of(load))
         )
 
     def _collect(self, is_set: bool, uses: Callable[[], Iterator[Use]]) -> list[Use]:
@@ -132,7 +132,7 @@ class Follower:
         for ancestor in self.module.ancestors(node):
             if isinstance(ancestor, (cst.Raise, cst.Assert, cst.FormattedStringExpression)):
                 return True
-            if isinstance(ancestor, cst.Call) and last_word(ancestor.func) in _MESSAGES:
+            if isinstance(ancestor, cst.Call) and last_word(ancestor.func) in MESSAGES:
                 return True
             if isinstance(ancestor, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 return False
@@ -165,7 +165,7 @@ class Follower:
             yield from self._returned(display, above, list(display.elements).index(parent))
         elif isinstance(above, cst.Yield):
             yield from self._of(display)  # type: ignore[arg-type]
-        elif isinstance(above, cst.Assign) and (target := _opposite(above, parent)) is not None:
+        elif isinstance(above, cst.Assign) and (target := opposite(above, parent)) is not None:
             yield from self._stored(target, above)
         else:
             yield Use(node, "other")
@@ -259,7 +259,7 @@ class Follower:
             return "saved"
         if word.endswith(("Dataset", "tqdm", "TQDM")):
             return "gathered" if word.endswith("Dataset") else "passes"
-        if word in _SET_METHODS or word in ("issubset", "issuperset", "isdisjoint"):
+        if word in SET_METHODS or word in ("issubset", "issuperset", "isdisjoint"):
             return "measured"
         if word in _FILE_WRITES:
             return "written"
@@ -313,7 +313,7 @@ class Follower:
             yield Use(node, "other")
         elif word == "sort":
             yield Use(call, "sorted")
-        elif self._set and word in _SET_METHODS:
+        elif self._set and word in SET_METHODS:
             yield from self._of(call)
         elif self._set:
             yield Use(call, "measured" if word in _NEUTRAL else "other")
@@ -346,7 +346,7 @@ class Follower:
     def _each(self, target: cst.BaseAssignTargetExpression, root: cst.CSTNode) -> Iterator[Use]:
         """What is done under `root` with every one of many such values, which goes by the name `target` there."""
         self._nested -= 1
-        for load in _names(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
+        for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
             yield from self._of(load)
         self._nested += 1
 
@@ -589,10 +589,10 @@ class Follower:
         if function is None:
             self.module.load_where(word=word)
             roots: list[cst.CSTNode] = [unit.root for unit in self.module.units if unit.root is not None]
-            return [load for root in roots for load in _names(root).get(word, ())]
+            return [load for root in roots for load in names_read(root).get(word, ())]
         key = id(function)
         if key not in self._names:
-            self._names[key] = _names(function)
+            self._names[key] = names_read(function)
         return self._names[key].get(word, [])
 
     def _attribute_uses(self, target: cst.Attribute) -> Iterator[Use]:
@@ -669,7 +669,7 @@ class Follower:
             return False
         home = self.module.scope_of(node).home(node.target.value)
         bindings = home.bindings[node.target.value] if home is not None else ()
-        return any(isinstance(_bound(binding), kinds) for binding in bindings)
+        return any(isinstance(bound_value(binding), kinds) for binding in bindings)
 
     def _grown_in_loop(self, owner: cst.BaseExpression, loop: cst.For) -> Iterator[Use]:
         if isinstance(owner, cst.Name):
@@ -754,8 +754,8 @@ class Follower:
 
 _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("measured", _MEASURES),
-    ("passes", _PASSES),
-    ("copies", _COPIES),
+    ("passes", PASSES),
+    ("copies", COPIES),
     ("gathered", _GATHERS),
     ("drawn", _DRAWS),
     ("numbered", frozenset({"builtins.enumerate"})),
@@ -765,7 +765,7 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 
 
-def _opposite(node: cst.Assign, element: cst.BaseElement) -> cst.BaseExpression | None:
+def opposite(node: cst.Assign, element: cst.BaseElement) -> cst.BaseExpression | None:
     """What `element`, of the tuple that is assigned, is assigned to."""
     target, value = node.targets[0].target, node.value
     if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Tuple):
@@ -776,7 +776,7 @@ def _opposite(node: cst.Assign, element: cst.BaseElement) -> cst.BaseExpression 
     return left[list(right).index(element)].value
 
 
-def _bound(binding: Binding) -> cst.CSTNode | None:
+def bound_value(binding: Binding) -> cst.CSTNode | None:
     """What a binding gives the name, unpacked from a display where it stands in one."""
     value: cst.CSTNode | None = binding.value
     for position in binding.path:
@@ -909,7 +909,7 @@ def _uses_index(loop: cst.For, number: str, element: str) -> bool:
 
 def _parts_that_count(node: cst.CSTNode, number: str) -> Sequence[cst.CSTNode]:
     """The children of `node` in which `number` would decide more than what is shown and when."""
-    if isinstance(node, cst.Call) and last_word(node.func) in _SHOWS | _MESSAGES:
+    if isinstance(node, cst.Call) and last_word(node.func) in _SHOWS | MESSAGES:
         return ()
     if isinstance(node, (cst.If, cst.While)):
         return (node.body,) if node.orelse is None else (node.body, node.orelse)
@@ -918,7 +918,7 @@ def _parts_that_count(node: cst.CSTNode, number: str) -> Sequence[cst.CSTNode]:
     return children(node)
 
 
-def _names(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
+def names_read(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
     """The names that are read under `root`, in the order of the source."""
     found: dict[str, list[cst.Name]] = {}
     stack: list[cst.CSTNode] = [root]

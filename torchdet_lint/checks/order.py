@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from torchdet_lint import elements
+from torchdet_lint.checks.agreement import Agreement
 from torchdet_lint.finding import Change, Found, RelatedNode, Replace
 from torchdet_lint.flow import bare
 from torchdet_lint.tree import children
@@ -58,10 +59,70 @@ def unordered_files(module: Module, rule: Rule) -> Iterator[Found]:
     for call in module.method_calls(*_PATH_METHODS):
         if _is_path(module, call):
             calls.setdefault(id(call.node), call)
-    for call in sorted(calls.values(), key=lambda call: call.order):
-        found = _walked(module, call) if _WALK in call.names else _listed(module, call)
-        if found is not None:
-            yield found
+    every = sorted(calls.values(), key=lambda call: call.order)
+    listings = [
+        _Listing(call, _walked(module, call) if _WALK in call.names else _listed(module, call)) for call in every
+    ]
+    for listing in listings:
+        if listing.found is not None:
+            yield _together(module, listing.call, listing.found, listings)
+
+
+class _Listing(NamedTuple):
+    """A listing of files, and what is to be reported of it."""
+
+    call: Call
+    found: Found | None
+
+
+def _together(module: Module, call: Call, found: Found, listings: Sequence[_Listing]) -> Found:
+    """`found` with a fix that sorts, with the listing, all that are paired with it as long as none is sorted: those of
+    the same folder, and those of the same function."""
+    if not found.changes:
+        return found
+    folder, function = _folder(call), module.enclosing_function(call.node)
+    changes = list(found.changes)
+    safe = found.applicability is None
+    for other, reported in listings:
+        same = _folder(other) == folder
+        if other is call or not (same or module.enclosing_function(other.node) is function):
+            continue
+        if reported is None and not _may_keep_order(module, other):
+            continue
+        added, sure = ((), False) if _WALK in other.names else _sorting(module, other)
+        safe = safe and (sure or (not added and not same))
+        changes += added
+    nodes = [change.node for change in changes if isinstance(change, Replace)]
+    if any(around is node for one in nodes for around in module.ancestors(one) for node in nodes):
+        return found._replace(applicability="unsafe")
+    return found._replace(changes=tuple(changes), applicability=None if safe else "unsafe")
+
+
+def _folder(call: Call) -> str:
+    """The text of what is listed."""
+    if (
+        call.attribute in _PATH_METHODS
+        and not {"glob.glob", "glob.iglob"} & set(call.names)
+        and call.receiver is not None
+    ):
+        node: cst.CSTNode = call.receiver
+    else:
+        node = call.node.args[0].value if call.node.args else call.node
+    if isinstance(node, cst.Call) and last_word(node.func) == "Path" and len(node.args) == 1:
+        node = node.args[0].value
+    return bare(node)
+
+
+def _may_keep_order(module: Module, call: Call) -> bool:
+    """Whether the order of a listing that is not reported may be in something all the same."""
+    loop = module.parent(call.node)
+    uses = Follower(module).uses(call.node)
+    if isinstance(loop, cst.For) and not uses:
+        return re.search(r"\]\s*=[^=]", module.code(loop.body)) is not None
+    return _only_first(module, call.node) or not all(use.kind in _FORGOTTEN for use in uses)
+
+
+_FORGOTTEN = ("sorted", "measured", "told", "printed")
 
 
 def _is_path(module: Module, call: Call) -> bool:
@@ -96,19 +157,24 @@ def _listed(module: Module, call: Call) -> Found | None:
     use = _first_ordered(uses)
     if use is None:
         return None
-    source = module.code(node)
-    key = ", key=lambda entry: entry.name" if _ENTRIES in call.names else ""
+    changes, safe = _sorting(module, call)
     details = {"call": module.code(node.func)}
+    return Found(node, details, related=_telling(use), changes=changes, applicability=None if safe else "unsafe")
+
+
+def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
+    """How to sort a listing where it is made, and whether that is all the same to what takes it."""
+    node = call.node
     if isinstance(module.parent(node), cst.WithItem):
-        return Found(node, details, related=_telling(use))
-    change = Replace(node, f"sorted({source}{key})")
+        return (), False
+    key = ", key=lambda entry: entry.name" if _ENTRIES in call.names else ""
+    change = Replace(node, f"sorted({module.code(node)}{key})")
     outer = _consumer(module, node)
     if not key and isinstance(outer, cst.Call) and bare(outer.func) == "list" and len(outer.args) == 1:
         change = Replace(outer.func, "sorted")
     # A list has no `next`, and is not lazy: only what is gone through on the spot is surely the same.
     lazy = not {"os.listdir", "glob.glob"} & set(call.names)
-    safe = not lazy or outer is not None
-    return Found(node, details, related=_telling(use), changes=(change,), applicability=None if safe else "unsafe")
+    return (change,), not lazy or outer is not None
 
 
 _CONSUMERS = frozenset("list tuple set frozenset enumerate zip map filter join extend array tensor len iter".split())
@@ -209,15 +275,15 @@ def _sets(module: Module) -> list[cst.BaseExpression]:
 
 
 _CALLED = re.compile(r"\w+\(")
-_NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\n]+)?=[^=\n]*$")
+_NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
 _TAKERS = r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|zip|map|sample|choice)\(\s*\(?|\*"
-_LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
+_LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
 _SORTED = re.compile(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
 _TAKEN = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\breturn\s+)$")
 _GONE_THROUGH = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\w\.extend\()(?:self\.|cls\.)?$")
 _DERIVED = re.compile(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
-    r"([^=\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\n]*)"
+    r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
 )
 _BEFORE = 100
 
@@ -235,7 +301,7 @@ def _iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool
             if text[start] != "{" and not _CALLED.match(text, start):
                 continue
             before = text[max(0, start - _BEFORE) : start]
-            line = before.rpartition("\n")[2]
+            line = before.replace("\r", "\n").rpartition("\n")[2]
             if line.count('"') % 2 or line.count("'") % 2 or _SORTED.search(before):
                 continue
             if _TAKEN.search(before):
@@ -427,21 +493,33 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
     source = module.code(node)
     details = {"set": f"`{source}`" if len(source) < 60 and "\n" not in source else "this set"}
     changes: tuple[Change, ...] = ()
+    safe = False
     if kind not in ("identity", "set") and use.origin is not None:
-        parent = module.parent(use.origin)
-        call = module.parent(parent) if isinstance(parent, cst.Arg) else None
-        if isinstance(call, cst.Call) and bare(call.func) == "list" and len(call.args) == 1:
-            changes = (Replace(call.func, "sorted"),)
-        else:
-            changes = (Replace(use.origin, f"sorted({module.code(use.origin)})"),)
+        agreement = Agreement(
+            module,
+            lambda made: _element_kind(module, made),
+            lambda value: _kind(module, value, 4),
+            lambda element: _scalar(module, element),
+        )
+        places, safe = agreement.of(use.origin)
+        changes = tuple(_sorted_at(module, place) for place in places)
     return Found(
         node,
         details,
         "identity" if kind == "identity" else "",
         related=_telling(use),
         changes=changes,
-        applicability="safe" if kind == "text" else "unsafe",
+        applicability="safe" if safe else "unsafe",
     )
+
+
+def _sorted_at(module: Module, place: cst.BaseExpression) -> Replace:
+    """Sort what is gone through at `place`."""
+    parent = module.parent(place)
+    call = module.parent(parent) if isinstance(parent, cst.Arg) else None
+    if isinstance(call, cst.Call) and bare(call.func) == "list" and len(call.args) == 1 and not call.args[0].star:
+        return Replace(call.func, "sorted")
+    return Replace(place, f"sorted({module.code(place)})")
 
 
 # ---------------------------------------------------------------------- completion

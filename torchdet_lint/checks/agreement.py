@@ -1,0 +1,414 @@
+"""Sets that are gone through more than once: the places that give the same order, and must go on doing so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from torchdet_lint.flow import bare, names_in
+from torchdet_lint.tree import attributes_named, children
+from torchdet_lint.uses import COPIES, MESSAGES, PASSES, SET_METHODS, bound_value, last_word, names_read, opposite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.module import Module
+    from torchdet_lint.names import Scope
+
+_MAKERS = frozenset({"builtins.set", "builtins.frozenset"})
+_OPERATORS = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
+_TAKERS = PASSES | {"builtins.enumerate", "builtins.dict.fromkeys", "collections.Counter"}
+_MEASURES = frozenset(f"builtins.{word}" for word in ("len", "any", "all", "bool", "isinstance", "type", "id", "print"))
+_KEYED = frozenset(f"builtins.{word}" for word in ("sorted", "min", "max"))
+_GROWING = frozenset({"update", "symmetric_difference_update"})
+_SET_CALLS = SET_METHODS | {
+    "issubset", "issuperset", "isdisjoint", "discard", "remove", "clear", "difference_update", "intersection_update",
+}  # fmt: skip
+_TESTS = (
+    cst.Comparison, cst.ComparisonTarget, cst.If, cst.While, cst.Assert, cst.CompIf, cst.Expr, cst.Del,
+    cst.FormattedStringExpression, cst.Index,
+)  # fmt: skip
+_SORTABLE = ("text", "number")
+_STEPS = 100
+
+
+class Agreement:
+    """The places where a set, and every other one that is made of the same, is gone through.
+
+    Two loops over an unchanged set go in one order, as do loops over two sets made the same way: what one collects
+    fits what the other does. `places` are those in sight; `sure` says that there can be no other one, and that all that
+    the sets hold is text, or all numbers.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        held: Callable[[cst.BaseExpression], str],
+        kind: Callable[[cst.BaseExpression], str],
+        scalar: Callable[[cst.BaseExpression], str],
+    ) -> None:
+        self.module = module
+        self._held, self._kind, self._scalar = held, kind, scalar
+
+    def of(self, origin: cst.BaseExpression) -> tuple[list[cst.BaseExpression], bool]:
+        """`places` and `sure` for the set that is gone through at `origin`."""
+        self.places: list[cst.BaseExpression] = []
+        self.sure = True
+        self._kinds: set[str] = set()
+        self._seen: set[object] = set()
+        if isinstance(origin, cst.Name):
+            home = self.module.scope_of(origin).home(origin.value)
+            known = home is not None and self._name(home, origin.value)
+        elif isinstance(origin, cst.Attribute):
+            self._own_attribute(origin)
+            known, self.sure = True, False
+        else:
+            known = self._is_set(origin)
+            if known:
+                self._made(origin)
+        if not known or not any(place is origin for place in self.places):
+            return [origin], False
+        inside = [place for place in self.places if any(one in self.places for one in self.module.ancestors(place))]
+        sure = self.sure and not inside and len(self._kinds) == 1 and self._kinds <= set(_SORTABLE)
+        places = [place for place in self.places if not any(place is one for one in inside)]
+        return sorted(places, key=self.module.order_of), sure
+
+    # ------------------------------------------------------------------ what is a set
+
+    def _is_set(self, node: cst.BaseExpression, depth: int = 6) -> bool:
+        if isinstance(node, (cst.Set, cst.SetComp)):
+            return True
+        if depth <= 0:
+            return False
+        if isinstance(node, cst.BinaryOperation):
+            sides = (node.left, node.right)
+            return isinstance(node.operator, _OPERATORS) and any(self._is_set(side, depth - 1) for side in sides)
+        if isinstance(node, cst.Call):
+            if isinstance(node.func, cst.Attribute) and node.func.attr.value in SET_METHODS:
+                return self._is_set(node.func.value, depth - 1)
+            return not _MAKERS.isdisjoint(self.module.resolve(node.func))
+        if isinstance(node, cst.Name):
+            values = self._values(self.module.scope_of(node).home(node.value), node.value)
+            return bool(values) and all(self._is_set(value, depth - 1) for value in values)
+        return False
+
+    def _values(self, home: Scope | None, word: str) -> list[cst.BaseExpression]:
+        """What is assigned to a name; nothing where it gets a value in another way too."""
+        found: list[cst.BaseExpression] = []
+        for binding in home.bindings.get(word, ()) if home is not None else ():
+            if binding.kind == "augment":
+                continue
+            value = bound_value(binding) if binding.kind in ("assign", "unpack") else None
+            if not isinstance(value, cst.BaseExpression):
+                return []
+            found.append(value)
+        return found
+
+    def _elements(self, node: cst.BaseExpression, depth: int = 6) -> set[str]:
+        """The kinds of what a set holds."""
+        if depth <= 0:
+            return {"unknown"}
+        if isinstance(node, cst.BinaryOperation):
+            found = self._elements(node.left, depth - 1)
+            both = isinstance(node.operator, (cst.BitOr, cst.BitXor))
+            return found | self._elements(node.right, depth - 1) if both else found
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in SET_METHODS:
+            found = self._elements(node.func.value, depth - 1)
+            if node.func.attr.value in ("union", "symmetric_difference"):
+                found = found.union(*(self._elements(arg.value, depth - 1) for arg in node.args))
+            return found
+        if isinstance(node, cst.Name) and self._is_set(node):
+            values = self._values(self.module.scope_of(node).home(node.value), node.value)
+            return set().union(*(self._elements(value, depth - 1) for value in values))
+        if isinstance(node, cst.Set):
+            return {
+                self._scalar(one.value) if isinstance(one, cst.Element) else self._kind(one.value)
+                for one in node.elements
+            }
+        source = _source(node)
+        if isinstance(source, cst.Name) and self._is_set(source):
+            return self._elements(source, depth - 1)
+        if self._is_set(node):
+            kind = self._held(node)
+            empty = isinstance(node, cst.Call) and not node.args
+            return set() if empty and kind == "nothing" else {kind}
+        return {self._kind(node)}
+
+    # ------------------------------------------------------------------ the same set, or one like it
+
+    def _made(self, node: cst.BaseExpression) -> None:
+        """A set that is made at `node`, and all that are made as it is."""
+        shape = _shape(node)
+        if ("shape", shape) in self._seen:
+            return
+        self._seen.add(("shape", shape))
+        self._kinds |= self._elements(node)
+        self._visit(node)
+        self._copied_from(node)
+        if isinstance(node, cst.Call) and not node.args and not isinstance(node.func, cst.Attribute):
+            return
+        words = {word for word in names_in(node) if word not in ("set", "frozenset")}
+        self.module.load_where(lambda text: all(word in text for word in words) and ("set(" in text or "{" in text))
+        for unit in self.module.units:
+            if unit.root is not None and words <= set(self.module.words[unit.index]):
+                for twin in self._sets_in(unit.root):
+                    if twin is not node and _shape(twin) == shape:
+                        self._kinds |= self._elements(twin)
+                        self._visit(twin)
+
+    def _copied_from(self, node: cst.BaseExpression) -> None:
+        """A set that is made of one goes in its order."""
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "copy":
+            source: cst.BaseExpression | None = node.func.value
+        else:
+            source = _source(node)
+        if not isinstance(source, cst.Name):
+            return
+        home = self.module.scope_of(source).home(source.value)
+        if home is not None and self._is_set(source):
+            self._name(home, source.value)
+        elif any(_is_given_set(binding.node) for binding in (home.bindings[source.value] if home is not None else ())):
+            self.sure = False
+
+    def _sets_in(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
+        """The outermost expressions under `root` that make sets."""
+        found: list[cst.BaseExpression] = []
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            made = isinstance(node, (cst.Set, cst.SetComp, cst.BinaryOperation)) or (
+                isinstance(node, cst.Call) and last_word(node.func) in SET_METHODS | {"set", "frozenset"}
+            )
+            if made and self._is_set(node):  # type: ignore[arg-type]
+                found.append(node)  # type: ignore[arg-type]
+            stack.extend(children(node))
+        return found
+
+    def _name(self, home: Scope, word: str) -> bool:
+        """A name that only ever stands for sets; False for another one."""
+        if (home, word) in self._seen:
+            return True
+        values = self._values(home, word)
+        if not values or not all(self._is_set(value) for value in values):
+            self.sure = False
+            return False
+        self._seen.add((home, word))
+        if home is self.module.scope and not word.startswith("_") and not self.module.source.cells:
+            # Another file may import it.
+            self.sure = False
+        for value in values:
+            if isinstance(value, cst.Name):
+                above = self.module.scope_of(value).home(value.value)
+                if above is None or not self._name(above, value.value):
+                    self.sure = False
+            else:
+                self._made(value)
+        for load in self._loads(home, word):
+            self._visit(load)
+        return True
+
+    def _loads(self, home: Scope, word: str) -> list[cst.Name]:
+        module, function = self.module, home.function.node
+        if isinstance(function, cst.FunctionDef):
+            roots: list[cst.CSTNode] = [function]
+        else:
+            module.load_where(word=word)
+            roots = [unit.root for unit in module.units if unit.root is not None]
+        loads = [load for root in roots for load in names_read(root).get(word, ())]
+        return [load for load in loads if module.scope_of(load).home(word) is home]
+
+    def _own_attribute(self, attribute: cst.Attribute) -> None:
+        """The loops over an attribute in its class; other files may have more of them."""
+        module, class_ = self.module, self.module.enclosing_class(attribute)
+        if class_ is None:
+            self._visit(attribute)
+            return
+        for unit in class_.units:
+            if attribute.attr.value in module.words[unit.index]:
+                module.load(unit)
+        roots: list[cst.CSTNode] = [unit.root for unit in class_.units if unit.root is not None]
+        for root in roots or ([class_.node] if class_.node is not None else []):
+            for one in attributes_named(root, attribute.attr.value):
+                if bare(one) == bare(attribute):
+                    self._visit(one)
+
+    # ------------------------------------------------------------------ what is done with it
+
+    def _visit(self, node: cst.BaseExpression) -> None:
+        if id(node) in self._seen:
+            return
+        self._seen.add(id(node))
+        parent: Any = self.module.parent(node)
+        handler = self._HANDLERS.get(type(parent))
+        if len(self._seen) > _STEPS:
+            self.sure = False
+        elif handler is not None:
+            handler(self, node, parent)
+        elif not isinstance(parent, _TESTS):
+            self.sure = False
+
+    def _loop(self, node: cst.BaseExpression, loop: cst.For) -> None:
+        self.places.append(node)
+
+    def _operand(self, node: cst.BaseExpression, parent: cst.BinaryOperation) -> None:
+        if not isinstance(parent.operator, _OPERATORS):
+            self.sure = False
+
+    def _condition(self, node: cst.BaseExpression, parent: cst.CSTNode) -> None:
+        above: cst.CSTNode | None = parent
+        while isinstance(above, (cst.BooleanOperation, cst.UnaryOperation)):
+            above = self.module.parent(above)
+        if not isinstance(above, _TESTS):
+            self.sure = False
+
+    def _spread(self, node: cst.BaseExpression, parent: cst.StarredElement) -> None:
+        display = self.module.parent(parent)
+        if not isinstance(display, cst.Set):
+            self.places.append(node)
+        elif len(display.elements) == 1:
+            self._visit(display)
+
+    def _augmented(self, node: cst.BaseExpression, parent: cst.AugAssign) -> None:
+        if not isinstance(parent.operator, _AUGMENTS):
+            self.sure = False
+        elif node is parent.target and isinstance(parent.operator, (cst.BitOrAssign, cst.BitXorAssign)):
+            self._kinds |= self._elements(parent.value)
+
+    def _comprehension(self, node: cst.BaseExpression, part: cst.CompFor) -> None:
+        whole: Any = part
+        while isinstance(whole, cst.CompFor):
+            whole = self.module.parent(whole)
+        if isinstance(whole, cst.SetComp) or self._is_measured(whole):
+            if _copied(whole) is node:
+                copy: Any = whole if isinstance(whole, cst.SetComp) else self._call_with(whole)
+                if self._is_set(copy):
+                    self._visit(copy)
+        else:
+            self.places.append(node)
+
+    def _is_measured(self, node: cst.CSTNode) -> bool:
+        """Whether `node` is given to a call that makes nothing of its order."""
+        call = self._call_with(node)
+        if call is None or len(call.args) != 1:
+            return False
+        names = set(self.module.resolve(call.func))
+        return bool(names & (_MAKERS | _KEYED | _MEASURES - {"builtins.print"} | {"builtins.sum"}))
+
+    def _call_with(self, node: cst.CSTNode) -> cst.Call | None:
+        arg = self.module.parent(node)
+        call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
+        return call if isinstance(call, cst.Call) else None
+
+    def _argument(self, node: cst.BaseExpression, arg: cst.Arg) -> None:
+        call = self.module.parent(arg)
+        if not isinstance(call, cst.Call):
+            self.sure = False
+            return
+        names, word = set(self.module.resolve(call.func)), last_word(call.func)
+        method = isinstance(call.func, cst.Attribute)
+        taken = bool(names & (_TAKERS | {"builtins.sum"})) or word.endswith(("tqdm", "TQDM"))
+        taken = taken or (bool(names & _KEYED) and len(call.args) > 1)
+        taken = taken or (method and (word == "extend" or (word == "join" and not names)))
+        measured = bool(names & (_MEASURES | _KEYED)) or word in MESSAGES
+        if arg.star or (taken and arg.keyword is None):
+            self.places.append(node)
+        elif arg.keyword is not None:
+            self.sure = False
+        elif names & (_MAKERS | COPIES):
+            self._visit(call)
+        elif not measured and not (method and word in (_SET_CALLS | _GROWING)):
+            self.sure = False
+
+    def _method(self, node: cst.BaseExpression, attribute: cst.Attribute) -> None:
+        word, call = attribute.attr.value, self.module.parent(attribute)
+        if not isinstance(call, cst.Call) or call.func is not attribute:
+            self.sure = False
+        elif word == "copy":
+            self._visit(call)
+        elif word == "add":
+            self._kinds |= {self._scalar(arg.value) for arg in call.args}
+        elif word in _GROWING:
+            self._kinds |= set().union(*(self._elements(arg.value) for arg in call.args))
+        elif word not in _SET_CALLS:
+            self.sure = False
+
+    def _assigned(self, node: cst.BaseExpression, parent: Any) -> None:
+        targets: list[cst.BaseExpression | None]
+        if isinstance(parent, cst.Element):
+            statement = self.module.parent(self.module.parent(parent) or parent)
+            targets = [opposite(statement, parent)] if isinstance(statement, cst.Assign) else [None]
+        else:
+            targets = [parent.target] if isinstance(parent, cst.AnnAssign) else [one.target for one in parent.targets]
+        for target in targets:
+            home = self.module.scope_of(target).home(target.value) if isinstance(target, cst.Name) else None
+            if home is None or not isinstance(target, cst.Name) or not self._name(home, target.value):
+                self.sure = False
+
+    _HANDLERS: dict[type, Any] = {  # noqa: RUF012
+        cst.For: _loop,
+        cst.CompFor: _comprehension,
+        cst.StarredElement: _spread,
+        cst.Arg: _argument,
+        cst.Attribute: _method,
+        cst.Assign: _assigned,
+        cst.AnnAssign: _assigned,
+        cst.Element: _assigned,
+        cst.AugAssign: _augmented,
+        cst.BinaryOperation: _operand,
+        cst.BooleanOperation: _condition,
+        cst.UnaryOperation: _condition,
+    }
+
+
+_AUGMENTS = (cst.BitOrAssign, cst.BitAndAssign, cst.BitXorAssign, cst.SubtractAssign)
+
+
+def _copied(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`x` of `n for n in x`."""
+    if not isinstance(node, (cst.SetComp, cst.GeneratorExp, cst.ListComp)):
+        return None
+    part = node.for_in
+    plain = not part.ifs and part.inner_for_in is None and bare(node.elt) == bare(part.target)
+    return part.iter if plain else None
+
+
+def _shape(node: cst.BaseExpression) -> str:
+    """A text that is the same for two sets that are made of the same in the same way."""
+    if isinstance(node, cst.BinaryOperation):
+        operator = type(node.operator).__name__
+        return f"({_shape(node.left)} {operator} {_shape(node.right)})"
+    source = _source(node)
+    if source is None:
+        return f"set({_each(node)})" if isinstance(node, cst.SetComp) else bare(node)
+    return f"set({_each(source)})"
+
+
+def _each(node: cst.BaseExpression) -> str:
+    if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
+        return f"{bare(node.elt)} {bare(node.for_in)}"
+    return bare(node)
+
+
+def _source(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What a set is made of, lists and sets in between left out; None for a display or a comprehension."""
+    inner: cst.BaseExpression | None = None
+    if isinstance(node, cst.Call) and last_word(node.func) in _COLLECTORS and len(node.args) == 1:
+        inner = node.args[0].value
+    elif isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.StarredElement):
+        inner = node.elements[0].value
+    else:
+        inner = _copied(node)
+    return inner if inner is None else _source(inner) or inner
+
+
+_COLLECTORS = frozenset({"list", "tuple", "set", "frozenset", "iter"})
+
+
+def _is_given_set(node: cst.CSTNode | None) -> bool:
+    """Whether `node` is a parameter that is annotated as a set."""
+    return (
+        isinstance(node, cst.Param)
+        and node.annotation is not None
+        and "set[" in bare(node.annotation.annotation).lower() + "["
+    )
