@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench docs evidence fuzz verify-long clean
+.PHONY: run test lint bench docs evidence fuzz cache-walk verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	-$(BIN)/torchdet-lint examples/birdsong
@@ -32,6 +32,9 @@ evidence: .venv/test.stamp  ## what the installed torch says of its ops, beside 
 
 fuzz: .venv/test.stamp  ## any grammatical program, for longer than the suite takes
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/test_fuzz.py
+
+cache-walk: .venv/test.stamp  ## a thousand edits of a project, each linted with the cache and without
+	$(BIN)/python -m pytest -m slow tests/test_cache_walk.py
 
 verify-long: .venv/test.stamp  ## the slow tests of the runtime half
 	$(BIN)/python -m pytest -m slow tests/verifier

@@ -14,7 +14,7 @@ import secrets
 import stat
 import sys
 import time
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -124,6 +124,14 @@ def decoded(data: bytes | None, kind: type[T]) -> T | None:
     try:
         return msgspec.json.decode(data, type=kind) if data is not None else None
     except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+def encoded(value: Any) -> bytes | None:
+    """`value` as JSON; None where it holds text that is no Unicode, such as half a surrogate pair."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
         return None
 
 

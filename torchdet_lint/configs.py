@@ -37,11 +37,9 @@ class Configs:
         self._text = read
         self._composed: dict[tuple[str, str], dict[str, Any]] = {}
         self._lines: dict[str, list[dict[str, Any]]] = {}
-        self.folders: set[str] = set()
 
     def _read(self, path: str) -> str:
         folder, name = os.path.split(path)
-        self.folders.add(folder)
         return self._text(path) if name in self._listing(folder) else ""
 
     def at(self, file: str, declared: Iterable[tuple[str, str]], path: list[str]) -> list[dict[str, Any]]:
@@ -67,7 +65,6 @@ class Configs:
                     if folder and f"{folder}/" not in self._listing(place):
                         continue
                     path = os.path.join(place, folder) if folder else place
-                    self.folders.add(path)
                     for name in yaml_names(self._listing(path)):
                         data = parsed(self._read(os.path.join(path, name)))
                         if isinstance(data, dict) and _is_command_line(data):

@@ -46,11 +46,10 @@ _DEFINED = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
 class _Text(NamedTuple):
-    """A file: its text and the hash of it, its imports and the names of each, what they bind, what it takes whole, and
-    the names that it defines."""
+    """A file: its text, its imports and the names of each, what they bind, what it takes whole, and the names that it
+    defines."""
 
     text: str
-    content: str
     imports: tuple[tuple[str, frozenset[str]], ...]
     targets: dict[str, str]
     stars: tuple[str, ...]
@@ -67,7 +66,7 @@ class Elsewhere:
         self.target = target
         self.modules = modules
         self._read = read
-        self._texts: dict[str, _Text | None] = {}
+        self._texts: dict[str, tuple[str, _Text | None]] = {}
         self._known: dict[tuple[str, str], tuple[Kind, frozenset[Relied]]] = {}
         self._asked: list[tuple[str, str]] = []
         self._relied: list[set[Relied]] = [set()]
@@ -92,9 +91,9 @@ class Elsewhere:
     def _looked_up(self, name: str, file: str) -> tuple[str, Sequence[str], _Text | None]:
         """The module that `name` leads to in `file`: its path, what is left of the name, and its text."""
         place = self.modules.locate(name, file)
-        path = place.path if place is not None and place.path.endswith(".py") else ""
-        found = self._text(path) if path else None
-        self._relied[-1].add(Relied(file, name, path, found.content if found is not None else ""))
+        path = place.path if place is not None else ""
+        content, found = self._text(path) if path.endswith(".py") else ("", None)
+        self._relied[-1].add(Relied(file, name, path, content))
         return path, place.rest if place is not None else (), found
 
     def starred(self, name: str, stars: Sequence[str], file: str) -> str:
@@ -115,7 +114,7 @@ class Elsewhere:
                 return ""
             target = self.library.canonical(found.targets.get(name, ""))
             if target:
-                return "" if target.startswith(".") or self.modules.locate(target, path) is not None else target
+                return "" if target.startswith(".") or self._looked_up(target, path)[0] else target
             if inner := self._starred(name, found.stars, path, seen):
                 return inner
         return ""
@@ -189,19 +188,21 @@ class Elsewhere:
         module.release()
         return _portable(found)
 
-    def _text(self, path: str) -> _Text | None:
+    def _text(self, path: str) -> tuple[str, _Text | None]:
+        """The hash of a file ("": it cannot be read), and the file where there is something in it."""
         if path not in self._texts:
             if len(self._texts) >= _FILES:
                 del self._texts[next(iter(self._texts))]
             data = self._read(path)
-            try:
-                self._texts[path] = _looked_over(decode(path, data).text, content_hash(data)) if data else None
-            except SourceFault:
-                self._texts[path] = None
+            text = None
+            if data:
+                with contextlib.suppress(SourceFault):
+                    text = _looked_over(decode(path, data).text)
+            self._texts[path] = content_hash(data) if data is not None else "", text
         return self._texts[path]
 
 
-def _looked_over(text: str, content: str) -> _Text:
+def _looked_over(text: str) -> _Text:
     defined = list(_DEFINED.finditer(text))
     begin = defined[0].start() if defined else len(text)
     # What stands further in and further down belongs to some function.
@@ -222,7 +223,7 @@ def _looked_over(text: str, content: str) -> _Text:
         targets.update(bound)
         imports.append((statement, frozenset(bound)))
     names = frozenset(match[1] for match in defined)
-    return _Text(text, content, tuple(imports), targets, tuple(stars), names)
+    return _Text(text, tuple(imports), targets, tuple(stars), names)
 
 
 def _parsed(statements: list[str]) -> Iterator[tuple[str, list[ast.stmt]]]:

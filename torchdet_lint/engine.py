@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from torchdet_lint import __version__, config, program, skeleton, suppress
-from torchdet_lint.cache import Cache, content_hash, interpreter
+from torchdet_lint.cache import Cache, content_hash, decoded, encoded, interpreter
 from torchdet_lint.catalogue import RULES_DIRECTORY, fingerprint
 from torchdet_lint.configs import yaml_names
 from torchdet_lint.events import Body
@@ -127,8 +127,8 @@ def gather(
         records[path] = record
         contents[path] = content
         errors += record.errors
-        if not record.errors:
-            cache.put(os.path.abspath(path), content, msgspec.json.encode(record))
+        if not record.errors and (data := encoded(record)) is not None:
+            cache.put(os.path.abspath(path), content, data)
     cache.save()
     return Gathered(linter, records, errors, contents)
 
@@ -169,19 +169,24 @@ def _from_cache(
             continue
         try:
             content = content_hash(read(file.path))
-            known = cache.get(absolute, content)
-            record = msgspec.json.decode(known, type=Record) if known is not None else None
         except OSError as error:
             errors.append(f"{file.path}: {(error.strerror or str(error)).lower()}")
             continue
-        except msgspec.DecodeError:
-            record = None
-        if record is None or not all(map(still.holds, record.relied)):
+        record = decoded(cache.get(absolute, content), Record)
+        if record is None or not _sound(record, linter) or not all(map(still.holds, record.relied)):
             pending.append(file)
         else:
             records[file.path] = record
             contents[file.path] = content
     return pending
+
+
+def _sound(record: Record, linter: Linter) -> bool:
+    """Whether a record from the cache is one that this linter may have made."""
+    return len(record.rows) == len(record.findings) and all(
+        finding.sound(linter.codes) and min(rows) > 0
+        for finding, rows in zip(record.findings, record.rows, strict=True)
+    )
 
 
 def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], list[str]]:
@@ -372,6 +377,10 @@ class Linter:
             self._elsewhere = Elsewhere(self.library, target, self.modules, self.bytes_of)
         return self._elsewhere
 
+    def relied(self) -> tuple[Relied, ...]:
+        """The looks at other files since this was asked last."""
+        return self._elsewhere.relied() if self._elsewhere is not None else ()
+
     def bytes_of(self, path: str) -> bytes | None:
         """The bytes of the file with the absolute `path`, or None."""
         try:
@@ -425,8 +434,7 @@ class Linter:
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
             tuple((cell.number, cell.first_row) for cell in source.cells), errors,
-            outline(source.text, bodies), told,
-            self._elsewhere.relied() if self._elsewhere is not None else (),
+            outline(source.text, bodies), told, self.relied(),
         )  # fmt: skip
 
     def _told(self, cut: Skeleton) -> Body | None:

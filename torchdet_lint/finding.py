@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 Severity = Literal["error", "warning", "note"]
 Applicability = Literal["safe", "unsafe"]
@@ -184,6 +184,13 @@ class Finding(msgspec.Struct, frozen=True):
     related: tuple[Related, ...] = ()
     switchable: bool = False
     raises: bool = False
+
+    def sound(self, codes: Collection[str]) -> bool:
+        """Whether a finding that was read from a file may be one of the rules `codes`, at places that there may be."""
+        places = [self.location, self.end_location, *(other.location for other in self.related)]
+        for edit in self.fix.edits if self.fix is not None else ():
+            places += [edit.location, edit.end_location]
+        return self.code in codes and self.noqa_row > 0 and all(min(place.row, place.column) > 0 for place in places)
 
     @property
     def sort_key(self) -> tuple[str, int, Location, Location, str, str]:

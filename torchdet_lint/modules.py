@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 # A file of the project may have the name of a package that everybody means otherwise: `utils/torch.py`.
 _LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "datasets", "scipy", "sklearn", "pandas"})
 _STANDARD = frozenset(sys.stdlib_module_names)
+# A part of a dotted name holds no dot.
+_NAMES = re.compile(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
 
 class Place(NamedTuple):
@@ -28,7 +31,7 @@ class Place(NamedTuple):
 
 class Relied(msgspec.Struct, frozen=True, array_like=True, order=True):
     """A look at another file: the file that named it, the dotted name, where that led ("": nowhere), and the hash of
-    what was found there."""
+    what was found there ("": no file, or one that cannot be read)."""
 
     file: str
     name: str
@@ -61,11 +64,21 @@ class ModuleMap:
             try:
                 with os.scandir(folder) as entries:
                     known = frozenset(entry.name + "/" if entry.is_dir() else entry.name for entry in entries)
-            except OSError:
+            except (OSError, ValueError):
                 known = frozenset()
-            known |= self._given.get(folder, frozenset())
+            known = (known - {"__pycache__/"}) | self._given.get(folder, frozenset())
             self._listings[folder] = known
         return known
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders that were listed so far, in order."""
+        return sorted(self._listings)
+
+    def state(self, folder: str) -> str:
+        """A hash of the names in `folder` on which the meaning of a dotted name, or a look for YAML, may hang."""
+        names = sorted(filter(_NAMES.fullmatch, self.listing(folder)))
+        return content_hash("\0".join(names).encode(errors="surrogatepass"))
 
     def locate(self, dotted: str, file: str) -> Place | None:
         """The module that `dotted` (absolute, or with leading dots) means in `file`; None: not of this project."""
@@ -192,8 +205,8 @@ class Still:
     def holds(self, relied: Relied) -> bool:
         """Whether the same look finds the same."""
         place = self.modules.locate(relied.name, relied.file)
-        path = place.path if place is not None and place.path.endswith(".py") else ""
-        if path and path not in self._contents:
-            data = self._read(path)
+        path = place.path if place is not None else ""
+        if path not in self._contents:
+            data = self._read(path) if path.endswith(".py") else None
             self._contents[path] = content_hash(data) if data is not None else ""
-        return path == relied.path and (not path or self._contents[path] == relied.content)
+        return path == relied.path and self._contents[path] == relied.content

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.cache import Cache, content_hash
-from torchdet_lint.configs import yaml_names
+from torchdet_lint.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.effects import STARTED
 from torchdet_lint.events import MODULE
 from torchdet_lint.finding import Finding, Location, Related
+from torchdet_lint.modules import Relied, Still
 from torchdet_lint.source import SourceFault, decode, read, split_lines
 from torchdet_lint.suppress import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from torchdet_lint.checks.program import Entry, Fault
     from torchdet_lint.effects import Node
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torchdet_lint.project import Project
 
 _TEST = re.compile(r"(?:test_.*|.*_test|conftest)\.py")
+_TOKEN = re.compile(r"\0([^\0]*)\0")
 _WORKERS = "TDL301"
 _LOADERS = frozenset({_WORKERS, "TDL302", "TDL303"})
 _RAISES = "it varies from run to run, and raises in deterministic mode"
@@ -45,14 +46,17 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
-    """All that the project half found, by absolute path, the hashes of the files it read besides those linted, and the
-    names of the YAML files where it looked for some."""
+    """All that the project half found, by absolute path, and what it went by besides the linted files: the hashes of
+    the files it read ("": one that cannot be read), the states of the folders it looked into, looks at other files.
+
+    Texts name files by `_token`, for what the user is shown depends on where the linter is started."""
 
     findings: dict[str, list[tuple[Finding, Rows]]] = {}
     settled: dict[str, Settled] = {}
     read: dict[str, str] = {}
     errors: tuple[str, ...] = ()
-    folders: dict[str, tuple[str, ...]] = {}
+    folders: dict[str, str] = {}
+    relied: tuple[Relied, ...] = ()
 
 
 def conclude(
@@ -67,18 +71,53 @@ def conclude(
         return records, []
     key = (*linter.key(), repr(linter.settings.entry_points), linter.settings.root)
     cache = Cache(_folder(linter, texts), key, "project")
-    state = content_hash(msgspec.json.encode(sorted((path, contents.get(shown, "")) for path, shown in paths.items())))
-    outcome = _known(cache, linter.settings.root, state)
+    states = sorted((path, contents.get(shown, ""), _left(records[shown])) for path, shown in paths.items())
+    state = content_hash(msgspec.json.encode(states))
+    outcome = _known(cache, linter, state)
     if outcome is None:
-        outcome = Outcome()
+        outcome, changed = Outcome(), False
         if _matters(linter, records):
             given = {os.path.abspath(path): data for path, data in texts.items()}
             by_path = {path: records[shown] for path, shown in paths.items()}
-            outcome = _Program(linter, by_path, paths, given, key).run()
-        if not outcome.errors:
-            cache.put(linter.settings.root, state, msgspec.json.encode(outcome))
+            program = _Program(linter, by_path, paths, given, key)
+            outcome = program.run()
+            changed = any(
+                content != contents.get(paths.get(path, ""), content) for path, content in program.read.items()
+            )
+        if not outcome.errors and not changed and (data := encoded(outcome)) is not None:
+            cache.put(linter.settings.root, state, data)
             cache.save()
-    return {shown: _merged(records[shown], outcome, path) for path, shown in paths.items()}, list(outcome.errors)
+
+    def shown(text: str) -> str:
+        return _TOKEN.sub(lambda match: paths.get(match[1]) or os.path.relpath(match[1]), text)
+
+    found = {
+        path: [(_readable(finding, shown), rows) for finding, rows in pairs] for path, pairs in outcome.findings.items()
+    }
+    merged = {
+        name: _merged(records[name], found.get(path, []), outcome.settled.get(path, Settled()))
+        for path, name in paths.items()
+    }
+    return merged, [shown(error) for error in outcome.errors]
+
+
+def _token(path: str) -> str:
+    return f"\0{path}\0"
+
+
+def _readable(finding: Finding, shown: Callable[[str], str]) -> Finding:
+    """`finding` with the paths in it as the user is shown them."""
+    related = tuple(
+        msgspec.structs.replace(other, filename=shown(other.filename), message=shown(other.message))
+        for other in finding.related
+    )
+    return msgspec.structs.replace(finding, message=shown(finding.message), help=shown(finding.help), related=related)
+
+
+def _left(record: Record) -> list[tuple[str, Rows]]:
+    """What the whole program has a say in, of what a file yields by itself."""
+    pairs = zip(record.findings, record.rows, strict=True)
+    return [(finding.code, rows) for finding, rows in pairs if _open(finding)]
 
 
 def _folder(linter: Linter, texts: Mapping[str, bytes]) -> str:
@@ -102,30 +141,35 @@ def _open(finding: Finding) -> bool:
     return finding.switchable or finding.raises or finding.code in _LOADERS
 
 
-def _known(cache: Cache, root: str, state: str) -> Outcome | None:
+def _known(cache: Cache, linter: Linter, state: str) -> Outcome | None:
+    """What an earlier run found, if all that it went by is as it was: what is there, and what is not."""
+    outcome = decoded(cache.get(linter.settings.root, state), Outcome)
+    if (
+        outcome is None
+        or not all(finding.sound(linter.codes) for pairs in outcome.findings.values() for finding, _ in pairs)
+        or any(linter.modules.state(folder) != known for folder, known in outcome.folders.items())
+        or any(_content(path) != known for path, known in outcome.read.items())
+        or not all(map(Still(linter.modules, linter.bytes_of).holds, outcome.relied))
+    ):
+        return None
+    return outcome
+
+
+def _content(path: str) -> str:
     try:
-        data = cache.get(root, state)
-        outcome = msgspec.json.decode(data, type=Outcome) if data is not None else None
-        if (
-            outcome is not None
-            and all(content_hash(read(path)) == known for path, known in outcome.read.items())
-            and all(yaml_names(os.listdir(folder)) == names for folder, names in outcome.folders.items())
-        ):
-            return outcome
-    except (OSError, msgspec.DecodeError):
-        pass
-    return None
+        return content_hash(read(path))
+    except (OSError, ValueError):
+        return ""
 
 
-def _merged(record: Record, outcome: Outcome, path: str) -> Record:
-    """The record of one file with the project's findings in it, settled ones changed or gone."""
-    settled = outcome.settled.get(path, Settled())
+def _merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settled) -> Record:
+    """The record of one file with the project's findings `found` in it, settled ones changed or gone."""
     pairs = [
         (changed, rows)
         for finding, rows in zip(record.findings, record.rows, strict=True)
         if (changed := _settle(finding, rows, settled)) is not None
     ]
-    pairs += outcome.findings.get(path, [])
+    pairs += found
     pairs.sort(key=lambda pair: pair[0].sort_key)
     return msgspec.structs.replace(
         record, findings=tuple(finding for finding, _ in pairs), rows=tuple(rows for _, rows in pairs)
@@ -184,38 +228,39 @@ class _Program:
         """The text of a file, for a notebook its code; None where it cannot be read. Only the hash of it is kept."""
         try:
             data = self.given[path] if path in self.given else read(path)
-            text = decode(path, data).text
-        except (OSError, SourceFault):
+        except (OSError, ValueError):
+            self.read.setdefault(path, "")
             return None
         if path not in self.read:
             self.read[path] = content_hash(data)
             self._recall(path)
-        return text
+        try:
+            return decode(path, data).text
+        except SourceFault:
+            return None
 
     def _recall(self, path: str) -> None:
         """Take what earlier runs summarised of the file from the cache."""
         from torchdet_lint.events import Memo
 
-        try:
-            known = self.cache.get(path, self.read[path])
-            if known is not None:
-                self.project.memos[path] = msgspec.json.decode(known, type=Memo)
-        except msgspec.DecodeError:
-            return
+        known = decoded(self.cache.get(path, self.read[path]), Memo)
+        if known is not None:
+            self.project.memos[path] = known
 
     def run(self) -> Outcome:
         from torchdet_lint.checks import PROGRAM_CHECKS
         from torchdet_lint.checks.program import Entry
 
         target = _target(self.linter)
+        self.linter.relied()
         found: dict[str, dict[tuple[Any, ...], tuple[Finding, Rows]]] = {}
         entries: list[Entry] = []
         for path in self.entry_points():
-            entry = Entry(self.project, path, target, self.shown, self.line, self.seeders)
+            entry = Entry(self.project, path, target, _token, self.line, self.seeders)
             try:
                 assert entry.effects is not None
             except Exception as error:
-                self.errors.append(_complaint(self.shown(path), "the project's rules", error))
+                self.errors.append(_complaint(_token(path), "the project's rules", error))
                 continue
             entries.append(entry)
             for code in sorted(self.linter.codes & PROGRAM_CHECKS.keys()):
@@ -224,7 +269,7 @@ class _Program:
                     for fault in PROGRAM_CHECKS[code](entry, rule):
                         self._report(fault, code, found)
                 except Exception as error:
-                    self.errors.append(_complaint(self.shown(path), code, error))
+                    self.errors.append(_complaint(_token(path), code, error))
         settled = self._settled(entries)
         self._remember()
         linted = self.records.keys()
@@ -237,16 +282,16 @@ class _Program:
                 if path not in linted and path not in self.given
             },
             tuple(self.errors),
-            {
-                folder: yaml_names(self.project.modules.listing(folder))
-                for folder in sorted(self.project.configs.folders)
-            },
+            {folder: self.project.modules.state(folder) for folder in self.project.modules.folders},
+            self.linter.relied(),
         )
 
     def _remember(self) -> None:
         for path, summary in self.project.summaries.items():
             if summary.grown and path in self.read:
-                self.cache.put(path, self.read[path], msgspec.json.encode(summary.memo))
+                memo = encoded(summary.memo)
+                if memo is not None:
+                    self.cache.put(path, self.read[path], memo)
         self.cache.save()
 
     # ------------------------------------------------------------------ entry points
@@ -294,10 +339,6 @@ class _Program:
         spec = pathspec.GitIgnoreSpec.from_lines(patterns)
         root = os.path.abspath(self.linter.settings.root)
         return {path for path in self.records if spec.match_file(os.path.relpath(path, root).replace(os.sep, "/"))}
-
-    def shown(self, path: str) -> str:
-        """A path as the user is shown it."""
-        return self.paths[path] if path in self.paths else os.path.relpath(path)
 
     def seeders(self) -> list[tuple[str, str]]:
         """The functions that speak of seeds, of the files linted and of those that were read on the way."""
@@ -354,7 +395,7 @@ class _Program:
         lines = split_lines(text)
         line = lines[row - 1] if row <= len(lines) else ""
         characters = len(line.encode()[:column].decode(errors="replace"))
-        return Related(self.shown(path), Location(self._placed(path, row)[1], characters + 1), message)
+        return Related(_token(path), Location(self._placed(path, row)[1], characters + 1), message)
 
     def _placed(self, path: str, row: int) -> tuple[int | None, int]:
         """The cell of a row of a file, if it has cells, and the row in it."""
