@@ -494,7 +494,7 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
     details = {"set": f"`{source}`" if len(source) < 60 and "\n" not in source else "this set"}
     changes: tuple[Change, ...] = ()
     safe = False
-    if kind not in ("identity", "set") and use.origin is not None:
+    if kind not in ("identity", "set") and use.origin is not None and not _holds_functions(kind, use.origin):
         agreement = Agreement(
             module,
             lambda made: _element_kind(module, made),
@@ -511,6 +511,14 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
         changes=changes,
         applicability="safe" if safe else "unsafe",
     )
+
+
+def _holds_functions(kind: str, origin: cst.BaseExpression) -> bool:
+    """Whether a set of unknown elements is named after functions, which cannot be sorted."""
+    return kind == "unknown" and _FUNCTIONS.search(last_word(origin)) is not None
+
+
+_FUNCTIONS = re.compile(r"(?:^|_)(?:functions|funcs|fns|callables|callbacks|hooks)$")
 
 
 def _sorted_at(module: Module, place: cst.BaseExpression) -> Replace:
