@@ -19,15 +19,16 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint import patch, repair
 from torchdet_lint.config import Settings
-from torchdet_lint.source import decode
+from torchdet_lint.engine import repair
+from torchdet_lint.fixes import patch
+from torchdet_lint.source.files import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.finding import Finding, Fix
-    from torchdet_lint.source import Source
+    from torchdet_lint.source.files import Source
 
 _BODIES = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 

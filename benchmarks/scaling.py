@@ -66,17 +66,17 @@ def start(folder: Path, last: int) -> None:
 
 def measured(make: object, size: int) -> tuple[float, float]:
     """CPU seconds of the rules of single files and of the project half."""
-    from torchdet_lint import engine, program
     from torchdet_lint.config import Settings
+    from torchdet_lint.engine import run, whole_program
 
     with tempfile.TemporaryDirectory() as name:
         make(Path(name), size)  # type: ignore[operator]
         settings = Settings(root=name, jobs=1)
         before = time.process_time()
-        gathered = engine.gather([name], settings)
+        gathered = run.gather([name], settings)
         gc.disable()  # as a run of the command line does
         between = time.process_time()
-        records, errors = program.conclude(
+        records, errors = whole_program.conclude(
             gathered.linter, dict(sorted(gathered.records.items())), {}, gathered.contents
         )
         after = time.process_time()

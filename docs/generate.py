@@ -10,7 +10,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from torchdet_lint import catalogue, cli, explain
+from torchdet_lint.catalogue import explain, schema
+from torchdet_lint.cli import check
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = re.compile(r"(<!-- output: (?P<arguments>.*?) -->\n).*?(<!-- /output -->)", re.DOTALL)
@@ -19,10 +20,10 @@ TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
 
 def generated() -> dict[Path, str]:
     """Path -> text of every generated file."""
-    known = catalogue.load(examples=True)
+    known = schema.load(examples=True)
     rules = list(known.rules.values())
     texts = {
-        ROOT / "docs/rules" / f"{rule.stem}.md": explain.page(rule, catalogue.ops_of(rule.code, known.facts.ops))
+        ROOT / "docs/rules" / f"{rule.stem}.md": explain.page(rule, schema.ops_of(rule.code, known.facts.ops))
         for rule in rules
     }
     texts[ROOT / "docs/rules/README.md"] = "# The rules\n\n" + explain.table(rules, "{stem}.md")
@@ -39,7 +40,7 @@ def console(arguments: str) -> str:
     with contextlib.redirect_stdout(out):
         before = Path.cwd()
         os.chdir(ROOT)
-        cli.main([*shlex.split(arguments), "--no-cache", "--color", "never"])
+        check.main([*shlex.split(arguments), "--no-cache", "--color", "never"])
         os.chdir(before)
     return f"```console\n$ torchdet-lint {arguments}\n{out.getvalue()}```\n"
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchdet_lint import fix, patch
-from torchdet_lint.catalogue import Rule
+from torchdet_lint.catalogue.schema import Rule
 from torchdet_lint.finding import Change, Fix, Found
-from torchdet_lint.module import Call, Module
-from torchdet_lint.source import decode
+from torchdet_lint.fixes import patch, plan
+from torchdet_lint.module.module import Call, Module
+from torchdet_lint.source.files import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchdet_lint.names import Library
+    from torchdet_lint.module.names import Library
 
 RULE = Rule(code="TDL301", name="example", summary="", message="", why="", instead="", fix="safe")
 
@@ -47,7 +47,7 @@ def fixes(
 ) -> tuple[Module, list[Fix]]:
     module = module_of(text, library, path)
     rule = Rule(code=code, name="example", summary="", message="", why="", instead="", fix="safe")
-    planner = fix.Planner(module, seed)
+    planner = plan.Planner(module, seed)
     planned = [planner.plan(Found(call.node, changes=ask(call)), rule) for call in calls(module, name)]
     return module, [one for one in planned if one is not None]
 

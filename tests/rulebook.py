@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint import catalogue, engine
-from torchdet_lint.catalogue import Example, release
+from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue.schema import Example, release
 from torchdet_lint.config import NEWEST_TORCH, Settings
+from torchdet_lint.engine import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ class Case(NamedTuple):
     @property
     def program(self) -> bool:
         """Whether the example is a whole program: only then the rules of scope `project` judge it."""
-        scope = catalogue.load().rules[self.code].scope
+        scope = schema.load().rules[self.code].scope
         return scope == "project" or bool(self.example.files) or self.example.program
 
     @property
@@ -37,7 +38,7 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    for rule in catalogue.load(examples=True).rules.values():
+    for rule in schema.load(examples=True).rules.values():
         for kind, examples in (("bad", rule.bad), ("good", rule.good)):
             for index, example in enumerate(examples, 1):
                 yield Case(rule.code, kind, index, example)
@@ -54,9 +55,9 @@ def marks(text: str, kind: str = "expect") -> set[tuple[int, str]]:
 
 
 @functools.cache
-def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> engine.Linter:
+def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> run.Linter:
     """Every rule, for the target that an example names; without `program` those of scope `project` are left out."""
-    rules = catalogue.load().rules
+    rules = schema.load().rules
     settings = Settings(
         root=str(Path.cwd()),
         min_severity="note",
@@ -64,13 +65,13 @@ def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> engin
         devices=devices or ("cpu", "cuda"),
         ignore=() if program else tuple(code for code, rule in rules.items() if rule.scope == "project"),
     )
-    return engine.Linter(settings)
+    return run.Linter(settings)
 
 
 def reported(example: Example, *, program: bool = False) -> set[tuple[int, str]]:
     """The (row, code) pairs that a run over `example` and its further files reports for the example itself."""
     texts = {example.filename: example.code, **example.files}
-    findings, errors = engine.examine(
+    findings, errors = run.examine(
         linter(example.torch_version, example.devices, program), {path: text.encode() for path, text in texts.items()}
     )
     assert errors == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint import cli
+from torchdet_lint.cli import check
 
 TRAIN = """
 import torch
@@ -99,7 +99,7 @@ class Linted:
         self.capsys = capsys
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        status = cli.main([*arguments, "--output-format", "json", "--min-severity", "note"])
+        status = check.main([*arguments, "--output-format", "json", "--min-severity", "note"])
         return status, *self.capsys.readouterr()
 
     def same(self, *arguments: str) -> tuple[int, str, str]:
@@ -175,7 +175,7 @@ def test_python_s_own_cache_changes_nothing(folder: Path, linted: Linted, monkey
     cold = linted.same("train.py")
     (folder / "__pycache__").mkdir()
     put(folder, "events.log", "")
-    monkeypatch.setattr("torchdet_lint.program._Program.run", lambda _: pytest.fail("looked again"))
+    monkeypatch.setattr("torchdet_lint.engine.whole_program._Program.run", lambda _: pytest.fail("looked again"))
     assert linted("train.py") == cold
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint import configs, engine
 from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
+from torchdet_lint.program import launch_configs
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def of(root):
         except OSError:
             return frozenset()
 
-    return configs.Configs(str(root), listing, lambda path: Path(path).read_text())
+    return launch_configs.Configs(str(root), listing, lambda path: Path(path).read_text())
 
 
 def composed(root, *path, name="main"):
@@ -66,11 +67,11 @@ def test_references_are_followed_and_what_only_the_run_knows_is_not_known(over):
     root = over(conf__main="a: 3\nb:\n  c: ${a}\n  d: ${oc.env:X}\n  e: ???\n  f: ${b.f}\n  g: x${a}\n  h: [1, '${a}']")
     part = composed(root, "b")
     assert (part["c"], part["h"]) == (3, [1, 3])
-    assert all(part[name] is configs.UNKNOWN for name in "defg")
+    assert all(part[name] is launch_configs.UNKNOWN for name in "defg")
 
 
 def test_option_that_is_not_there_hides_what_it_holds(over):
-    assert configs.HIDDEN in composed(over(conf__main="defaults: [net: other]\nnet:\n  width: 1"), "net")
+    assert launch_configs.HIDDEN in composed(over(conf__main="defaults: [net: other]\nnet:\n  width: 1"), "net")
     assert composed(over(conf__main="a: 1"), name="other") is None or not composed(over(), name="other")
 
 
@@ -95,7 +96,7 @@ def test_files_that_name_each_other_come_to_an_end(over):
     ids=range(9),
 )
 def test_text_that_is_no_configuration_is_nothing(text):
-    assert not isinstance(configs.parsed(text), dict)
+    assert not isinstance(launch_configs.parsed(text), dict)
 
 
 def test_aliases_cost_little_and_stay_apart(over):
@@ -115,7 +116,7 @@ def test_a_configuration_that_comes_or_changes_is_seen(tmp_path):
     settings = Settings(root=str(tmp_path), jobs=1, cache_dir=str(tmp_path / ".cache"))
 
     def found():
-        return [finding.code for finding in engine.run([str(tmp_path)], settings).findings]
+        return [finding.code for finding in run.run([str(tmp_path)], settings).findings]
 
     assert found() == found() == []
     (tmp_path / "fit.yaml").write_text("seed_everything: 1\ntrainer: {}\n")

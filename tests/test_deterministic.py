@@ -14,9 +14,9 @@ import rulebook
 if TYPE_CHECKING:
     from pathlib import Path
 
-from torchdet_lint import engine
+from torchdet_lint.engine import run
 
-ROOT = engine.RULES_DIRECTORY.parent
+ROOT = run.RULES_DIRECTORY.parent
 SEEDS = range(10)
 
 

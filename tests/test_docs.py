@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint import catalogue, cli, config
+from torchdet_lint import config
+from torchdet_lint.catalogue import schema
+from torchdet_lint.cli import check
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,7 +29,7 @@ def texts() -> dict[Path, str]:
 
 
 def test_every_rule_has_a_page(texts: dict[Path, str]) -> None:
-    for rule in catalogue.load(examples=True).rules.values():
+    for rule in schema.load(examples=True).rules.values():
         page = texts[ROOT / f"docs/rules/{rule.stem}.md"]
         assert page.startswith(f"# {rule.code} {rule.name}\n")
         assert rule.why.strip() in page
@@ -53,7 +55,7 @@ def test_readme_lists_every_format() -> None:
 
 
 def test_commands_of_readme_are_accepted() -> None:
-    parser = cli._check_parser("check")
+    parser = check._check_parser("check")
     for line in re.findall(r"^torchdet-lint (src/.*)$", README, re.MULTILINE):
         parser.parse_args(line.partition("#")[0].split())
 

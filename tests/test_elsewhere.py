@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torchdet_lint import catalogue, engine
+from torchdet_lint.catalogue import schema
 from torchdet_lint.config import Settings
-from torchdet_lint.elsewhere import Elsewhere
-from torchdet_lint.module import Target
-from torchdet_lint.modules import ModuleMap, Relied, Still
-from torchdet_lint.names import Library
+from torchdet_lint.engine import run
+from torchdet_lint.inference.cross_file import Elsewhere
+from torchdet_lint.module.module import Target
+from torchdet_lint.module.names import Library
+from torchdet_lint.source.modules import ModuleMap, Relied, Still
 
 if TYPE_CHECKING:
-    from torchdet_lint.kinds import Kind
+    from torchdet_lint.inference.abstract_values import Kind
 
 HEAD = "import numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch import Tensor\n\n"
 GUARDED = "try:\n    from torch import arange\nexcept ImportError:\n    arange = None\n\n"
@@ -30,7 +31,7 @@ def _at(name: str) -> str:
 
 @functools.cache
 def library() -> Library:
-    return Library(catalogue.load())
+    return Library(schema.load())
 
 
 def elsewhere(files: dict[str, str]) -> Elsewhere:
@@ -166,7 +167,7 @@ def test_the_cache_asks_again_where_another_file_changed(tmp_path: Path) -> None
     (tmp_path / "main.py").write_text(MAIN)
 
     def found() -> list[str]:
-        return [finding.code for finding in engine.run([str(tmp_path)], settings).findings]
+        return [finding.code for finding in run.run([str(tmp_path)], settings).findings]
 
     assert found() == ["TDL403"]
     for made, expected in (
@@ -185,9 +186,9 @@ def test_a_text_that_stands_for_another_file_counts(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(MAIN)
     (tmp_path / "helpers.py").write_text("import torch\n\ndef made(x):\n    return torch.softmax(x, -1)\n")
     settings = Settings(root=str(tmp_path), select=("TDL403",), jobs=1)
-    assert len(engine.run([str(tmp_path)], settings).findings) == 1
+    assert len(run.run([str(tmp_path)], settings).findings) == 1
     texts = {str(tmp_path / "helpers.py"): b"def made(x) -> int:\n    return 3\n"}
-    assert not engine.run([str(tmp_path)], settings, texts=texts).findings
+    assert not run.run([str(tmp_path)], settings, texts=texts).findings
 
 
 STARS = {
@@ -211,7 +212,7 @@ def test_the_cache_asks_again_what_a_name_means_by_a_star(tmp_path: Path) -> Non
     (tmp_path / "main.py").write_text("from helpers import *\n\ncudnn.benchmark = True\n")
 
     def found() -> int:
-        return len(engine.run([str(tmp_path / "main.py")], settings).findings)
+        return len(run.run([str(tmp_path / "main.py")], settings).findings)
 
     assert found() == 0
     for helpers, expected in (("from torch.backends import cudnn\n", 1), ("from mine import cudnn\n", 0)):

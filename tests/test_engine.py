@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from torchdet_lint import cli, engine
+from torchdet_lint.cli import check
 from torchdet_lint.config import Settings
-from torchdet_lint.engine import Linter, first_sentence
+from torchdet_lint.engine import run
+from torchdet_lint.engine.run import Linter, first_sentence
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +24,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def lint(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
-    status = cli.main([*(arguments or (".",)), "--output-format", "json", "--no-cache"])
+    status = check.main([*(arguments or (".",)), "--output-format", "json", "--no-cache"])
     out, err = capsys.readouterr()
     return status, json.loads(out), err
 
@@ -118,14 +119,14 @@ def test_a_file_that_must_not_be_read(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_file_that_cannot_be_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may read any file, so that the refusal is made here."""
     Path("secret.py").write_text("x = 1\n")
-    really = engine.read
+    really = run.read
 
     def refuse(path: str) -> bytes:
         if path == "secret.py":
             raise PermissionError(13, "Permission denied")
         return really(path)
 
-    monkeypatch.setattr(engine, "read", refuse)
+    monkeypatch.setattr(run, "read", refuse)
     status, findings, err = lint(capsys)
     assert (status, others(findings), err) == (2, [], "torchdet-lint: error: secret.py: permission denied\n")
 
@@ -239,13 +240,13 @@ def test_per_file_ignores_and_severity(capsys: pytest.CaptureFixture[str]) -> No
 def test_whose_suppressions_are_judged(code: str, reported: bool) -> None:
     """A prefix that means TDL002 too would have to be judged by itself."""
     linter = Linter(Settings(root=""))
-    findings, _ = engine.examine(linter, {"a.py": f"import torch  # noqa: {code}\n".encode()})
+    findings, _ = run.examine(linter, {"a.py": f"import torch  # noqa: {code}\n".encode()})
     assert [finding.code for finding in findings] == (["TDL002"] if reported else [])
 
 
 def test_a_suppression_of_a_rule_that_is_not_run_is_not_judged() -> None:
     linter = Linter(Settings(root="", select=("TDL002",)))
-    assert engine.examine(linter, {"a.py": b"import torch  # noqa: TDL001\n"})[0] == []
+    assert run.examine(linter, {"a.py": b"import torch  # noqa: TDL001\n"})[0] == []
 
 
 def test_first_sentence() -> None:
@@ -300,7 +301,7 @@ def test_a_rule_of_ones_own_needs_no_code(project: Path, capsys: pytest.CaptureF
 
 
 def test_no_fix_parses_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchdet_lint import tree
+    from torchdet_lint.module import tree
 
     parsed: list[str] = []
     parse = tree.parse
@@ -309,7 +310,7 @@ def test_no_fix_parses_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
         f"import torch\n{table}torch.backends.cudnn.benchmark = True\ntorch.utils.data.DataLoader(x, num_workers=2)\n"
     )
-    findings, _ = engine.examine(Linter(Settings(root="", select=("TDL2", "TDL301"))), {"a.py": text.encode()})
+    findings, _ = run.examine(Linter(Settings(root="", select=("TDL2", "TDL301"))), {"a.py": text.encode()})
     assert [(finding.code, bool(finding.fix and finding.fix.edits)) for finding in findings] == [
         ("TDL201", True),
         ("TDL301", True),

@@ -7,16 +7,16 @@ from textwrap import dedent
 import fixing
 import pytest
 
-from torchdet_lint import catalogue
+from torchdet_lint.catalogue import schema
 from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SeedFunction, SetArgument
-from torchdet_lint.names import Library
+from torchdet_lint.module.names import Library
 
 ALL = ("python", "numpy", "torch")
 
 
 @pytest.fixture(scope="module")
 def library():
-    return Library(catalogue.load())
+    return Library(schema.load())
 
 
 def worker(call):

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import rulebook
 
-from torchdet_lint import engine, repair
-from torchdet_lint.catalogue import release
+from torchdet_lint.catalogue.schema import release
 from torchdet_lint.config import NEWEST_TORCH, Settings
+from torchdet_lint.engine import repair, run
 
 EVERY = ("ALL",)
-CASES = [case for case in rulebook.cases() if case.code != engine.SYNTAX]
+CASES = [case for case in rulebook.cases() if case.code != run.SYNTAX]
 SHOWN = [case for case in CASES if case.example.fixed]
 VARIANTS = {
     "crlf": lambda text: text.replace(b"\n", b"\r\n"),
@@ -28,8 +28,8 @@ VARIANTS = {
 
 
 @functools.cache
-def linter(select: tuple[str, ...], torch_version: str, devices: tuple[str, ...]) -> engine.Linter:
-    return engine.Linter(
+def linter(select: tuple[str, ...], torch_version: str, devices: tuple[str, ...]) -> run.Linter:
+    return run.Linter(
         Settings(
             root=str(Path.cwd()),
             select=select,
@@ -48,7 +48,7 @@ def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = EVERY) ->
     ready = linter(select, example.torch_version, example.devices)
     ready.stand_in(texts)
     code = {path: data for path, data in sorted(texts.items()) if not path.endswith(".yaml")}
-    gathered = engine.Gathered(ready, {path: ready.record(path, data) for path, data in code.items()}, [], {})
+    gathered = run.Gathered(ready, {path: ready.record(path, data) for path, data in code.items()}, [], {})
     repaired = repair.mend(gathered, texts)
     assert repaired.result.errors == ()
     return repaired.texts.get(example.filename, text), repaired
@@ -56,7 +56,7 @@ def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = EVERY) ->
 
 def alone(case: rulebook.Case) -> tuple[str, ...]:
     """What to select for the example's own rule; a suppression is unused only where the rule it names was run."""
-    return EVERY if case.code == engine.UNUSED else (case.code,)
+    return EVERY if case.code == run.UNUSED else (case.code,)
 
 
 def plain(code: str) -> bytes:

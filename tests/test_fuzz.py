@@ -10,9 +10,10 @@ import rulebook
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from torchdet_lint import engine, patch
 from torchdet_lint.config import Settings
-from torchdet_lint.source import decode
+from torchdet_lint.engine import run
+from torchdet_lint.fixes import patch
+from torchdet_lint.source.files import decode
 
 settings.register_profile(
     "suite", max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
@@ -20,7 +21,7 @@ settings.register_profile(
 settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
-LINTER = engine.Linter(Settings(root="", min_severity="note"))
+LINTER = run.Linter(Settings(root="", min_severity="note"))
 EXAMPLES = [case.example.code for case in rulebook.cases()]
 NAMES = ["torch", "np", "random", "DataLoader", "x", "self", "loader", "F", "nn", "index_add_", "seed", "os"]
 
@@ -28,17 +29,17 @@ NAMES = ["torch", "np", "random", "DataLoader", "x", "self", "loader", "F", "nn"
 def survives(text: str) -> None:
     """Every check runs through, every finding stands inside the text, and what the fixes make of it is Python."""
     data = text.encode("utf-8", "surrogatepass")
-    findings, errors = engine.examine(LINTER, {"fuzz.py": data})
+    findings, errors = run.examine(LINTER, {"fuzz.py": data})
     assert errors == []
     lines = text.splitlines() or [""]
     for finding in findings:
         assert 1 <= finding.location.row <= len(lines) + 1
         assert finding.location <= finding.end_location
-    if not any(finding.code == engine.SYNTAX for finding in findings):
+    if not any(finding.code == run.SYNTAX for finding in findings):
         patched = patch.apply(decode("fuzz.py", data), [finding.fix for finding in findings if finding.fix is not None])
-        again, errors = engine.examine(LINTER, {"fuzz.py": patched.data})
+        again, errors = run.examine(LINTER, {"fuzz.py": patched.data})
         assert errors == []
-        assert engine.SYNTAX not in {finding.code for finding in again}
+        assert run.SYNTAX not in {finding.code for finding in again}
 
 
 @given(hypothesmith.from_grammar(auto_target=False))
@@ -67,7 +68,7 @@ def test_any_example_cut_and_stirred(text: str, data: st.DataObject) -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
     for name in ("fuzz.py", "fuzz.ipynb"):
-        _, errors = engine.examine(LINTER, {name: data})
+        _, errors = run.examine(LINTER, {name: data})
         assert errors == []
 
 

@@ -17,7 +17,7 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
 def floors() -> dict[str, int]:
-    """Room -> floor, as ARCHITECTURE.md lists them: lines such as `| 3 | flow.py, project.py | … |`."""
+    """Room -> floor, as ARCHITECTURE.md lists them: lines such as `| 3 | `source/` | … |`."""
     found = {}
     for floor, rooms in re.findall(r"^\| (\d+) \| ([^|]+) \|", ARCHITECTURE, re.MULTILINE):
         for room in re.findall(r"`([\w/]+)(?:\.py|/)`", rooms):
@@ -96,8 +96,8 @@ def test_a_run_imports_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "torchy.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
     heavy = ["libcst", "rich", "pathspec", "torch", "numpy"]
     program = (
-        "import sys\nfrom torchdet_lint import cli\n"
-        "cli.main([sys.argv[1], '--no-cache', '--output-file', sys.argv[2]])\n"
+        "import sys\nfrom torchdet_lint.cli import check\n"
+        "check.main([sys.argv[1], '--no-cache', '--output-file', sys.argv[2]])\n"
         f"print(*sorted(set(sys.modules) & set({heavy})))"
     )
     loaded = {}

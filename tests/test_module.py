@@ -5,11 +5,11 @@ import textwrap
 import libcst as cst
 import pytest
 
-from torchdet_lint import catalogue
-from torchdet_lint.catalogue import Call, Catalogue, Condition, Facts, Rule, Setting
-from torchdet_lint.module import Module, SyntaxFault
-from torchdet_lint.names import Library, condition_holds, matches
-from torchdet_lint.source import Source
+from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue.schema import Call, Catalogue, Condition, Facts, Rule, Setting
+from torchdet_lint.module.module import Module, SyntaxFault
+from torchdet_lint.module.names import Library, condition_holds, matches
+from torchdet_lint.source.files import Source
 
 DATALOADER = "torch.utils.data.DataLoader"
 
@@ -37,7 +37,7 @@ def make_library() -> Library:
 
 
 LIBRARY = make_library()
-SHIPPED = Library(catalogue.load())
+SHIPPED = Library(schema.load())
 
 
 def parse(text: str) -> Module:
@@ -310,7 +310,7 @@ def test_scopes_of_any_node():
 
 
 def test_what_libcst_alone_understands_is_parsed_whole(monkeypatch):
-    from torchdet_lint import skeleton
+    from torchdet_lint.prefilter import skeleton
 
     def refuse(text):
         raise SyntaxFault(1, 1, "invalid syntax")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint import explain
-from torchdet_lint.catalogue import Op, load, ops_of, release, status_in
+from torchdet_lint.catalogue import explain
+from torchdet_lint.catalogue.schema import Op, load, ops_of, release, status_in
 
 torch = pytest.importorskip("torch")
 torchfacts = pytest.importorskip("torchfacts")

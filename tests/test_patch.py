@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint import patch
 from torchdet_lint.finding import Edit, Fix, Location
-from torchdet_lint.source import decode
+from torchdet_lint.fixes import patch
+from torchdet_lint.source.files import decode
 
 
 def edit(row, column, end_row, end_column, content, cell=None):

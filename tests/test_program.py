@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from torchdet_lint import cli, engine
+from torchdet_lint.cli import check
 from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def project(tmp_path):
 
 def lint(folder, *names, **options):
     settings = Settings(root=str(folder), jobs=1, **options)
-    result = engine.run([str(folder / name) for name in names] or [str(folder)], settings)
+    result = run.run([str(folder / name) for name in names] or [str(folder)], settings)
     assert result.errors == ()
     return result.findings
 
@@ -81,7 +82,7 @@ def test_circles_of_imports_and_calls_come_to_an_end(files, project):
 
 def test_a_function_is_looked_at_once_however_many_ways_lead_to_it(project, monkeypatch):
     """Each level calls the next twice: the ways double, the work does not."""
-    from torchdet_lint import expansion as half
+    from torchdet_lint.program import transfer as half
 
     looked = []
     run = half.Expansion.run
@@ -94,7 +95,7 @@ def test_a_function_is_looked_at_once_however_many_ways_lead_to_it(project, monk
 
 
 def test_linting_one_file_reads_what_it_imports_and_no_more(project, monkeypatch):
-    from torchdet_lint import program
+    from torchdet_lint.engine import whole_program
 
     folder = project(
         main_DOT_py="import used\n\n" + GUARD + "    used.run()\n",
@@ -102,8 +103,8 @@ def test_linting_one_file_reads_what_it_imports_and_no_more(project, monkeypatch
         unused_DOT_py="import random\nrandom.random()\n",
     )
     seen = []
-    read = program.read
-    monkeypatch.setattr(program, "read", lambda path: seen.append(path.rpartition("/")[2]) or read(path))
+    read = whole_program.read
+    monkeypatch.setattr(whole_program, "read", lambda path: seen.append(path.rpartition("/")[2]) or read(path))
     assert codes(lint(folder, "main.py")) == [("TDL103", 4)]
     assert set(seen) == {"main.py", "used.py"}
 
@@ -230,7 +231,7 @@ def test_convolutions_are_one_fact_about_the_program_with_its_places(project, ca
     assert finding.code == "TDL203"
     assert "25 convolutions of it depend on that mode" in finding.message
     assert [place.location.row for place in finding.related if place.filename.endswith("net.py")] == [*range(5, 30)]
-    cli.main([str(folder), "--isolated", "--no-cache"])
+    check.main([str(folder), "--isolated", "--no-cache"])
     out = capsys.readouterr().out
     assert out.count("= see: ") == 7
     assert "= see: 20 more places, which --output-format json lists" in out

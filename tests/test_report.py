@@ -13,11 +13,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from torchdet_lint import engine, report
-from torchdet_lint.engine import Result
+from torchdet_lint import report
+from torchdet_lint.engine import run
+from torchdet_lint.engine.run import Result
 from torchdet_lint.finding import Edit, Finding, Fix, Location, Related
 from torchdet_lint.report import Report, text
-from torchdet_lint.report.snippets import Snippets
+from torchdet_lint.source.snippets import Snippets
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = Path(__file__).parent / "data/sarif-schema-2.1.0.json"
@@ -210,7 +211,7 @@ def test_junit_says_what_was_said() -> None:
     assert ET.fromstring(written("junit", ())).get("failures") == "0"
 
 
-@pytest.mark.parametrize("name", sorted(set(engine.config.FORMATS)))
+@pytest.mark.parametrize("name", sorted(set(run.config.FORMATS)))
 def test_every_format_survives_strange_characters(name: str) -> None:
     Path("odd.py").write_text("x = '\x01bold\x02\x1b[31m\x00'\n", encoding="utf-8")
     finding = Finding("odd.py", Location(1, 1), Location(1, 90), "TDL001", "n", "error", "\x1b[31m ]]> \x0b", "h", 1)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import rulebook
 
-from torchdet_lint.catalogue import load
+from torchdet_lint.catalogue.schema import load
 from torchdet_lint.checks import ops, rewrites
-from torchdet_lint.module import Module, Target
-from torchdet_lint.names import Library
-from torchdet_lint.source import decode
+from torchdet_lint.module.module import Module, Target
+from torchdet_lint.module.names import Library
+from torchdet_lint.source.files import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchdet_lint import repair
 from torchdet_lint.config import Settings
+from torchdet_lint.engine import repair
 
 SEEDER = """\
 import random

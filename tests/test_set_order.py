@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint import cli, engine, patch
+from torchdet_lint.cli import check
 from torchdet_lint.config import Settings
-from torchdet_lint.source import decode
+from torchdet_lint.engine import run
+from torchdet_lint.fixes import patch
+from torchdet_lint.source.files import decode
 
 CODES = ("TDL304", "TDL305")
 SEEDS = range(8)
@@ -260,9 +262,9 @@ def linted(program: str) -> tuple[str, str]:
     return WORDS + text, then
 
 
-def fixes(text: str) -> list[engine.Finding]:
-    linter = engine.Linter(Settings(root=str(Path.cwd()), select=CODES, min_severity="note", unsafe_fixes=True))
-    findings, errors = engine.examine(linter, {"program.py": text.encode()})
+def fixes(text: str) -> list[run.Finding]:
+    linter = run.Linter(Settings(root=str(Path.cwd()), select=CODES, min_severity="note", unsafe_fixes=True))
+    findings, errors = run.examine(linter, {"program.py": text.encode()})
     assert errors == []
     return [finding for finding in findings if finding.fix is not None and finding.fix.edits]
 
@@ -271,7 +273,7 @@ def versions(name: str, program: str, *options: str) -> list[tuple[str, str]]:
     """The program as it is, with all of its fixes, and with each of them alone."""
     text, then = linted(program)
     Path("program.py").write_text(text)
-    cli.main(["--isolated", "--no-cache", "--select", ",".join(CODES), "--fix", "--quiet", *options, "program.py"])
+    check.main(["--isolated", "--no-cache", "--select", ",".join(CODES), "--fix", "--quiet", *options, "program.py"])
     found = [(f"{name}: before", text + then), (f"{name}: all", Path("program.py").read_text() + then)]
     for number, finding in enumerate(fixes(text)):
         patched = patch.apply(decode("program.py", text.encode()), [finding.fix])
@@ -320,7 +322,7 @@ def test_safe_fixes_leave_no_set_order():
     """What a fixed program makes of its sets is the same under every hash seed."""
     text, then = linted(SAFE["a closure"])
     Path("program.py").write_text(text)
-    assert cli.main(["--isolated", "--no-cache", "--select", "TDL305", "--fix", "--quiet", "program.py"]) == 0
+    assert check.main(["--isolated", "--no-cache", "--select", "TDL305", "--fix", "--quiet", "program.py"]) == 0
     Path("program.py").write_text(Path("program.py").read_text() + then + "print(found, lengths)\n")
     printed = {
         subprocess.run(

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchdet_lint import skeleton
-from torchdet_lint.skeleton import SyntaxFault
+from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.skeleton import SyntaxFault
 
 SOURCE = '''"""Doc."""
 import os

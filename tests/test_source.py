@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torchdet_lint.source import Exclusion, SourceFault, comments, decode, discover, split_lines
+from torchdet_lint.source.files import Exclusion, SourceFault, comments, decode, discover, split_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

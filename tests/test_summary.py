@@ -7,14 +7,15 @@ import ast
 import pytest
 import rulebook
 
-from torchdet_lint import catalogue, skeleton
-from torchdet_lint.events import MODULE
-from torchdet_lint.names import Library
-from torchdet_lint.source import split_lines
-from torchdet_lint.summary import Shelf, Summary
-from torchdet_lint.syntax import Hollow
+from torchdet_lint.catalogue import schema
+from torchdet_lint.module.names import Library
+from torchdet_lint.prefilter import skeleton
+from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.scopes import Hollow
+from torchdet_lint.program.summary import Shelf, Summary
+from torchdet_lint.source.files import split_lines
 
-LIBRARY = Library(catalogue.load())
+LIBRARY = Library(schema.load())
 TEXTS = sorted(
     {case.example.code for case in rulebook.cases() if case.code != "TDL001" and "def " in case.example.code}
 )

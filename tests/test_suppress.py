@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchdet_lint.suppress import Rows, Suppression, parse, split
+from torchdet_lint.source.suppress import Rows, Suppression, parse, split
 
 
 @pytest.mark.parametrize(

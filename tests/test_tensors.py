@@ -6,12 +6,12 @@ import functools
 
 import pytest
 
-from torchdet_lint import catalogue
-from torchdet_lint.kinds import Kind, joined
-from torchdet_lint.module import Module
-from torchdet_lint.names import Library
-from torchdet_lint.source import decode
-from torchdet_lint.tensors import Inference
+from torchdet_lint.catalogue import schema
+from torchdet_lint.inference.abstract_values import Kind, joined
+from torchdet_lint.inference.infer import Inference
+from torchdet_lint.module.module import Module
+from torchdet_lint.module.names import Library
+from torchdet_lint.source.files import decode
 
 LAYER = """
 import torch
@@ -42,7 +42,7 @@ def function(x: Tensor, index: torch.LongTensor, array: np.ndarray, unknown, n=3
 
 @functools.cache
 def library() -> Library:
-    return Library(catalogue.load())
+    return Library(schema.load())
 
 
 def probed(text: str) -> Kind:

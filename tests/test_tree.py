@@ -7,7 +7,7 @@ import pytest
 import rulebook
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
-from torchdet_lint import tree
+from torchdet_lint.module import tree
 
 TEXTS = sorted({case.example.code for case in rulebook.cases() if case.code != "TDL001"})[::7]
 

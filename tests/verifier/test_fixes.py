@@ -6,10 +6,11 @@ import pathlib
 
 import pytest
 
-from torchdet_lint import catalogue
-from torchdet_lint.verifier import aten, fixes
+from torchdet_lint.catalogue import schema
+from torchdet_lint.verifier.compare import aten
+from torchdet_lint.verifier.remedies import fixes
 
-RULES = catalogue.load().rules
+RULES = schema.load().rules
 DOCUMENT = pathlib.Path(__file__).parents[2] / "docs" / "runtime-fixes.md"
 
 
@@ -57,7 +58,7 @@ def test_every_op_of_the_tables_is_one_of_torch_and_of_the_catalogue():
         *(name for pair in aten.COMPOSED_BACKWARD for name in pair),
     }
     assert [name for name in sorted(names) if not hasattr(torch.ops.aten, name)] == []
-    known = {(op.op, op.direction) for op in catalogue.load().facts.ops}
+    known = {(op.op, op.direction) for op in schema.load().facts.ops}
     named = {(op, "backward") for op in (*aten.BACKWARD.values(), *aten.COMPOSED_BACKWARD.values(), *aten.CALLS)}
     named |= {(op, "forward") for op in aten.FORWARD.values()}
     assert sorted(named - known) == []

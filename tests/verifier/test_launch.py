@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint.verifier.launch import LaunchError, Program, run_child
+from torchdet_lint.verifier.launch.launch import LaunchError, Program, run_child
 
 SHOW = """
 import json, os, sys
@@ -165,7 +165,7 @@ open("pids", "w").write("")
 def test_ctrl_c_ends_the_program_too(tmp_path):
     write(tmp_path, "waits.py", "import time\nopen('ready', 'w')\nwhile True: time.sleep(1)")
     driver = (
-        "from torchdet_lint.verifier.launch import Program, run_child\n"
+        "from torchdet_lint.verifier.launch.launch import Program, run_child\n"
         "result = run_child(Program('script', 'waits.py'))\n"
         "print(result.status)"
     )

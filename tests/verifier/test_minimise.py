@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from torchdet_lint.verifier import Interventions, fixes
-from torchdet_lint.verifier.minimise import minimise
+from torchdet_lint.verifier import Interventions
+from torchdet_lint.verifier.remedies import fixes
+from torchdet_lint.verifier.verify.minimise import minimise
 
 EVERY = Interventions(fixes.every_code())
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint.verifier import Interventions, environment, fixes
+from torchdet_lint.verifier import Interventions, environment
+from torchdet_lint.verifier.remedies import fixes
 
 pytest.importorskip("torch")
 if not hasattr(os, "fork"):

@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
-from torchdet_lint.verifier import hashing, trace  # noqa: E402
-from torchdet_lint.verifier.comparison import compare  # noqa: E402
-from torchdet_lint.verifier.recorder import Recorder  # noqa: E402
-from torchdet_lint.verifier.trace import Trace  # noqa: E402
+from torchdet_lint.verifier.compare.comparison import compare  # noqa: E402
+from torchdet_lint.verifier.record import hashing, trace  # noqa: E402
+from torchdet_lint.verifier.record.recorder import Recorder  # noqa: E402
+from torchdet_lint.verifier.record.trace import Trace  # noqa: E402
 
 
 def record(tmp_path, body, name="a"):
@@ -360,7 +360,7 @@ def test_a_long_run_does_not_keep_its_records(tmp_path):
 
 
 def test_arriving_batches_are_no_ops_of_the_program_with_zeroed_memory_either(tmp_path):
-    from torchdet_lint.verifier import fixes
+    from torchdet_lint.verifier.remedies import fixes
 
     def body():
         loader = torch.utils.data.DataLoader(torch.arange(12), batch_size=2, num_workers=2)

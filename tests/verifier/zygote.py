@@ -15,7 +15,7 @@ import torch  # noqa: F401
 
 sys.path.append(str(Path(__file__).parents[2]))
 
-from torchdet_lint.verifier import fixes
+from torchdet_lint.verifier.remedies import fixes
 
 
 def run(output: Path, program: Path, code: str) -> None:

@@ -9,10 +9,10 @@ from torchdet_lint.checks import data, memory, ops, order, program, seeds, setti
 from torchdet_lint.checks.ops import own_rule
 
 if TYPE_CHECKING:
-    from torchdet_lint.catalogue import Rule
+    from torchdet_lint.catalogue.schema import Rule
     from torchdet_lint.checks.program import Entry, Fault
     from torchdet_lint.finding import Found
-    from torchdet_lint.module import Module
+    from torchdet_lint.module.module import Module
 
 Check = Callable[["Module", "Rule"], Iterator["Found"]]
 ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]

@@ -6,15 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchdet_lint.flow import bare, names_in
-from torchdet_lint.tree import attributes_named, children
-from torchdet_lint.uses import COPIES, MESSAGES, PASSES, SET_METHODS, bound_value, last_word, names_read, opposite
+from torchdet_lint.dataflow.interpreter import bare, names_in
+from torchdet_lint.dataflow.uses import (
+    COPIES,
+    MESSAGES,
+    PASSES,
+    SET_METHODS,
+    bound_value,
+    last_word,
+    names_read,
+    opposite,
+)
+from torchdet_lint.module.tree import attributes_named, children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchdet_lint.module import Module
-    from torchdet_lint.names import Scope
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Scope
 
 _MAKERS = frozenset({"builtins.set", "builtins.frozenset"})
 _OPERATORS = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)

@@ -8,14 +8,14 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.uses import last_word
 from torchdet_lint.finding import DropArgument, Found, NeedHelper, SetArgument
-from torchdet_lint.uses import last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.catalogue import Rule
-    from torchdet_lint.module import Call, Module
+    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.module.module import Call, Module
 
 _WORKERS_SEED_NUMPY = (1, 9)
 _RANDOM_SAMPLERS = frozenset(f"torch.utils.data.{kind}RandomSampler" for kind in ("", "Subset", "Weighted"))

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint.dataflow.interpreter import Flow, bare, condition, names_in
+from torchdet_lint.dataflow.uses import Follower
 from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
-from torchdet_lint.flow import Flow, bare, condition, names_in
-from torchdet_lint.tree import LEAVES, attributes_named, children
-from torchdet_lint.uses import Follower
+from torchdet_lint.module.tree import LEAVES, attributes_named, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from torchdet_lint.catalogue import Rule
-    from torchdet_lint.module import Call, Class, Module, Value
+    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.module.module import Call, Class, Module, Value
 
 _SIZE_NAME = r"(?:\w*(?:_size|_dim|_?features|_?channels|_units)|num_\w+|n_\w+)"
 _DTYPES = "Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16"

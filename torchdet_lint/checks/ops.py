@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint import names
 from torchdet_lint.checks import table
 from torchdet_lint.checks.rewrites import Rewriting
-from torchdet_lint.devices import asks_for_cuda
 from torchdet_lint.finding import Found
-from torchdet_lint.gradients import Gradients
-from torchdet_lint.kinds import OTHER, UNKNOWN, Kind
-from torchdet_lint.narrowing import tests_around
-from torchdet_lint.onward import Onward
-from torchdet_lint.tensors import Inference
+from torchdet_lint.inference.abstract_values import OTHER, UNKNOWN, Kind
+from torchdet_lint.inference.devices import asks_for_cuda
+from torchdet_lint.inference.gradient_paths import Onward
+from torchdet_lint.inference.gradients import Gradients
+from torchdet_lint.inference.infer import Inference
+from torchdet_lint.inference.narrowing import tests_around
+from torchdet_lint.module import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchdet_lint.catalogue import Condition, Rule
+    from torchdet_lint.catalogue.schema import Condition, Rule
     from torchdet_lint.finding import Change
-    from torchdet_lint.module import Call, Module, Value
-    from torchdet_lint.names import Operation
+    from torchdet_lint.module.module import Call, Module, Value
+    from torchdet_lint.module.names import Operation
 
 _TRAINS = re.compile(r"\.backward\(")
 _STEPS = re.compile(r"\.step\(")

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint import elements
 from torchdet_lint.checks.agreement import Agreement
+from torchdet_lint.dataflow.interpreter import bare
+from torchdet_lint.dataflow.uses import Follower, Use, last_word
 from torchdet_lint.finding import Change, Found, RelatedNode, Replace
-from torchdet_lint.flow import bare
-from torchdet_lint.tree import children
-from torchdet_lint.triggers import IDENTIFIER, places
-from torchdet_lint.uses import Follower, Use, last_word
+from torchdet_lint.inference import element_kinds
+from torchdet_lint.module.tree import children
+from torchdet_lint.prefilter.triggers import IDENTIFIER, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from torchdet_lint.catalogue import Rule
-    from torchdet_lint.module import Call, Module
+    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.module.module import Call, Module
 
 _ORDERED = (
     "indexed", "picked", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
@@ -345,7 +345,7 @@ def _element_kind(module: Module, node: cst.BaseExpression) -> str:
     statement = module.parent(node)
     targets = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
     if isinstance(statement, cst.AnnAssign):
-        told = elements.elements_of(module.code(statement.annotation.annotation))
+        told = element_kinds.elements_of(module.code(statement.annotation.annotation))
         if told != "unknown":
             return told
         targets = [statement.target]
@@ -395,7 +395,7 @@ def _kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
     if isinstance(node, cst.Call):
         return _kind_of_call(module, node, depth)
     if isinstance(node, (cst.Name, cst.Attribute)):
-        told = elements.elements(module, node)
+        told = element_kinds.elements(module, node)
         if told != "unknown":
             return told
         if _NUMBERS.search(last_word(node)):
@@ -409,7 +409,7 @@ def _kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
 
 
 def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
-    told = elements.elements(module, node)
+    told = element_kinds.elements(module, node)
     if told != "unknown":
         return told
     word = last_word(node.func)
@@ -458,7 +458,7 @@ def _scalar(module: Module, node: cst.BaseExpression) -> str:
     if isinstance(node, cst.BinaryOperation):
         kinds = {_scalar(module, node.left), _scalar(module, node.right)}
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
-    if isinstance(node, (cst.Name, cst.Attribute)) and (told := elements.single(module, node)) != "unknown":
+    if isinstance(node, (cst.Name, cst.Attribute)) and (told := element_kinds.single(module, node)) != "unknown":
         return told
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"
@@ -474,7 +474,7 @@ def _looped(module: Module, node: cst.Name) -> str:
     home = module.scope_of(node).home(node.value)
     bindings = home.bindings[node.value] if home is not None else []
     if len(bindings) == 1 and bindings[0].kind == "loop" and bindings[0].value is not None and not bindings[0].path:
-        told = elements.elements(module, bindings[0].value)
+        told = element_kinds.elements(module, bindings[0].value)
         if told != "unknown":
             return told
     for binding in bindings:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.effects import STARTED, TRAINING, Effects, Node, Ref, Step, combine, lent
-from torchdet_lint.events import GUARD, MODULE
 from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Severity, Withhold
-from torchdet_lint.seeders import seeding_function
+from torchdet_lint.program.effects import STARTED, TRAINING, Effects, Node, Ref, Step, combine, lent
+from torchdet_lint.program.events import GUARD, MODULE
+from torchdet_lint.program.seeders import seeding_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from torchdet_lint.catalogue import Rule
+    from torchdet_lint.catalogue.schema import Rule
     from torchdet_lint.finding import Change
-    from torchdet_lint.module import Target
-    from torchdet_lint.project import Project
+    from torchdet_lint.module.module import Target
+    from torchdet_lint.program.call_graph import Project
 
 _CHANNELS = {
     "torch": ("torch", "weights", "dropout"),

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.catalogue import release
+from torchdet_lint.catalogue.schema import release
 from torchdet_lint.finding import NeedImport, Replace, SetArgument
-from torchdet_lint.names import dotted
+from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchdet_lint.catalogue import Condition, Rewrite
+    from torchdet_lint.catalogue.schema import Condition, Rewrite
     from torchdet_lint.finding import Change
-    from torchdet_lint.module import Call, Module
-    from torchdet_lint.names import Operation
-    from torchdet_lint.tensors import Inference
+    from torchdet_lint.inference.infer import Inference
+    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.names import Operation
 
 _HOLE = re.compile(r"\{(\*?\w*)\}([.\[]?)")
 _SPARSE = re.compile(r"sparse|coalesce", re.IGNORECASE)

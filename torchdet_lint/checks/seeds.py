@@ -9,18 +9,18 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import assigned, inside, origins
+from torchdet_lint.dataflow.uses import Follower, last_word
 from torchdet_lint.finding import Found, NeedImport, RelatedNode, Replace, SetArgument
-from torchdet_lint.module import Value
-from torchdet_lint.names import dotted
-from torchdet_lint.uses import Follower, last_word
+from torchdet_lint.module.module import Value
+from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.catalogue import Call as Row
-    from torchdet_lint.catalogue import Draw, Rule
+    from torchdet_lint.catalogue.schema import Call as Row
+    from torchdet_lint.catalogue.schema import Draw, Rule
     from torchdet_lint.finding import Applicability, Change
-    from torchdet_lint.module import Call, Module
+    from torchdet_lint.module.module import Call, Module
 
 _SEEDING_METHODS = ("manual_seed", "seed", "set_state", "setstate")
 _SEED_KEYWORDS = frozenset({"manual_seed", "random_seed", "random_state", "rng_seed", "seed"})

@@ -10,13 +10,13 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.finding import Found, Replace, SetArgument
-from torchdet_lint.names import matches
+from torchdet_lint.module.names import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.catalogue import Rule, Setting
-    from torchdet_lint.module import Assignment, Call, Module, Value
+    from torchdet_lint.catalogue.schema import Rule, Setting
+    from torchdet_lint.module.module import Assignment, Call, Module, Value
 
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
 _LEAVING = re.compile(r"tearDown\w*|teardown\w*|__a?exit__")

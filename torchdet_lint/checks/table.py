@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.names import matches
+from torchdet_lint.module.names import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.catalogue import Call as Row
-    from torchdet_lint.catalogue import Rule, Setting
-    from torchdet_lint.module import Assignment, Call, Module, Value
+    from torchdet_lint.catalogue.schema import Call as Row
+    from torchdet_lint.catalogue.schema import Rule, Setting
+    from torchdet_lint.module.module import Assignment, Call, Module, Value
 
 _OPTION = re.compile(r"determin|reproduc|seed", re.IGNORECASE)
 _UNDOING = re.compile(

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.module import Value
-from torchdet_lint.names import dotted, live
+from torchdet_lint.module.module import Value
+from torchdet_lint.module.names import dotted, live
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.module import Module
-    from torchdet_lint.names import Scope
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Scope
 
 _LIMIT = 64
 

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from torchdet_lint.engine import Result
-    from torchdet_lint.report.snippets import Snippets
+    from torchdet_lint.engine.run import Result
+    from torchdet_lint.source.snippets import Snippets
 
 
 class Report(NamedTuple):

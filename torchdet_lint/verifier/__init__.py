@@ -9,12 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchdet_lint.verifier.auditing import audit
-    from torchdet_lint.verifier.determinism import deterministic
-    from torchdet_lint.verifier.interventions import Interventions, environment
-    from torchdet_lint.verifier.recorder import Recorder as record  # noqa: N813
-    from torchdet_lint.verifier.verification import compare_traces as compare
-    from torchdet_lint.verifier.verification import verify_function as verify
+    from torchdet_lint.verifier.launch.interventions import Interventions, environment
+    from torchdet_lint.verifier.record.auditing import audit
+    from torchdet_lint.verifier.record.recorder import Recorder as record  # noqa: N813
+    from torchdet_lint.verifier.remedies.determinism import deterministic
+    from torchdet_lint.verifier.verify.verification import compare_traces as compare
+    from torchdet_lint.verifier.verify.verification import verify_function as verify
 
 _HOMES = {
     "Interventions": ("interventions", "Interventions"),

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from torchdet_lint.verifier.interventions import Interventions
-    from torchdet_lint.verifier.launch import ChildResult, Program
-    from torchdet_lint.verifier.verification import Report
+    from torchdet_lint.verifier.launch.interventions import Interventions
+    from torchdet_lint.verifier.launch.launch import ChildResult, Program
+    from torchdet_lint.verifier.verify.verification import Report
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
 FORMATS = ("text", "json", "github", "junit", "sarif")
@@ -51,13 +51,13 @@ def main(argv: Sequence[str]) -> int:
     command = commands.get(arguments[0]) if arguments else None
     if command is None:
         return _fail(f"torchdet-lint: which of {', '.join(commands)}?")
-    from torchdet_lint.catalogue import CatalogueError
-    from torchdet_lint.verifier.launch import LaunchError
+    from torchdet_lint.catalogue.schema import CatalogueError
+    from torchdet_lint.verifier.launch.launch import LaunchError
 
     try:
         _need_torch(arguments[0])
-        from torchdet_lint.verifier.trace import TraceError
-        from torchdet_lint.verifier.verification import VerifyError
+        from torchdet_lint.verifier.record.trace import TraceError
+        from torchdet_lint.verifier.verify.verification import VerifyError
     except _UsageError as error:
         return _fail(str(error))
     try:
@@ -140,7 +140,7 @@ def _split(parser: _Parser, arguments: list[str]) -> tuple[list[str], list[str]]
 
 
 def _program(words: list[str]) -> Program:
-    from torchdet_lint.verifier.launch import Program
+    from torchdet_lint.verifier.launch.launch import Program
 
     if words[:1] in (["torchrun"], ["accelerate"]):
         raise _UsageError(f"{words[0]}: distributed launchers are not supported yet; give the script itself")
@@ -153,8 +153,8 @@ def _codes(text: str) -> tuple[str, ...]:
 
 def _interventions(options: argparse.Namespace, *, default: bool) -> Interventions:
     """The fixes asked for; all of them where `--fix` names none (or nothing was said and `default`)."""
-    from torchdet_lint.verifier import fixes
-    from torchdet_lint.verifier.interventions import Interventions
+    from torchdet_lint.verifier.launch.interventions import Interventions
+    from torchdet_lint.verifier.remedies import fixes
 
     if options.fix is None and not default:
         return Interventions(seed=options.seed)
@@ -184,9 +184,9 @@ def _record(arguments: list[str]) -> int:
     _fix_options(parser)
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
-    from torchdet_lint.verifier.interventions import environment
-    from torchdet_lint.verifier.launch import run_child
-    from torchdet_lint.verifier.trace import unwritable
+    from torchdet_lint.verifier.launch.interventions import environment
+    from torchdet_lint.verifier.launch.launch import run_child
+    from torchdet_lint.verifier.record.trace import unwritable
 
     program, asked = _program(words), _interventions(options, default=False)
     parent = options.output.absolute().parent
@@ -222,7 +222,7 @@ def _compare(arguments: list[str]) -> int:
     parser.add_argument("b", type=Path)
     _report_options(parser)
     options = parser.parse_args(arguments)
-    from torchdet_lint.verifier.verification import compare_traces
+    from torchdet_lint.verifier.verify.verification import compare_traces
 
     return _deliver(compare_traces(options.a, options.b, lint=not options.no_lint), options)
 
@@ -240,7 +240,7 @@ def _verify(arguments: list[str]) -> int:
     _report_options(parser)
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
-    from torchdet_lint.verifier.verification import VerifyError, verify_program
+    from torchdet_lint.verifier.verify.verification import VerifyError, verify_program
 
     program = _program(words)
     if options.runs < 2:
@@ -261,7 +261,7 @@ def _verify(arguments: list[str]) -> int:
         if options.fix is None:
             report = verify_program(program, **how)
         else:
-            from torchdet_lint.verifier.repair import verify_fixed
+            from torchdet_lint.verifier.verify.repair import verify_fixed
 
             report = verify_fixed(program, asked, **how)
     return _deliver(report, options)
@@ -276,8 +276,8 @@ def _run(arguments: list[str]) -> int:
     _fix_options(parser)
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
-    from torchdet_lint.verifier.interventions import environment
-    from torchdet_lint.verifier.launch import run_child
+    from torchdet_lint.verifier.launch.interventions import environment
+    from torchdet_lint.verifier.launch.launch import run_child
 
     program, asked = _program(words), _interventions(options, default=True)
     if options.strict:
@@ -292,7 +292,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _strictly(asked: Interventions, options: argparse.Namespace) -> Interventions:
-    from torchdet_lint.verifier.strict import SEEDS
+    from torchdet_lint.verifier.record.strict import SEEDS
 
     named = set(_codes(options.fix)) if options.fix not in (None, "all", "") else set()
     if contrary := sorted(named & set(SEEDS)):
@@ -303,7 +303,7 @@ def _strictly(asked: Interventions, options: argparse.Namespace) -> Intervention
 
 def _forecast(arguments: list[str]) -> int:
     try:
-        from torchdet_lint.verifier import forecast
+        from torchdet_lint.verifier.verify import forecast
     except ImportError as error:
         raise _UsageError(f"torchdet-lint forecast: not available: {error}") from error
     status: int = forecast.main(arguments)
@@ -311,7 +311,7 @@ def _forecast(arguments: list[str]) -> int:
 
 
 def _deliver(report: Report, options: argparse.Namespace) -> int:
-    from torchdet_lint.verifier import report as shape
+    from torchdet_lint.verifier.verify import report as shape
 
     to_screen = options.output_file is None
     if options.output_format == "json":

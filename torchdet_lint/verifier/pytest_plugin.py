@@ -59,7 +59,7 @@ def _seeded(seed: int | None) -> Iterator[None]:
     if seed is None or "torch" not in sys.modules:
         yield
         return
-    from torchdet_lint.verifier.determinism import deterministic
+    from torchdet_lint.verifier.remedies.determinism import deterministic
 
     with deterministic(seed):
         yield
@@ -90,8 +90,8 @@ class _Call:
         self.__qualname__ = getattr(function, "__qualname__", "function")
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        from torchdet_lint.verifier import stress
-        from torchdet_lint.verifier.patching import Reporter
+        from torchdet_lint.verifier.remedies import stress
+        from torchdet_lint.verifier.remedies.patching import Reporter
 
         side = "AB"[self.number % 2] if self.settings.stress else ""
         self.number += 1
@@ -108,8 +108,8 @@ class _Call:
 def compare(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], settings: _Settings) -> None:
     """Call `function` several times and fail the test with the report where an op differs."""
     __tracebackhide__ = True
-    from torchdet_lint.verifier.report import text
-    from torchdet_lint.verifier.verification import verify_function
+    from torchdet_lint.verifier.verify.report import text
+    from torchdet_lint.verifier.verify.verification import verify_function
 
     report = verify_function(_Call(function, settings), *args, runs=settings.runs, restore=settings.restore, **kwargs)
     if not report.ok:

@@ -10,7 +10,7 @@ def _start(own: str) -> None:
         root = os.path.dirname(root)  # noqa: PTH120
     sys.path.insert(0, root)
     try:
-        from torchdet_lint.verifier.start import start_safely
+        from torchdet_lint.verifier.launch.start import start_safely
     finally:
         sys.path.remove(root)
     start_safely()

@@ -1,0 +1,223 @@
+"""What `torchdet-lint rule` and the rule pages say: the catalogue as text, JSON or Markdown."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from torchdet_lint.catalogue.schema import release as parsed
+from torchdet_lint.catalogue.schema import reported_as, status_at, status_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torchdet_lint.catalogue.schema import Example, Op, Rule
+
+_SCOPES = {"run": "the run itself", "file": "each file", "project": "the whole project"}
+_STATUS = {
+    "errors": "raises in deterministic mode",
+    "switchable": "deterministic in deterministic mode",
+    "silent": "nondeterministic in every mode, and nothing tells",
+    "deterministic": "deterministic",
+    "absent": "not there yet",
+}
+
+
+def as_object(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None = None) -> dict[str, Any]:
+    """The rule as plain data; with `release`, each op as it stands in that release."""
+    data = {name: msgspec.to_builtins(getattr(rule, name)) for name in rule.__struct_fields__}
+    data["url"] = rule.url
+    data["ops"] = [_op(op, release) for op in (*rule.ops, *ops)]
+    return dict(sorted(data.items()))
+
+
+def as_json(rules: Iterable[dict[str, Any]], *, single: bool) -> str:
+    """The rules of `as_object` as JSON: an object for one rule that was asked for by code, else an array."""
+    objects = list(rules)
+    return json.dumps(objects[0] if single else objects, indent=2, ensure_ascii=False)
+
+
+def _op(op: Op, release: tuple[int, int] | None) -> dict[str, Any]:
+    data: dict[str, Any] = msgspec.to_builtins(op)
+    if release is not None:
+        data["status_in_target"] = status_at(op, release)
+    return data
+
+
+def as_text(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None = None) -> Iterator[str]:
+    """The rule for a terminal."""
+    yield f"{rule.code} {rule.name} ({rule.severity}, looks at {_SCOPES[rule.scope]})"
+    yield ""
+    yield from _paragraphs(rule.summary)
+    yield ""
+    yield from _paragraphs(rule.why)
+    yield ""
+    yield "What to do instead:"
+    yield from _paragraphs(rule.instead, "  ")
+    if rule.fix is not None:
+        yield ""
+        yield f"Fix: {rule.fix}{f' ({rule.fix_title})' if rule.fix_title else ''}"
+    if rule.runtime_fix:
+        command = f"torchdet-lint run --fix={rule.code}"
+        yield f"At run time: {command} ({rule.runtime_fix}){f': {rule.runtime_note}' if rule.runtime_note else ''}"
+    elif rule.runtime_note:
+        yield f"At run time: no fix: {rule.runtime_note}"
+    table = [*rule.ops, *ops]
+    if table:
+        yield ""
+        yield f"Operations{f' in torch {release[0]}.{release[1]}' if release else ''}:"
+        for op in sorted(table, key=lambda op: (op.op, op.direction)):
+            condition = f", {op.condition}" if op.condition else ""
+            yield f"  {op.op} ({op.direction}{condition}): {_status(op, release)}"
+    yield from _examples(rule)
+    if rule.references:
+        yield ""
+        yield from (f"See {reference}" for reference in rule.references)
+    yield f"Page: {rule.url}"
+
+
+def _status(op: Op, release: tuple[int, int] | None) -> str:
+    if release is not None:
+        return _STATUS[status_at(op, release)]
+    return "; ".join(f"since {row.since} {_STATUS[row.status]}" for row in op.status)
+
+
+def _examples(rule: Rule) -> Iterator[str]:
+    for title, examples in (("Reported", rule.bad[:1]), ("Not reported", rule.good[:1])):
+        for example in examples:
+            yield ""
+            yield f"{title}:"
+            yield from textwrap.indent(_code(example), "    ").splitlines()
+
+
+def _code(example: Example) -> str:
+    return example.code.strip("\n")
+
+
+def _paragraphs(text: str, indent: str = "") -> Iterator[str]:
+    for number, paragraph in enumerate(text.strip().split("\n\n")):
+        if number:
+            yield ""
+        yield from textwrap.wrap(" ".join(paragraph.split()), 100, initial_indent=indent, subsequent_indent=indent)
+
+
+def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
+    """The rule's page in Markdown."""
+    lines = [
+        f"# {rule.code} {rule.name}",
+        "",
+        "<!-- generated from the catalogue by `make docs`; edit rules/ -->",
+        "",
+        rule.summary.strip(),
+        "",
+        f"Severity: **{rule.severity}** · looks at {_SCOPES[rule.scope]} · fix: **{rule.fix or 'none'}**"
+        + (f" ({rule.fix_title})" if rule.fix_title else ""),
+        "",
+        "## Why",
+        "",
+        rule.why.strip(),
+        "",
+        "## Instead",
+        "",
+        rule.instead.strip(),
+    ]
+    if rule.runtime_fix:
+        note = f": {rule.runtime_note}" if rule.runtime_note else ""
+        command = f"`torchdet-lint run --fix={rule.code} script.py`"
+        lines += ["", "## At run time", "", f"{command} applies the fix `{rule.runtime_fix}` without an edit{note}."]
+    elif rule.runtime_note:
+        lines += ["", "## At run time", "", f"There is no fix at run time: {rule.runtime_note}."]
+    table = sorted((*rule.ops, *ops), key=lambda op: (op.op, op.direction))
+    if table:
+        lines += [
+            "",
+            "## Operations",
+            "",
+            "| operation | direction | condition | status by release |",
+            "|---|---|---|---|",
+        ]
+        lines += [
+            f"| `{op.op}` | {op.direction} | {_cell(op.condition)} | {_cell(_status(op, None))} |" for op in table
+        ]
+    for title, examples in (("Reported", rule.bad), ("Not reported", rule.good)):
+        if examples:
+            lines += ["", f"## {title}"]
+        for example in examples:
+            lines += ["", *([example.title, ""] if example.title else []), "```python", _code(example), "```"]
+            if example.fixed:
+                lines += ["", "fixed:", "", "```python", example.fixed.strip("\n"), "```"]
+    if rule.references:
+        lines += ["", "## References", "", *(f"- {reference}" for reference in rule.references)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+_MATRIX = """# The nondeterministic operations, release by release
+
+<!-- generated from the catalogue by `make docs`; edit rules/facts/ops.toml -->
+
+What each operation does on the devices named, from torch 1.7 to {newest}. **raises**: it varies from run to run, and
+`torch.use_deterministic_algorithms(True)` makes it raise. **switch**: it varies, and that call makes it deterministic.
+**silent**: it varies, and nothing cures or tells. A dot: deterministic, not there yet, or not examined. *not reported*
+says why no check reports it, *with the mode* that it is told once with a program's missing deterministic mode.
+
+The evidence is in `rules/facts/ops.toml`: torch's documentation, its sources, and the alerts and atomic instructions
+that were read out of the compiled kernels of each release. Where the documentation and the kernels disagree, the
+table follows the kernels.
+"""
+_SHORT = {"errors": "raises", "switchable": "switch", "silent": "silent"}
+
+
+def matrix(ops: Iterable[Op], newest: tuple[int, int] = (2, 15)) -> str:
+    """The page of all ops in Markdown: torch's with a column for each release that changes one, then the others'."""
+    every = sorted(ops, key=lambda op: (op.op.lower(), op.direction, op.devices, op.condition))
+    torch = [op for op in every if op.package == "torch"]
+    releases = sorted({parsed(row.since) for op in torch for row in op.status} | {newest})
+    columns = [f"{major}.{minor}" for major, minor in releases]
+    lines = [_MATRIX.format(newest=columns[-1]), "## torch", ""]
+    lines.append(f"| operation | direction | devices | {' | '.join(columns)} | reported |")
+    lines.append("|---|---|---|" + "---|" * (len(columns) + 1))
+    for op in torch:
+        cells = " | ".join(_SHORT.get(status_in(op.status, target), "·") for target in releases)
+        lines.append(f"| {_named(op)} | {op.direction} | {', '.join(op.devices)} | {cells} | {_reported(op, newest)} |")
+    lines += [
+        "",
+        "## Other packages",
+        "",
+        "| operation | direction | package | history | reported |",
+        "|---|---|---|---|---|",
+    ]
+    for op in every:
+        if op.package != "torch":
+            history = "; ".join(f"{row.since}: {_SHORT.get(row.status, row.status)}" for row in op.status)
+            lines.append(f"| {_named(op)} | {op.direction} | {op.package} | {history} | {_reported(op, newest)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _named(op: Op) -> str:
+    return f"`{op.op}`" + (f"<br>{_cell(op.condition)}" if op.condition else "")
+
+
+def _reported(op: Op, newest: tuple[int, int]) -> str:
+    if op.silent_because:
+        return f"not reported: {_cell(op.silent_because)}"
+    if op.aggregate:
+        return "with the mode"
+    codes = {reported_as(op, row.status) for row in op.status if row.status in _SHORT}
+    now = status_at(op, newest)
+    return reported_as(op, now) if now in _SHORT else ", ".join(sorted(codes)) + " in older releases"
+
+
+def table(rules: Iterable[Rule], link: str = "docs/rules/{stem}.md") -> str:
+    """The table of all rules in Markdown, as README and the site's first page show it."""
+    lines = ["| code | name | reports | fix |", "|---|---|---|---|"]
+    for rule in rules:
+        where = link.format(stem=rule.stem)
+        lines.append(f"| [{rule.code}]({where}) | {rule.name} | {_cell(rule.summary)} | {rule.fix or ''} |")
+    return "\n".join(lines) + "\n"

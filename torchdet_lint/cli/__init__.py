@@ -1,0 +1,1 @@
+"""Options -> exit status."""

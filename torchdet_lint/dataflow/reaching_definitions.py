@@ -1,0 +1,87 @@
+"""Which bindings of a name may hold where it is read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.module import names
+
+if TYPE_CHECKING:
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Binding
+
+_DIMENSIONS = re.compile(r"\.(?:dim\(\)|ndim\b)")
+
+
+def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int) -> list[Binding]:
+    """`bindings` without those before the last that surely ran before `node`: one in a block around it."""
+    if len(bindings) < 2:
+        return bindings
+    around = {id(ancestor) for ancestor in module.ancestors(node)}
+    bindings = _after_the_last_choice(module, bindings, around, order)
+    for index in range(len(bindings) - 1, 0, -1):
+        binding = bindings[index]
+        if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
+            block = module.parent(module.statement(binding.node))
+            if block is not None and _gives_a_dimension(module, binding.value, block, node.value):
+                block = module.parent(block)
+                block = module.parent(block) if block is not None else None
+            if block is not None and id(block) in around:
+                later = [other for other in bindings[index + 1 :] if other.order < order]
+                return [binding, *later]
+    return bindings
+
+
+def _gives_a_dimension(module: Module, value: cst.BaseExpression | None, block: cst.CSTNode, name: str) -> bool:
+    """Whether `block` gives `name` the dimension it lacks: `if x.dim() == y.dim() - 1: x = x.unsqueeze(-1)`."""
+    choice = module.parent(block)
+    if not (isinstance(choice, cst.If) and choice.orelse is None and isinstance(choice.test, cst.Comparison)):
+        return False
+    if not (isinstance(value, cst.Call) and names.dotted(value.func) == f"{name}.unsqueeze"):
+        return False
+    test = module.code(choice.test)
+    return len(_DIMENSIONS.findall(test)) > 1 and re.search(rf"\b{name}\.(?:dim\(\)|ndim)", test) is not None
+
+
+def _after_the_last_choice(module: Module, bindings: list[Binding], around: set[int], order: int) -> list[Binding]:
+    """`bindings` without those before the last `if` all of whose branches bind the name, in a block around."""
+    last: dict[int, int] = {}
+    blocks = []
+    for index, binding in enumerate(bindings):
+        if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
+            block = module.parent(module.statement(binding.node))
+            if block is not None:
+                blocks.append(block)
+                last[id(block)] = index
+    for block in reversed(blocks):
+        choice = _choice(module, block)
+        if choice is None or id(choice) in around or id(module.parent(choice)) not in around:
+            continue
+        branches = _branches(choice)
+        if all(id(branch) in last for branch in branches):
+            return bindings[min(last[id(branch)] for branch in branches) :]
+    return bindings
+
+
+def _choice(module: Module, block: cst.CSTNode) -> cst.If | None:
+    """The whole `if`, `elif`, `else` of which `block` is a branch."""
+    node = module.parent(block)
+    while isinstance(node, (cst.Else, cst.If)):
+        outer = module.parent(node)
+        if not isinstance(outer, cst.If) or outer.orelse is not node:
+            break
+        node = outer
+    return node if isinstance(node, cst.If) else None
+
+
+def _branches(choice: cst.If) -> list[cst.CSTNode]:
+    """The blocks of an `if`, and of no `else` where it has none."""
+    found: list[cst.CSTNode] = [choice.body]
+    rest = choice.orelse
+    while isinstance(rest, cst.If):
+        found.append(rest.body)
+        rest = rest.orelse
+    return [*found, rest.body if rest is not None else choice]

@@ -1,0 +1,1 @@
+"""Files x rules -> findings."""

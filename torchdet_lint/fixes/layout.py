@@ -1,0 +1,260 @@
+"""Where a file keeps its imports and its entry, what its names are, and how it is written."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import functools
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.finding import Location
+from torchdet_lint.module.names import BUILTINS
+from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
+from torchdet_lint.prefilter.triggers import IDENTIFIER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.module.module import Module
+
+_FIRST_LINES = re.compile(r"#!|#.*?coding[:=]")
+
+
+IMPORTS = ("import", "imports")
+
+
+class Top(NamedTuple):
+    """A statement of the module: its rows, and what it is to somebody who looks for the place of an import."""
+
+    kind: str
+    first: int
+    last: int
+    node: cst.CSTNode | None = None
+
+
+class Layout:
+    """Where a file keeps its imports and its entry, what its names are, and how it is written."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.lines = module.skeleton.lines
+        starts, offset = [], 0
+        for line in self.lines:
+            starts.append(offset)
+            offset += len(line)
+        self.starts = [*starts, offset]
+        module.load_statements()
+        for unit in module.units:
+            if unit.piece.kind == "imports":
+                module.load(unit)
+        self.newline = line_end(self.lines[0]) if self.lines else "\n"
+        self.newline = self.newline or "\n"
+        self.indent = _usual_indent(self.lines)
+        self.annotated = bool(re.search(r"\)\s*->", module.text))
+
+    @functools.cached_property
+    def top(self) -> list[Top]:
+        """The statements at top level."""
+        return list(_top_statements(self.module))
+
+    @functools.cached_property
+    def taken(self) -> frozenset[str]:
+        """Every name that means something in the file."""
+        return _names_in(self.module.text)
+
+    def offset(self, place: Location) -> int:
+        """The place as an index into the text."""
+        return self.starts[place.row - 1] + place.column - 1
+
+    def location(self, offset: int) -> Location:
+        """The inverse of `offset`."""
+        row = min(bisect.bisect_right(self.starts, offset), max(len(self.lines), 1))
+        return Location(row, offset - self.starts[row - 1] + 1)
+
+    def span(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Start and end of `node` as indices into the text."""
+        start, end = self.module.span(node)
+        return self.offset(start), self.offset(end)
+
+    @functools.cached_property
+    def preamble(self) -> int:
+        """The last row of what must stay first: comments at the top, docstring, `__future__` imports."""
+        last = 0
+        for index, top in enumerate(self.top):
+            if top.kind == "future" or (top.kind == "text" and index == 0):
+                last = top.last
+            else:
+                break
+        if last:
+            return last
+        first = self.top[0].first if self.top else len(self.lines) + 1
+        while last + 1 < first and self.lines[last].startswith("#"):
+            last += 1
+        if last + 1 < first and not self.lines[last].strip():
+            return last
+        # What stands right above the first statement is about it, but for these.
+        return sum(bool(_FIRST_LINES.match(line)) for line in self.lines[: min(last, 2)])
+
+    @functools.cached_property
+    def run(self) -> list[Top]:
+        """The first block of imports: nothing else stands between them."""
+        found: list[Top] = []
+        for top in self.top:
+            if top.kind in IMPORTS:
+                found.append(top)
+            elif found or top.kind not in ("text", "future"):
+                break
+        return found
+
+    @functools.cached_property
+    def imports_end(self) -> int:
+        """The last row of the last import before the first definition, loop or main guard."""
+        last = self.preamble
+        for top in self.top:
+            if top.kind in IMPORTS:
+                last = max(last, top.last)
+            elif top.kind in ("guard", "definition"):
+                break
+        return last
+
+    def below_imports(self, row: int | None = None) -> int:
+        """The row below which things go that need the imports, and that a statement in `row` needs."""
+        if row is None or row > self.imports_end:
+            return self.imports_end
+        return max([self.preamble, *(top.last for top in self.top if top.kind in IMPORTS and top.last < row)])
+
+    @functools.cached_property
+    def guard(self) -> Top | None:
+        """The `if __name__ == "__main__"` of the file."""
+        return next((top for top in self.top if top.kind == "guard"), None)
+
+    def top_row(self, row: int) -> Top | None:
+        """The top-level statement that holds `row`."""
+        return next((top for top in self.top if top.first <= row <= top.last), None)
+
+    def free(self, name: str) -> bool:
+        """Whether `name` means nothing in this file."""
+        return name not in self.taken and name not in BUILTINS
+
+
+def _top_statements(module: Module) -> Iterator[Top]:
+    for unit in module.units:
+        piece = unit.piece
+        if piece.owner >= 0:
+            if piece.kind == "header":
+                yield Top("definition", piece.first, module.skeleton.classes[piece.owner].last)
+            continue
+        if piece.kind == "function":
+            yield Top("definition", piece.first, piece.last)
+            continue
+        if piece.kind == "table":
+            yield Top("simple", piece.first, piece.last)
+            continue
+        assert unit.root is not None
+        for statement in unit.root.body:
+            start, end = module.span(statement)
+            yield Top(_kind(statement), first_row(module, statement, start.row), end.row, statement)
+
+
+def first_row(module: Module, statement: cst.CSTNode, row: int) -> int:
+    """The row of `statement`, which begins in `row`, with its decorators."""
+    decorators: Sequence[cst.CSTNode] = getattr(statement, "decorators", ())
+    return min([row, *(module.span(decorator)[0].row for decorator in decorators)])
+
+
+def _kind(statement: cst.CSTNode) -> str:
+    if isinstance(statement, cst.SimpleStatementLine):
+        first = statement.body[0]
+        if isinstance(first, cst.ImportFrom) and isinstance(first.module, cst.Name):
+            return "future" if first.module.value == "__future__" else "import"
+        if isinstance(first, (cst.Import, cst.ImportFrom)):
+            return "import"
+        return "text" if is_text(first) else "simple"
+    if isinstance(statement, cst.If) and _is_main_guard(statement.test):
+        return "guard"
+    if isinstance(statement, (cst.If, cst.Try, cst.With)):
+        leaves = list(_leaves(statement))
+        quiet = (cst.Import, cst.ImportFrom, cst.Assign, cst.Pass, cst.Raise, cst.Expr)
+        if all(isinstance(leaf, quiet) for leaf in leaves):
+            return "imports" if any(isinstance(leaf, (cst.Import, cst.ImportFrom)) for leaf in leaves) else "simple"
+    return "definition"
+
+
+def is_text(node: cst.CSTNode) -> bool:
+    """Whether a small statement is a docstring or the like."""
+    return isinstance(node, cst.Expr) and isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString))
+
+
+def _is_main_guard(test: cst.CSTNode) -> bool:
+    return (
+        isinstance(test, cst.Comparison)
+        and len(test.comparisons) == 1
+        and isinstance(test.comparisons[0].operator, cst.Equal)
+        and any(
+            isinstance(side, cst.Name) and side.value == "__name__"
+            for side in (test.left, test.comparisons[0].comparator)
+        )
+    )
+
+
+def _leaves(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The small statements in a block, and every definition or loop as one."""
+    if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+        yield from node.body
+    elif isinstance(node, (cst.If, cst.Else, cst.Try, cst.With, cst.ExceptHandler, cst.Finally)):
+        yield from _leaves(node.body)
+        for name in ("handlers", "orelse", "finalbody"):
+            inner = getattr(node, name, None)
+            for child in inner if isinstance(inner, (list, tuple)) else (inner,) if inner is not None else ():
+                yield from _leaves(child)
+    elif isinstance(node, cst.IndentedBlock):
+        for child in node.body:
+            yield from _leaves(child)
+    else:
+        yield node
+
+
+def line_end(line: str) -> str:
+    """What ends `line`: nothing, where it is the last one."""
+    return line[len(line.rstrip("\r\n")) :]
+
+
+def _usual_indent(lines: Sequence[str]) -> str:
+    """The indentation of the first line that opens a block's body, or four spaces."""
+    before = ""
+    for line in lines:
+        if before.endswith(":") and not before.startswith((" ", "\t", "#")):
+            indent = line[: len(line) - len(line.lstrip(" \t"))]
+            if indent and line.strip():
+                return indent
+        if line.strip():
+            before = line.rstrip()
+    return "    "
+
+
+def _names_in(text: str) -> frozenset[str]:
+    """Every name that means something in the file (all its words where the running Python cannot parse it)."""
+    try:
+        tree = parsed(text)
+    except SyntaxFault:
+        return frozenset(IDENTIFIER.findall(text))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            found.update(node.names)
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            found.add(node.name)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            found.add(node.rest)
+    return frozenset(found)

@@ -1,0 +1,287 @@
+"""Fixes applied to a file's text, and the patch that says the same to `git apply`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
+from torchdet_lint.source.files import SourceFault, comments, decode, split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torchdet_lint.finding import Fix, Location
+    from torchdet_lint.source.files import Source
+
+_RANKS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?:from|import)\b",
+        r".*CUBLAS_WORKSPACE_CONFIG",
+        r"(?:\w*random\w*\.)?seed\(",
+        r"[\w.]*random\.seed\(",
+        r"[\w.]*(?:manual_seed|seed\w*)\(",
+        r".*use_deterministic_algorithms",
+        r"\w+\s*=",
+    )
+)
+
+
+class Span(NamedTuple):
+    """`text[start:end]` of a cell (None: of the file) becomes `content`."""
+
+    cell: int | None
+    start: int
+    end: int
+    content: str
+
+
+class Patched(NamedTuple):
+    """A file after its fixes: its bytes, and by index which fixes are in, which must wait for the next round because
+    they touch what another one changed, and which cannot be made, with the reason."""
+
+    data: bytes
+    applied: tuple[int, ...]
+    waiting: tuple[int, ...]
+    refused: dict[int, str]
+
+
+def apply(source: Source, fixes: Sequence[Fix]) -> Patched:
+    """Make as many of `fixes` at once as can be, whole fixes only, the earlier before the later."""
+    texts = _texts(source)
+    chosen: list[int] = []
+    spans: list[list[Span]] = []
+    waiting: list[int] = []
+    refused: dict[int, str] = {}
+    for index, fix in enumerate(fixes):
+        mine = _spans(fix, texts)
+        if not mine or _overlap_inside(mine):
+            refused[index] = "its edits do not fit the file"
+            spans.append([])
+            continue
+        spans.append(mine)
+        if any(_conflict(new, old) for new in mine for other in chosen for old in spans[other]):
+            waiting.append(index)
+        else:
+            chosen.append(index)
+    data = _written(source, texts, [spans[index] for index in chosen])
+    if _fault(source, data, texts, [spans[index] for index in chosen]):
+        tried, chosen = chosen, []
+        for index in tried:
+            together = [spans[other] for other in (*chosen, index)]
+            fault = _fault(source, _written(source, texts, together), texts, together)
+            if fault:
+                refused[index] = fault
+            else:
+                chosen.append(index)
+        data = _written(source, texts, [spans[index] for index in chosen])
+    return Patched(data, tuple(chosen), tuple(waiting), refused)
+
+
+def _texts(source: Source) -> dict[int | None, str]:
+    return {cell.number: cell.text for cell in source.cells} if source.cells else {None: source.text}
+
+
+def _spans(fix: Fix, texts: dict[int | None, str]) -> list[Span]:
+    """The edits of `fix` as pieces of the texts; empty where one of them does not fit."""
+    found = []
+    for edit in fix.edits:
+        text = texts.get(edit.cell)
+        if text is None:
+            return []
+        start, end = _offset(text, edit.location), _offset(text, edit.end_location)
+        if start is None or end is None or end < start:
+            return []
+        found.append(Span(edit.cell, start, end, edit.content))
+    return found
+
+
+def _offset(text: str, place: Location) -> int | None:
+    lines = split_lines(text)
+    if place.row > len(lines):
+        return len(text) if place.row == len(lines) + 1 and place.column == 1 else None
+    line = lines[place.row - 1]
+    if place.column - 1 > len(line):
+        return None
+    return sum(map(len, lines[: place.row - 1])) + place.column - 1
+
+
+def _conflict(one: Span, other: Span) -> bool:
+    """Whether two edits of different fixes cannot both be made: they share text, and are not the same edit."""
+    if one == other or one.cell != other.cell:
+        return False
+    if one.start == one.end and other.start == other.end:
+        return False
+    if one.start == one.end or other.start == other.end:
+        return one.start <= other.end and other.start <= one.end
+    return one.start < other.end and other.start < one.end
+
+
+def _overlap_inside(spans: Sequence[Span]) -> bool:
+    return any(
+        one is not other and one.cell == other.cell and one.start < other.end and other.start < one.end
+        for place, one in enumerate(spans)
+        for other in spans[place + 1 :]
+    )
+
+
+def _written(source: Source, texts: dict[int | None, str], chosen: Iterable[Sequence[Span]]) -> bytes:
+    by_cell: dict[int | None, list[Span]] = {}
+    for span in dict.fromkeys(span for spans in chosen for span in spans):
+        by_cell.setdefault(span.cell, []).append(span)
+    new = {cell: _edited(texts[cell], spans) for cell, spans in by_cell.items()}
+    if source.cells:
+        return source.with_cells({cell: text for cell, text in new.items() if cell is not None})
+    return source.encoded(new.get(None, source.text))
+
+
+def _edited(text: str, spans: Sequence[Span]) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end, content in _merged(text, spans):
+        parts += [text[at:start], content]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _merged(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
+    """The spans in order, those that insert at one place as one."""
+    places: dict[tuple[int, int], list[str]] = {}
+    for span in spans:
+        places.setdefault((span.start, span.end), []).append(span.content)
+    for (start, end), contents in sorted(places.items()):
+        whole_lines = start == 0 or text[start - 1] in "\r\n"
+        if len(contents) > 1 and whole_lines and all(content.endswith(("\n", "\r")) for content in contents):
+            yield start, end, _joined(contents)
+        elif len(contents) > 1 and all(content.startswith(("\n", "\r")) for content in contents):
+            yield start, end, "".join(sorted(contents, key=_order))
+        else:
+            yield start, end, "".join(contents)
+
+
+def _joined(contents: Sequence[str]) -> str:
+    """Blocks of lines one after the other, with as many blank lines between two as the one that wants more."""
+    blocks = []
+    for content in sorted(contents, key=_order):
+        lines = split_lines(content)
+        blank = [not line.strip() for line in lines]
+        first = blank.index(False) if False in blank else len(lines)
+        last = len(lines) - (blank[::-1].index(False) if False in blank else 0)
+        blocks.append((lines[:first], lines[first:last], lines[last:], _rank(content)))
+    joined: list[str] = list(blocks[0][0])
+    for place, (_, body, below, rank) in enumerate(blocks):
+        joined += body
+        if place + 1 < len(blocks):
+            above, _, _, following = blocks[place + 1]
+            together = rank == following == 0 or (0 < rank < len(_RANKS) - 1 and 0 < following < len(_RANKS) - 1)
+            joined += [] if together else above if len(above) > len(below) else below
+    return "".join([*joined, *blocks[-1][2]])
+
+
+def _rank(content: str) -> int:
+    """What a block of lines is, in the order in which such blocks follow each other."""
+    text = content.lstrip()
+    return next((place for place, pattern in enumerate(_RANKS) if pattern.match(text)), len(_RANKS))
+
+
+def _order(content: str) -> tuple[int, tuple[int, bool, str]]:
+    rank = _rank(content)
+    return rank, import_key(content.strip()) if rank == 0 else (0, False, "")
+
+
+def import_key(statement: str) -> tuple[int, bool, str]:
+    """The order of imports in a sorted file: section, plain imports first, module."""
+    words = statement.split()
+    module = words[1].rstrip(",;")
+    root = module.partition(".")[0]
+    section = 3 if module.startswith(".") else 1 if root in sys.stdlib_module_names else 2
+    return section, words[0] == "from", module.lower()
+
+
+def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Sequence[Sequence[Span]]) -> str:
+    """Why `data` must not take the place of `source`; empty where it may."""
+    try:
+        new = decode(source.path, data)
+    except (SourceFault, UnicodeEncodeError):
+        return "the result could not be read"
+    if not parses(new.text):
+        return "the result would not parse"
+    lost = Counter(comment for _, comment in comments(source.text))
+    lost.subtract(comment for _, comment in comments(new.text))
+    for span in dict.fromkeys(span for spans in chosen for span in spans):
+        gone = texts[span.cell][span.start : span.end].strip()
+        if gone.startswith("#") and not set(gone) & set("\r\n"):
+            # Taking a comment out is what this edit is for.
+            lost[gone] -= 1
+            for _, comment in comments(source.text):
+                if comment != gone and comment.endswith(gone):
+                    lost[comment] -= 1
+                    break
+    dropped = sorted(comment for comment, number in lost.items() if number > 0)
+    return f"it would drop the comment `{dropped[0]}`" if dropped else ""
+
+
+def parses(text: str) -> bool:
+    """Whether `text` is Python, to the running interpreter or to libcst."""
+    try:
+        parsed(text)
+    except SyntaxFault:
+        pass
+    else:
+        return True
+    import libcst as cst
+
+    try:
+        cst.parse_module(text)
+    except Exception:  # libcst has several ways to say no
+        return False
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------- the patch
+
+
+def diff(path: str, old: bytes, new: bytes) -> bytes:
+    """A unified diff that `git apply` takes, run where this program was run. Empty where nothing changed."""
+    if old == new:
+        return b""
+    name = _patch_name(path)
+    parts: list[bytes] = []
+    before, after = _git_lines(old), _git_lines(new)
+    headers = (_quoted(f"a/{name}"), _quoted(f"b/{name}"))
+    for line in difflib.diff_bytes(difflib.unified_diff, before, after, *headers, lineterm=b"\n"):
+        if line.endswith(b"\n"):
+            parts.append(line)
+        else:
+            parts.append(line + b"\n\\ No newline at end of file\n")
+    return b"".join(parts)
+
+
+def _git_lines(data: bytes) -> list[bytes]:
+    """Lines as git counts them: nothing but a newline ends one."""
+    lines = data.split(b"\n")
+    return [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _patch_name(path: str) -> str:
+    relative = os.path.relpath(path)
+    name = os.path.abspath(path) if relative.startswith(os.pardir) else relative
+    return name.replace(os.sep, "/").lstrip("/")
+
+
+def _quoted(name: str) -> bytes:
+    """A file name as git writes it in a patch."""
+    raw = os.fsencode(name)
+    if not any(byte < 32 or byte > 126 or byte in b'"\\' for byte in raw):
+        return raw + (b"\t" if b" " in raw else b"")
+    special = {7: b"\\a", 8: b"\\b", 9: b"\\t", 10: b"\\n", 11: b"\\v", 12: b"\\f", 13: b"\\r", 34: b'\\"', 92: b"\\\\"}
+    return (
+        b'"'
+        + b"".join(special.get(byte, b"\\%03o" % byte if byte < 32 or byte > 126 else bytes([byte])) for byte in raw)
+        + b'"'
+    )

@@ -1,0 +1,1 @@
+"""An expression -> its abstract value: tensor, dtype, device, rank, gradient, kind of its elements."""

@@ -1,0 +1,231 @@
+"""What is known of a value: a tensor or not, of which type, on which device, and whether a gradient flows."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+import libcst as cst
+import msgspec
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torchdet_lint.catalogue.schema import Tensors
+
+What = Literal["tensor", "other", "unknown"]
+Dtype = Literal["integer", "bool", "floating", "unknown"]
+Device = Literal["cpu", "cuda", "unknown"]
+Gradient = Literal["yes", "no", "unknown"]
+
+_SHAPED = frozenset(("expanded", "flat", "flattened", "repeated", "reshaped", "unsqueezed"))
+_COUNT = re.compile(r"(?:\d+d?)?")
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What is known of a value.
+
+    `dims` is the number of dimensions, `single` those that evidently have size 1 (-1: the last), `distinct` says that
+    no value occurs twice along a dimension, `overlapping` that one may occur in two rows, `rising` that the values do
+    not fall, as `arange` and `cumsum` give them; `extent` is the text of `n` for a permutation of 0 to n - 1, `step` of
+    the factor that it was multiplied with, and `divided` says that it was divided by a number. `whole` says that all
+    are whole numbers, `items` are the kinds of a tuple's elements, `each` that of what iterating gives, `instance` the
+    class of an object that was made in sight.
+    """
+
+    what: What = "unknown"
+    dtype: Dtype = "unknown"
+    device: Device = "unknown"
+    gradient: Gradient = "unknown"
+    dims: int | None = None
+    single: frozenset[int] = frozenset()
+    sparse: bool = False
+    distinct: bool = False
+    overlapping: bool = False
+    rising: bool = False
+    extent: str = ""
+    step: str = ""
+    divided: bool = False
+    whole: bool = False
+    items: tuple[Kind, ...] = ()
+    each: Kind | None = None
+    instance: str = ""
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is evidently a tensor."""
+        return self.what == "tensor"
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether its type adds up exactly: integers and booleans."""
+        return self.dtype in ("integer", "bool")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its values are whole numbers, by type or as they were made."""
+        return self.whole or self.is_integral
+
+    @property
+    def ones(self) -> frozenset[int]:
+        """`single`, counted from the front where the number of dimensions is known."""
+        return frozenset(size + (self.dims or 0) if size < 0 else size for size in self.single)
+
+
+UNKNOWN = Kind()
+OTHER = Kind(what="other", gradient="no")
+TENSOR = Kind(what="tensor")
+INTEGER = Kind(what="other", dtype="integer", gradient="no")
+FLOAT = Kind(what="other", dtype="floating", gradient="no")
+NONE = Kind(what="other", gradient="no", instance="None")
+EMPTY = Kind(what="other")
+# An array or a table of another library: so are its elements and what its methods give.
+FOREIGN = Kind(what="other", gradient="no", instance="numpy")
+SIZES = Kind(what="other", gradient="no", each=OTHER)
+DATUM = Kind(what="tensor", gradient="no")
+# What a loader gives: a tensor, or tensors together.
+BATCH = Kind(gradient="no", each=DATUM)
+# What a trainer hands to a step: whatever a loader gives.
+STEP_BATCH = Kind(gradient="no", each=Kind(gradient="no"))
+PARAMETER = Kind(what="tensor", dtype="floating", gradient="yes")
+
+
+def joined(kinds: Iterable[Kind]) -> Kind:
+    """What holds of a value that is one of `kinds`; `None` beside something else does not count."""
+    every = [kind for kind in kinds if kind is not NONE]
+    if not every:
+        return UNKNOWN
+    first, rest = every[0], every[1:]
+    if not rest:
+        return first
+    found = first
+    for kind in rest:
+        found = Kind(
+            what=found.what if found.what == kind.what else "unknown",
+            dtype=found.dtype if found.dtype == kind.dtype else "unknown",
+            device=found.device if found.device == kind.device else "unknown",
+            gradient=either(found.gradient, kind.gradient),
+            dims=found.dims if found.dims == kind.dims else None,
+            single=found.single & kind.single,
+            sparse=found.sparse and kind.sparse,
+            distinct=found.distinct and kind.distinct,
+            overlapping=found.overlapping or kind.overlapping,
+            rising=found.rising and kind.rising,
+            extent=found.extent if found.extent == kind.extent else "",
+            step=found.step if found.step == kind.step else "",
+            divided=found.divided and kind.divided,
+            whole=found.whole and kind.whole,
+            items=tuple(joined(pair) for pair in zip(found.items, kind.items, strict=True))
+            if len(found.items) == len(kind.items)
+            else (),
+            each=joined((found.each, kind.each)) if found.each and kind.each else None,
+            instance=found.instance if found.instance == kind.instance else "",
+        )
+    return found
+
+
+def either(left: Gradient, right: Gradient) -> Gradient:
+    """The gradient of what is computed from two values, or may be either."""
+    if "yes" in (left, right):
+        return "yes"
+    return "no" if left == right == "no" else "unknown"
+
+
+def unpacked(kind: Kind, path: Sequence[int]) -> Kind:
+    """What stands at `path` in a value that is taken apart, as `a` in `_, (a, _) = value` does at (1, 0)."""
+    for index in path:
+        if kind.instance == FOREIGN.instance:
+            return kind
+        if index < len(kind.items):
+            kind = kind.items[index]
+        elif kind.each is not None:
+            kind = kind.each
+        elif kind.is_tensor:
+            kind = replace(kind, dims=kind.dims - 1 if kind.dims else None, single=frozenset(), items=())
+        else:
+            return UNKNOWN if kind.gradient != "yes" else Kind(gradient="yes")
+    return kind
+
+
+def arithmetic(left: Kind, right: Kind, operator: cst.BaseBinaryOp) -> Kind:
+    """What an operator makes of two values."""
+    if not left.is_tensor and not right.is_tensor:
+        if "yes" in (left.gradient, right.gradient):
+            return Kind(gradient="yes")
+        if left.what == right.what == "other":
+            return left if left == right or left is FOREIGN else right if right is FOREIGN else OTHER
+        none = isinstance(operator, cst.FloorDivide) or left.gradient == right.gradient == "no"
+        return Kind(gradient="no") if none else UNKNOWN
+    tensors = [kind for kind in (left, right) if kind.is_tensor]
+    every = [kind for kind in (left, right) if kind.what != "other" or kind.is_tensor]
+    dtype: Dtype = "unknown"
+    if "floating" in (left.dtype, right.dtype) or isinstance(operator, cst.Divide):
+        dtype = "floating"
+    elif len(every) == len(tensors) and all(kind.is_integral for kind in tensors):
+        dtype = "integer" if any(kind.dtype == "integer" for kind in tensors) else "bool"
+    dims = None
+    if len(tensors) == len(every):
+        known = [kind.dims for kind in tensors]
+        dims = max(value or 0 for value in known) if all(value is not None for value in known) else None
+    devices = {kind.device for kind in tensors}
+    gradient = tensors[0].gradient if len(every) == 1 else either(every[0].gradient, every[-1].gradient)
+    if isinstance(operator, cst.MatrixMultiply):
+        dims = None
+    return Kind(
+        what="tensor",
+        dtype=dtype,
+        device=devices.pop() if len(devices) == 1 else "unknown",
+        gradient="no" if dtype in ("integer", "bool") else gradient,
+        dims=dims,
+    )
+
+
+def of_tensor(owner: Kind, name: str) -> Kind:
+    """The attribute `name` of a tensor."""
+    if name in ("T", "mT", "H", "mH", "real", "imag"):
+        return replace(owner, single=frozenset(), items=())
+    if name == "data":
+        return replace(owner, gradient="no")
+    if name == "grad":
+        return Kind(what="tensor", dtype="floating", gradient="no", device=owner.device, dims=owner.dims)
+    if name == "values":
+        return replace(owner, items=())
+    if name == "indices":
+        return Kind(what="tensor", dtype="integer", gradient="no", device=owner.device)
+    return SIZES if name == "shape" else OTHER
+
+
+def named(kind: Kind, name: str, facts: Tensors) -> Kind:
+    """`kind`, with what the name says where nothing else told."""
+    if kind.what == "other":
+        return kind
+    words = _words(name)
+    if kind.dtype in ("unknown", "integer") and not words.isdisjoint(facts.distinct_words):
+        return replace(kind, dtype="integer", gradient="no", distinct=True)
+    told = kind.gradient == "no" or (kind.gradient == "yes" and kind.is_tensor)
+    told = told and words.isdisjoint(facts.index_words)
+    if not told and kind.dtype == "unknown" and not words.isdisjoint(facts.integer_words):
+        return replace(kind, dtype="integer", gradient="no")
+    if kind.gradient != "unknown":
+        return kind
+    if not words.isdisjoint(facts.data_words):
+        return replace(kind, gradient="no")
+    if kind.dtype in ("unknown", "floating") and not words.isdisjoint(facts.gradient_words):
+        return replace(kind, gradient="yes")
+    return kind
+
+
+def stands_for(name: str, words: Iterable[str]) -> bool:
+    """Whether `name` ends in one of `words`."""
+    return not _words(name).isdisjoint(words)
+
+
+def _words(name: str) -> frozenset[str]:
+    """The name, its last word, its last two, and the name marked as such; a word that says what shape it was given does
+    not count."""
+    parts = [part for part in name.lower().rstrip("0123456789_").split("_") if not _COUNT.fullmatch(part)]
+    while len(parts) > 1 and parts[-1] in _SHAPED:
+        parts.pop()
+    whole = name.lower()
+    return frozenset({whole, f"={whole}", *parts[-1:], "_".join(parts[-2:])})

@@ -1,0 +1,138 @@
+"""What a type annotation says of a value."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from msgspec.structs import replace
+
+from torchdet_lint.inference.abstract_values import (
+    EMPTY,
+    FOREIGN,
+    NONE,
+    OTHER,
+    PARAMETER,
+    TENSOR,
+    UNKNOWN,
+    Kind,
+    joined,
+)
+from torchdet_lint.module import names
+
+if TYPE_CHECKING:
+    from torchdet_lint.catalogue.schema import Tensors
+    from torchdet_lint.module.module import Module
+
+# A tensor as docstrings write it: `:param torch.Tensor x:`, `x (torch.Tensor): …`, `x : torch.Tensor`.
+_DOCUMENTED = re.compile(
+    r"^[ \t]*:param[ \t]+(?:torch\.)?(\w*Tensor)[ \t]+(\w+)[ \t]*:"
+    r"|^[ \t]*`*(\w+)`*[ \t]*\([ \t]*(?::class:)?[`~]*(?:torch\.)?(\w*Tensor)`*"
+    r"(?=[ \t]*(?:\)|,[ \t]*optional|of shape))"
+    r"|^[ \t]*(\w+)[ \t]*:[ \t]*(?:torch\.)?(\w*Tensor)[ \t]*(?:,[ \t]*optional)?[ \t]*$",
+    re.MULTILINE,
+)
+_CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "builtins.set"})
+
+
+def instance_of(name: str, facts: Tensors) -> Kind:
+    """What an instance of the class of this qualified name is."""
+    meaning = facts.annotations.get(name)
+    if meaning is None and name.rpartition(".")[2] in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
+        meaning = facts.annotations.get(f"torch.{name.rpartition('.')[2]}")
+    if name in _CONTAINERS:
+        return EMPTY
+    if meaning == "other":
+        return FOREIGN if name.startswith(("numpy.", "pandas.")) else OTHER
+    if meaning == "parameter":
+        return PARAMETER
+    if meaning in ("integer", "bool"):
+        return Kind(what="tensor", dtype=meaning, gradient="no")  # type: ignore[arg-type]
+    if meaning == "floating":
+        return Kind(what="tensor", dtype="floating")
+    return TENSOR if meaning == "tensor" else UNKNOWN
+
+
+class Annotations:
+    """The kinds that the annotations of one file name."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+        self._instances: dict[str, Kind] = {}
+        self._documented: dict[int, dict[str, Kind]] = {}
+
+    def kind(self, node: cst.BaseExpression) -> Kind:
+        """What a value annotated with `node` is."""
+        if isinstance(node, cst.SimpleString):
+            text = node.evaluated_value
+            try:
+                node = cst.parse_expression(text) if isinstance(text, str) else node
+            except cst.ParserSyntaxError:
+                return UNKNOWN
+            last = names.dotted(node).rpartition(".")[2]
+            return instance_of(f"torch.{last}", self.facts) if last.endswith("Tensor") else UNKNOWN
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+            return joined((self.kind(node.left), self.kind(node.right)))
+        if isinstance(node, cst.Name) and node.value == "None":
+            return NONE
+        if isinstance(node, cst.Subscript):
+            return self._generic(node)
+        for name in self.module.resolve(node) or (names.dotted(node),):
+            found = self.instance(name) if name.startswith("@.") else instance_of(name, self.facts)
+            if found.what != "unknown":
+                return found
+        return UNKNOWN
+
+    def documented(self, function: cst.FunctionDef, name: str) -> Kind:
+        """What the docstring of `function` says of its parameter `name`."""
+        key = id(function)
+        if key not in self._documented:
+            text = function.get_docstring(clean=False) if "Tensor" in self.module.text else None
+            matches = _DOCUMENTED.finditer(text) if text and "Tensor" in text else ()
+            self._documented[key] = {
+                match[2] or match[3] or match[5]: instance_of(f"torch.{match[1] or match[4] or match[6]}", self.facts)
+                for match in matches
+            }
+        return self._documented[key].get(name, UNKNOWN)
+
+    def instance(self, name: str) -> Kind:
+        """An instance of a class of the file: a named tuple with its fields, a tensor where it derives from one."""
+        known = self._instances.get(name)
+        if known is None:
+            class_ = self.module.local_class(name)
+            if class_ is None:
+                return UNKNOWN
+            self._instances[name] = known = Kind(what="other", gradient="no", instance=name)
+            ancestry = self.module.ancestry(name)
+            if any(ancestor.endswith("Tensor") for ancestor in ancestry):
+                known = TENSOR if "torch.Tensor" in ancestry else UNKNOWN
+            elif "typing.NamedTuple" in ancestry:
+                fields = tuple(self.kind(annotation) for _, annotation in self.module.fields(class_))
+                known = replace(known, items=fields)
+            self._instances[name] = known
+        return known
+
+    def _generic(self, node: cst.Subscript) -> Kind:
+        """`Optional[Tensor]`, `list[Tensor]`, `tuple[Tensor, int]`, `Float[Tensor, "b n"]`."""
+        outer = names.dotted(node.value).rpartition(".")[2]
+        inner = [self.kind(element.slice.value) for element in node.slice if isinstance(element.slice, cst.Index)]
+        if not inner:
+            return UNKNOWN
+        if outer in ("Optional", "Union", "Annotated", "Final"):
+            return joined(inner)
+        if outer in ("tuple", "Tuple"):
+            return Kind(what="other", items=tuple(inner), each=joined(inner))
+        if outer in ("dict", "Dict", "Mapping"):
+            return Kind(what="other", each=inner[-1])
+        if inner[0].is_tensor:
+            if outer in ("Int", "Int32", "Int64", "UInt8", "Integer"):
+                return Kind(what="tensor", dtype="integer", gradient="no")
+            if outer == "Bool":
+                return Kind(what="tensor", dtype="bool", gradient="no")
+            if outer in ("Float", "Float32", "BFloat16", "Num", "Shaped"):
+                return inner[0]
+        if outer in ("list", "List", "Sequence", "Iterable", "Iterator", "set"):
+            return Kind(what="other", each=inner[0])
+        return UNKNOWN

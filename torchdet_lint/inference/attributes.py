@@ -1,0 +1,124 @@
+"""What the attributes and methods of a file's classes are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from msgspec.structs import replace
+
+from torchdet_lint.inference.abstract_values import UNKNOWN, Kind, joined
+from torchdet_lint.module import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.inference.annotations import Annotations
+    from torchdet_lint.module.module import Class, Module
+
+_FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Function"))
+_PROPERTIES = frozenset({"builtins.property", "functools.cached_property", "abc.abstractproperty"})
+
+
+class Members:
+    """The members of the classes of one file; `kind` tells of an expression, `returned` of what a function returns."""
+
+    def __init__(
+        self,
+        module: Module,
+        annotations: Annotations,
+        kind: Callable[[cst.BaseExpression], Kind],
+        returned: Callable[[cst.FunctionDef], Kind],
+    ) -> None:
+        self.module = module
+        self.annotations = annotations
+        self.kind = kind
+        self.returned = returned
+        self._told: dict[tuple[int, str], Kind] = {}
+
+    def attribute(self, class_: Class, name: str) -> Kind:
+        """What attribute `name` of an instance is: by what it is assigned, registered or declared as, or returns."""
+        values = self.module.attribute_values(class_, name)
+        found = joined(self.kind(value.node) for value in values)
+        return self.told(class_, name) if found.what == "unknown" and found.gradient == "unknown" else found
+
+    def told(self, class_: Class, name: str) -> Kind:
+        """What attribute `name` is where no assignment says it."""
+        key = (id(class_), name)
+        if key not in self._told:
+            self._told[key] = UNKNOWN
+            for ask in (self._registered, self._declared, self._property):
+                found = ask(class_, name)
+                if found is not UNKNOWN:
+                    self._told[key] = found
+                    break
+        return self._told[key]
+
+    def _registered(self, class_: Class, name: str) -> Kind:
+        """An attribute of a layer that was registered as a buffer or a parameter."""
+        for call in self.module.registrations(class_, name):
+            value = call.argument("tensor", ("name", "tensor")) or call.argument("param", ("name", "param"))
+            kind = self.kind(value.node) if value is not None else UNKNOWN
+            if call.attribute == "register_buffer":
+                return replace(kind, what="tensor", device="unknown", gradient="no", whole=False)
+            return replace(kind, what="tensor", device="unknown", gradient="yes", whole=False)
+        return UNKNOWN
+
+    def _declared(self, class_: Class, name: str) -> Kind:
+        return joined(self.annotations.kind(annotation) for annotation in self.module.declared(class_, name))
+
+    def _property(self, class_: Class, name: str) -> Kind:
+        method = self.method(class_, name)
+        if method is None or not any(self._is_property(item.decorator) for item in method.decorators):
+            return UNKNOWN
+        return self.returned(method)
+
+    def _is_property(self, decorator: cst.BaseExpression) -> bool:
+        resolved = self.module.resolve(decorator)
+        return not _PROPERTIES.isdisjoint(resolved) or names.dotted(decorator).endswith("cached_property")
+
+    def method(self, class_: Class, name: str) -> cst.FunctionDef | None:
+        """The method `name` of `class_`, its own or one of a base in the file."""
+        for relative in self.module.family(class_):
+            if name in relative.methods:
+                return self.module.definition(name, relative)
+        return None
+
+    def frozen(self, node: cst.Attribute, name: str) -> bool:
+        """Whether the constructor of the class around `node` takes the gradient from `self.name` in any case."""
+        if "requires_grad" not in self.module.text or not isinstance(node.value, cst.Name):
+            return False
+        class_ = self.module.enclosing_class(node)
+        constructor = self.method(class_, "__init__") if class_ is not None else None
+        own = f"{node.value.value}.{name}"
+        for statement in constructor.body.body if constructor is not None else ():
+            for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+                if isinstance(small, cst.Assign) and names.dotted(small.targets[0].target) == f"{own}.requires_grad":
+                    return self.module.value(small.value).constant is False
+                call = self.module.call_at(small.value) if isinstance(small, cst.Expr) else None
+                if call is not None and names.dotted(call.node.func) == f"{own}.requires_grad_":
+                    wanted = call.argument("requires_grad", ("requires_grad",))
+                    return wanted is not None and wanted.constant is False
+        return False
+
+    def saved(self, node: cst.Attribute) -> Kind:
+        """What the `forward` of an autograd function saved for its `backward`."""
+        class_ = self.module.enclosing_class(node)
+        forward = self.module.definition("forward", class_) if class_ is not None else None
+        scope = self.module.inner_scope(forward) if forward is not None else None
+        for call in self.module.calls_in(scope) if scope is not None else ():
+            if call.attribute == "save_for_backward" and not call.opaque:
+                return Kind(what="other", items=tuple(self.kind(value.node) for value in call.arguments.positional))
+        return UNKNOWN
+
+    def applied(self, node: cst.Param, function: cst.FunctionDef, class_: Class) -> Kind | None:
+        """What the file passes for a parameter of an autograd function's `forward` by `apply`."""
+        if function.name.value != "forward" or set(self.module.ancestry(f"@.{class_.name}")).isdisjoint(_FUNCTIONS):
+            return None
+        parameters = list(function.params.params)
+        place = parameters.index(node) - 1 if node in parameters else -1
+        self.module.look_for(class_.name)
+        calls = list(self.module.calls_to(f"@.{class_.name}.apply"))
+        if place < 0 or not calls or any(place >= len(call.arguments.positional) for call in calls):
+            return None
+        return joined(self.kind(call.arguments.positional[place].node) for call in calls)

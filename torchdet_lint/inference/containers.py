@@ -1,0 +1,105 @@
+"""What a function fills a list or dictionary with, and whether it puts no index in twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.dataflow.interpreter import names_in
+from torchdet_lint.inference.abstract_values import Kind, joined
+from torchdet_lint.inference.distinct_indices import follow_each_other
+from torchdet_lint.module import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Scope
+
+
+class Containers:
+    """The lists and dictionaries that the functions of one file start empty; `kind` tells of what is put in."""
+
+    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], Kind]) -> None:
+        self.module = module
+        self.kind = kind
+
+    def filled(self, name: str, home: Scope) -> Kind:
+        """What the function `home` puts into the list or dictionary `name`, by `append` or by key."""
+        entries, grouped = self._appended(name, home)
+        appended = len(entries) == 1
+        for target, value in self.module.assignments_in(home):
+            if isinstance(target, cst.Subscript) and names.dotted(target.value) == name:
+                entries.append(value)
+                appended = False
+        if grouped and not entries:
+            group = self._of(grouped)
+            return Kind(what="other", each=self._once(group, grouped[0], name, home) if len(grouped) == 1 else group)
+        if not entries:
+            return Kind(what="other")
+        found = self._of(entries)
+        return self._once(found, entries[0], name, home) if appended else found
+
+    def _of(self, entries: list[cst.BaseExpression]) -> Kind:
+        return Kind(what="other", each=joined(self.kind(entry) for entry in entries))
+
+    def _appended(self, name: str, home: Scope) -> tuple[list[cst.BaseExpression], list[cst.BaseExpression]]:
+        """What is appended to `name`, and what to a list in the dictionary `name`."""
+        entries: list[cst.BaseExpression] = []
+        grouped: list[cst.BaseExpression] = []
+        for call in self.module.calls_in(home):
+            receiver = call.receiver
+            if call.attribute != "append" or receiver is None or len(call.node.args) != 1:
+                continue
+            if isinstance(receiver, cst.Name) and receiver.value == name:
+                entries.append(call.node.args[0].value)
+            elif _group_of(receiver) == name:
+                grouped.append(call.node.args[0].value)
+        return entries, grouped
+
+    def _once(self, found: Kind, entry: cst.BaseExpression, name: str, home: Scope) -> Kind:
+        """`found`, which says that no number occurs twice where the loop counts up what it puts in."""
+        if not self._counted(entry, name, home):
+            return found
+        return Kind(what="other", each=found.each, distinct=True)
+
+    def _counted(self, entry: cst.BaseExpression, name: str, home: Scope) -> bool:
+        created = [binding.node for binding in home.bindings[name] if binding.node is not None]
+        beside = {id(ancestor) for node in created for ancestor in self.module.ancestors(node)}
+        loops = [
+            ancestor
+            for ancestor in self.module.ancestors(entry)
+            if isinstance(ancestor, (cst.For, cst.While)) and id(ancestor) not in beside
+        ]
+        if not loops or not isinstance(loops[0], cst.For):
+            return False
+        if isinstance(entry, cst.Name):
+            return len(loops) == 1 and self._counter(loops[0]) == entry.value
+        call = self.module.call_at(entry)
+        if call is None or "torch.arange" not in call.names or len(call.arguments.positional) != 2:
+            return False
+        start, stop = (self.module.code(value.node) for value in call.arguments.positional)
+        if not any(follow_each_other(start, stop, counter) for counter in names_in(loops[0].target)):
+            return False
+        told = set(names_in(call.arguments.positional[0].node))
+        return all(isinstance(loop, cst.For) and not told.isdisjoint(names_in(loop.target)) for loop in loops)
+
+    def _counter(self, loop: cst.For) -> str:
+        """The name that counts the rounds of a loop over a range or an enumeration."""
+        called = self.module.resolve(loop.iter.func) if isinstance(loop.iter, cst.Call) else ()
+        if called == ("builtins.range",) and isinstance(loop.target, cst.Name):
+            return loop.target.value
+        if called == ("builtins.enumerate",) and isinstance(loop.target, cst.Tuple) and loop.target.elements:
+            first = loop.target.elements[0].value
+            return first.value if isinstance(first, cst.Name) else ""
+        return ""
+
+
+def _group_of(receiver: cst.BaseExpression) -> str:
+    """`x` of `x[key]` and of `x.setdefault(key, [])`."""
+    if isinstance(receiver, cst.Subscript):
+        return names.dotted(receiver.value)
+    if isinstance(receiver, cst.Call) and isinstance(receiver.func, cst.Attribute):
+        return names.dotted(receiver.func.value) if receiver.func.attr.value == "setdefault" else ""
+    return ""

@@ -1,0 +1,283 @@
+"""What other files of the project tell: what a function returns, read off the function alone, when a linted file calls
+it; and what a name is that a file takes with all the names of another."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from torchdet_lint.inference.abstract_values import UNKNOWN, Kind
+from torchdet_lint.inference.annotations import instance_of
+from torchdet_lint.inference.infer import Inference
+from torchdet_lint.module.module import Module
+from torchdet_lint.module.names import BUILTINS
+from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.triggers import IDENTIFIER
+from torchdet_lint.source.cache import content_hash
+from torchdet_lint.source.files import Source, SourceFault, decode
+from torchdet_lint.source.modules import Relied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torchdet_lint.module.module import Target
+    from torchdet_lint.module.names import Library
+    from torchdet_lint.source.modules import ModuleMap
+
+_DEEP = 3
+_FILES = 256
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+[.\w]+[ \t]+import[ \t]*(?:\([^)]*\)|(?:[^\n\\]|\\\n)*)|import[ \t]+[^\n]*)", re.MULTILINE
+)
+_PLAIN = re.compile(r"->\s*([^\W\d]\w*)((?:\.\w+)*)\s*:[^:]*$")
+_PROSE = re.compile(r"\A\s*[rR]?(?:\"\"\".*?\"\"\"|'''.*?''')[ \t]*\r?\n", re.DOTALL)
+_LONG = 2_000
+_SIGNED = re.compile(r":[ \t]*(?:#[^\n]*)?\r?\n")
+# Where something else begins at top level.
+_NEXT = re.compile(r"^[^\s#)\]]", re.MULTILINE)
+_STOPPING = re.compile(r"\b(?:no_grad|inference_mode)\b")
+_RETURN = re.compile(r"^[ \t]+return\b.*", re.MULTILINE)
+_DETACHING = frozenset({"detach", "numpy", "tolist", "item"})
+_DEFINED = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
+
+
+class _Text(NamedTuple):
+    """A file: its text, its imports and the names of each, what they bind, what it takes whole, and the names that it
+    defines."""
+
+    text: str
+    imports: tuple[tuple[str, frozenset[str]], ...]
+    targets: dict[str, str]
+    stars: tuple[str, ...]
+    defined: frozenset[str]
+
+
+class Elsewhere:
+    """The functions that files of one project call of each other. Paths are absolute."""
+
+    def __init__(
+        self, library: Library, target: Target, modules: ModuleMap, read: Callable[[str], bytes | None]
+    ) -> None:
+        self.library = library
+        self.target = target
+        self.modules = modules
+        self._read = read
+        self._texts: dict[str, tuple[str, _Text | None]] = {}
+        self._known: dict[tuple[str, str], tuple[Kind, frozenset[Relied]]] = {}
+        self._asked: list[tuple[str, str]] = []
+        self._relied: list[set[Relied]] = [set()]
+        self._cut = False
+        facts = library.facts.tensors
+        self._telling = _DETACHING.union(facts.integer, facts.boolean)
+
+    def relied(self) -> tuple[Relied, ...]:
+        """The looks at other files since this was asked last."""
+        found, self._relied[0] = self._relied[0], set()
+        return tuple(sorted(found))
+
+    def returned(self, name: str, file: str) -> Kind | None:
+        """What the function that `file` calls `name` returns; None where nothing is known of it."""
+        found = self._called(name, file)
+        return None if found == UNKNOWN else found
+
+    def _called(self, name: str, file: str) -> Kind:
+        path, rest, found = self._looked_up(name, file)
+        return self._function(path, found, rest[0]) if found is not None and len(rest) == 1 else UNKNOWN
+
+    def _looked_up(self, name: str, file: str) -> tuple[str, Sequence[str], _Text | None]:
+        """The module that `name` leads to in `file`: its path, what is left of the name, and its text."""
+        place = self.modules.locate(name, file)
+        path = place.path if place is not None else ""
+        content, found = self._text(path) if path.endswith(".py") else ("", None)
+        self._relied[-1].add(Relied(file, name, path, content))
+        return path, place.rest if place is not None else (), found
+
+    def starred(self, name: str, stars: Sequence[str], file: str) -> str:
+        """What `name` is by the modules `stars` that `file` takes whole, where that is something from outside of the
+        project; else empty."""
+        return self._starred(name, stars, file, set())
+
+    def _starred(self, name: str, stars: Sequence[str], file: str, seen: set[str]) -> str:
+        for star in stars:
+            dotted = self.library.canonical(f"{star}{'.' if star.strip('.') else ''}{name}")
+            if dotted in self.library.known:
+                return dotted
+            path, rest, found = self._looked_up(dotted, file)
+            if found is None or len(rest) != 1 or path in seen:
+                continue
+            seen.add(path)
+            if name in found.defined:
+                return ""
+            target = self.library.canonical(found.targets.get(name, ""))
+            if target:
+                return "" if target.startswith(".") or self._looked_up(target, path)[0] else target
+            if inner := self._starred(name, found.stars, path, seen):
+                return inner
+        return ""
+
+    def _function(self, path: str, text: _Text, name: str) -> Kind:
+        key = (path, name)
+        if key not in self._known:
+            if key in self._asked or len(self._asked) >= _DEEP:
+                self._cut = True
+                return UNKNOWN
+            outer, self._cut = self._cut, False
+            self._asked.append(key)
+            self._relied.append(set())
+            kind = self._worked_out(path, text, name)
+            relied = self._relied.pop()
+            self._asked.pop()
+            self._relied[-1] |= relied
+            # What was cut short depends on who asked first.
+            if not self._cut:
+                self._known[key] = (kind, frozenset(relied))
+            self._cut |= outer
+            return kind
+        kind, known = self._known[key]
+        self._relied[-1] |= known
+        return kind
+
+    def _worked_out(self, path: str, text: _Text, name: str) -> Kind:
+        if name in text.defined:
+            function = _cut_out(text.text, name)
+            if function is None:
+                return UNKNOWN
+            head, body = function
+            code = _PROSE.sub("", body)
+            if "->" in head and not self._says_more(code):
+                body = "    ...\n"
+                plain = _PLAIN.search(head)
+                if plain is not None and not head.startswith("@"):
+                    return self._annotated(text, plain[1], plain[2])
+            elif len(code) > _LONG:
+                return UNKNOWN
+            return self._returned(path, _alone(path, text, name, head + body), name)
+        if name in text.targets:
+            return self._called(self.library.canonical(text.targets[name]), path)
+        for star in text.stars:
+            joint = "." if star.strip(".") else ""
+            found = self._called(self.library.canonical(f"{star}{joint}{name}"), path)
+            if found is not UNKNOWN:
+                return found
+        return UNKNOWN
+
+    def _annotated(self, text: _Text, root: str, rest: str) -> Kind:
+        """What the annotation `root.rest` says."""
+        known = "" if root in text.defined else f"builtins.{root}" if root in BUILTINS else root
+        return instance_of(self.library.canonical(f"{text.targets.get(root, known)}{rest}"), self.library.facts.tensors)
+
+    def _says_more(self, body: str) -> bool:
+        """Whether the body may tell more of a result than its annotation: another type, or no gradient."""
+        if _STOPPING.search(body):
+            return True
+        return any(not self._telling.isdisjoint(IDENTIFIER.findall(match[0])) for match in _RETURN.finditer(body))
+
+    def _returned(self, path: str, text: str, name: str) -> Kind:
+        try:
+            module = Module(Source(path, text), self.library, self.target)
+        except skeleton.SyntaxFault:
+            return UNKNOWN
+        module.foreign = lambda dotted: self.returned(dotted, path)
+        module.starred = lambda name, stars: self.starred(name, stars, path)
+        function = module.definition(name)
+        found = module.shared(Inference).returned(function) if function is not None else UNKNOWN
+        module.release()
+        return _portable(found)
+
+    def _text(self, path: str) -> tuple[str, _Text | None]:
+        """The hash of a file ("": it cannot be read), and the file where there is something in it."""
+        if path not in self._texts:
+            if len(self._texts) >= _FILES:
+                del self._texts[next(iter(self._texts))]
+            data = self._read(path)
+            text = None
+            if data:
+                with contextlib.suppress(SourceFault):
+                    text = _looked_over(decode(path, data).text)
+            self._texts[path] = content_hash(data) if data is not None else "", text
+        return self._texts[path]
+
+
+def _looked_over(text: str) -> _Text:
+    defined = list(_DEFINED.finditer(text))
+    begin = defined[0].start() if defined else len(text)
+    # What stands further in and further down belongs to some function.
+    found = [
+        match[0].strip()
+        for match in _IMPORT.finditer(text)
+        if match.start() < begin or text[match.start()] not in " \t"
+    ]
+    imports: list[tuple[str, frozenset[str]]] = []
+    targets: dict[str, str] = {}
+    stars: list[str] = []
+    for statement, nodes in _parsed(found):
+        bound: dict[str, str] = {}
+        for node in nodes:
+            bound.update(skeleton.imported(node) if isinstance(node, (ast.Import, ast.ImportFrom)) else ())
+        if "*" in bound:
+            stars.append(bound["*"])
+        targets.update(bound)
+        imports.append((statement, frozenset(bound)))
+    names = frozenset(match[1] for match in defined)
+    return _Text(text, tuple(imports), targets, tuple(stars), names)
+
+
+def _parsed(statements: list[str]) -> Iterator[tuple[str, list[ast.stmt]]]:
+    """The statements with their trees: together where all of them are one each, else those that are any."""
+    try:
+        nodes = ast.parse("\n".join(statements)).body
+    except SyntaxError:
+        nodes = []
+    if len(nodes) == len(statements):
+        yield from ((statement, [node]) for statement, node in zip(statements, nodes, strict=True))
+        return
+    for statement in statements:
+        with contextlib.suppress(SyntaxError):
+            yield statement, ast.parse(statement).body
+
+
+def _cut_out(text: str, name: str) -> tuple[str, str] | None:
+    """The last function `name` at top level: decorators and signature, and the body. None where the seam is not
+    evident."""
+    first = -1
+    for match in re.finditer(rf"^def[ \t]+{name}[ \t]*[\[(]", text, re.MULTILINE):
+        first = match.start()
+    if first < 0:
+        return None
+    end = _NEXT.search(text, first + 1)
+    last = end.start() if end is not None else len(text)
+    body = _SIGNED.search(text, first, last)
+    if body is None:
+        return None
+    while (before := text.rfind("\n", 0, max(first - 1, 0)) + 1) < first and text[before] == "@":
+        first = before
+    return text[first : body.end()], text[body.end() : last]
+
+
+def _alone(path: str, text: _Text, name: str, function: str) -> str:
+    """`function` with the imports that it needs, and what else its file defines as if that were imported."""
+    used = set(IDENTIFIER.findall(function)) - {name}
+    imports = [statement for statement, bound in text.imports if "*" in bound or not bound.isdisjoint(used)]
+    stem = path.replace("\\", "/").rpartition("/")[2].removesuffix(".py")
+    others = sorted(text.defined & used) if stem != "__init__" else []
+    if others:
+        imports.append(f"from .{stem} import {', '.join(others)}")
+    return "\n".join((*imports, function))
+
+
+def _portable(kind: Kind) -> Kind:
+    """`kind` without the classes and the variables that only its own function knows by name."""
+    if not (kind.items or kind.each or kind.extent or kind.step or kind.instance.startswith("@.")):
+        return kind
+    return replace(
+        kind,
+        items=tuple(map(_portable, kind.items)),
+        each=_portable(kind.each) if kind.each is not None else None,
+        extent="",
+        step="",
+        instance="" if kind.instance.startswith("@.") else kind.instance,
+    )

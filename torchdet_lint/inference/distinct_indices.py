@@ -1,0 +1,94 @@
+"""Which indices name no place twice, and which numbers are whole, through arithmetic."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from msgspec.structs import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.inference.abstract_values import Kind
+
+# A factor that is 0 in some places.
+_CHOICE = re.compile(r"mask|valid|[<>=]")
+
+
+def combined(
+    found: Kind,
+    left: Kind,
+    right: Kind,
+    operator: cst.BaseBinaryOp | cst.BaseAugOp,
+    code: Callable[[bool], str],
+) -> Kind:
+    """`found`, the kind of `left operator right`, with what holds of its values; `code` gives the text of the left or
+    the right side."""
+    sums = isinstance(operator, (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign))
+    scales = isinstance(operator, (cst.Multiply, cst.MultiplyAssign))
+    if (sums or scales) and left.is_whole and right.is_whole:
+        found = replace(found, whole=True)
+    if not found.is_tensor:
+        return found
+    if not left.distinct and not right.distinct:
+        rises = (left.rising and _is_number(right)) or (right.rising and _is_number(left))
+        return replace(found, rising=True) if rises and (sums or scales) else found
+    if sums:
+        return _added(found, left, right)
+    if scales:
+        index, factor = (left, right) if left.distinct else (right, left)
+        step = code(not left.distinct)
+        if not _is_number(factor) or _CHOICE.search(step):
+            return found
+        return replace(found, distinct=True, rising=index.rising, step=step, single=index.single)
+    if isinstance(operator, cst.FloorDivide) and left.distinct and not left.rising and _is_number(right):
+        return replace(found, divided=True)
+    if isinstance(operator, cst.Modulo) and left.distinct and left.extent == code(False) and not left.step:
+        return replace(found, distinct=True, overlapping=left.overlapping, single=left.single)
+    return found
+
+
+def _added(found: Kind, left: Kind, right: Kind) -> Kind:
+    """The sum of an index that names no place twice and something else."""
+    index, other = (left, right) if left.distinct else (right, left)
+    rises = index.rising and (other.rising or _is_number(other))
+    kept = replace(found, distinct=True, overlapping=index.overlapping, rising=rises, extent=index.extent)
+    if _is_number(other):
+        return replace(kept, step=index.step, single=index.single)
+    crossed = left.ones != right.ones
+    if other.distinct:
+        fits = _fits(left, right) or _fits(right, left)
+        if crossed:
+            return replace(kept, overlapping=not fits, extent="")
+        return replace(kept, extent="") if fits or (left.rising and right.rising) else found
+    if crossed:
+        # Rows of an index, each moved by its own number.
+        return replace(kept, overlapping=True) if other.single and not index.single else found
+    if index.step or other.rising:
+        return replace(kept, extent="")
+    return found
+
+
+def _fits(scaled: Kind, index: Kind) -> bool:
+    """Whether `scaled` makes as much room for each of its values as `index` needs: `arange(n) * width + column`."""
+    if not scaled.step:
+        return False
+    return index.extent == scaled.step if index.extent else len(scaled.ones) < 2
+
+
+def _is_number(kind: Kind) -> bool:
+    """Whether a value is one number for all: no tensor, or one of a single element."""
+    if kind.is_tensor:
+        return kind.dims is not None and len(kind.ones) >= kind.dims
+    if kind.what == "other":
+        return kind.each is None and not kind.items
+    return kind.gradient != "yes" and not kind.single
+
+
+def follow_each_other(start: str, stop: str, counter: str) -> bool:
+    """Whether `[start, stop)` ends where the next one begins, as `[at[i], at[i + 1])` does."""
+    plain = re.sub(r"\((\w+)\)", r"\1", start.replace(" ", ""))
+    after = stop.replace(" ", "").replace(f"({counter}+1)", counter).replace(f"{counter}+1", counter)
+    return bool(re.search(rf"\b{counter}\b", plain)) and re.sub(r"\((\w+)\)", r"\1", after) == plain

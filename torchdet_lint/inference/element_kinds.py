@@ -1,0 +1,126 @@
+"""What annotations say of single values and of the elements of collections: `number`, `text`, `identity` (an object
+that hashes by its address) or `unknown`."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.module.names import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torchdet_lint.module.module import Module
+
+_UNKNOWN = "unknown"
+_SINGLE = {
+    **dict.fromkeys(("bool", "complex", "float", "int"), "number"),
+    **dict.fromkeys(("bytes", "str"), "text"),
+    **dict.fromkeys(("Callable", "Module", "Parameter", "Tensor", "Type", "type"), "identity"),
+}
+_COLLECTIONS = frozenset(
+    "AbstractSet Collection Deque FrozenSet Generator Iterable Iterator KeysView List MutableSequence MutableSet "
+    "Sequence Set ValuesView deque frozenset list set".split()
+)
+_TABLES = frozenset("DefaultDict Dict Mapping MutableMapping OrderedDict defaultdict dict".split())
+
+
+def single(module: Module, node: cst.BaseExpression) -> str:
+    """What the annotation of a name or attribute says of it."""
+    return _single(_parsed(_declared(module, node)))
+
+
+def elements(module: Module, node: cst.BaseExpression) -> str:
+    """What the annotation of a name or attribute says of the elements that one goes through."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not node.args:
+        part = {"keys": 0, "values": 1}.get(node.func.attr.value)
+        table = _parsed(_declared(module, node.func.value)) if part is not None else None
+        return _single(_arguments(table)[part]) if part is not None and _is_table(table) else _UNKNOWN
+    return elements_of(_declared(module, node))
+
+
+def elements_of(annotation: str) -> str:
+    """What an annotation, as text, says of the elements of what it stands at."""
+    return _elements(_parsed(annotation))
+
+
+def _declared(module: Module, node: cst.BaseExpression) -> str:
+    """The annotation of the one thing that `node`, a name or an attribute of `self`, stands for."""
+    found: list[cst.BaseExpression] = []
+    if isinstance(node, cst.Name):
+        home = module.scope_of(node).home(node.value)
+        bindings = home.bindings[node.value] if home is not None else []
+        if len(bindings) == 1 and isinstance(there := bindings[0].node, (cst.Param, cst.AnnAssign)):
+            found = [there.annotation.annotation] if there.annotation is not None else []
+            if found and isinstance(there, cst.Param) and there.star == "*":
+                return f"tuple[{module.code(found[0])}, ...]"
+    elif isinstance(node, cst.Attribute) and dotted(node.value) in ("self", "cls"):
+        class_ = module.enclosing_class(node)
+        found = list(module.declared(class_, node.attr.value)) if class_ is not None else []
+    return module.code(found[0]) if len(found) == 1 else ""
+
+
+def _parsed(text: str) -> ast.expr | None:
+    try:
+        return ast.parse(text, mode="eval").body if text else None
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _word(node: ast.expr | None) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _arguments(node: ast.expr | None) -> list[ast.expr]:
+    if not isinstance(node, ast.Subscript):
+        return []
+    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def _is_table(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Subscript) and _word(node.value) in _TABLES and len(_arguments(node)) == 2
+
+
+def _agreed(kinds: Iterable[str]) -> str:
+    found = set(kinds)
+    return found.pop() if len(found) == 1 else _UNKNOWN
+
+
+def _single(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _single(_parsed(node.value))
+    if isinstance(node, ast.BinOp):
+        return _agreed((_single(node.left), _single(node.right)))
+    if isinstance(node, ast.Subscript):
+        word = _word(node.value)
+        if word in ("Tuple", "tuple"):
+            parts = [part for part in _arguments(node) if not _is_ellipsis(part)]
+            return "number" if parts and _agreed(map(_single, parts)) == "number" else _UNKNOWN
+        return _SINGLE.get(word, _UNKNOWN)
+    return _SINGLE.get(_word(node), _UNKNOWN)
+
+
+def _elements(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _elements(_parsed(node.value))
+    if isinstance(node, ast.BinOp):
+        return _agreed(_elements(side) for side in (node.left, node.right) if not _is_none(side))
+    if _word(node) == "Tensor":
+        return "identity"
+    word, parts = _word(node.value) if isinstance(node, ast.Subscript) else "", _arguments(node)
+    if word in ("Optional", "Union"):
+        return _agreed(_elements(part) for part in parts if not _is_none(part))
+    if word in ("Tuple", "tuple"):
+        return _agreed(_single(part) for part in parts if not _is_ellipsis(part))
+    return _single(parts[0]) if word in _COLLECTIONS or _is_table(node) else _UNKNOWN
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...

@@ -1,0 +1,110 @@
+"""Where the result of an op goes, and whether a gradient can come back from there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.dataflow.uses import Follower
+from torchdet_lint.module.tree import named_in
+
+if TYPE_CHECKING:
+    from torchdet_lint.inference.infer import Inference
+    from torchdet_lint.module.module import Module
+
+_NO_GRADIENT = frozenset(
+    """argmax argmin argsort argwhere bool byte ceil count_nonzero detach eq floor ge gt int isnan isinf item le long lt
+    ne nonzero numpy round searchsorted short sign tolist bucketize bernoulli multinomial""".split()
+)
+_FACTS = frozenset("device dtype shape ndim size dim numel is_cuda requires_grad data new_zeros new_ones".split())
+# What only a sparse tensor has, whose gradient is sparse and no sum by an index.
+_SPARSE = frozenset(("coalesce", "_indices", "_values", "sparse_mask"))
+_STEPS = 40
+
+
+class Onward:
+    """Follows a value through arithmetic, torch's functions and the names of a function."""
+
+    def __init__(self, module: Module, inference: Inference) -> None:
+        self.module = module
+        self.inference = inference
+        self.follower = module.shared(Follower)
+        self.seen: set[int] = set()
+
+    def ends(self, node: cst.BaseExpression) -> bool:
+        """Whether the value of `node` is evidently of use only where no gradient comes back: compared, made whole,
+        detached."""
+        if id(node) in self.seen:
+            return True
+        self.seen.add(id(node))
+        if len(self.seen) > _STEPS:
+            return False
+        parent = self.module.parent(node)
+        if isinstance(parent, cst.ComparisonTarget):
+            parent = self.module.parent(parent)
+        if isinstance(parent, cst.Comparison):
+            return True
+        if isinstance(parent, cst.Attribute):
+            return self._attribute(parent)
+        if isinstance(parent, cst.Subscript):
+            return parent.value is not node or self.ends(parent)
+        if isinstance(parent, (cst.BinaryOperation, cst.UnaryOperation)):
+            return self.ends(parent)
+        if isinstance(parent, cst.Arg):
+            return self._argument(parent)
+        if isinstance(parent, cst.Assign):
+            return all(self._bound(target.target, parent) for target in parent.targets)
+        return False
+
+    def _attribute(self, node: cst.Attribute) -> bool:
+        name = node.attr.value
+        call = self.module.parent(node)
+        if name in _FACTS:
+            return True
+        if isinstance(call, cst.Call) and call.func is node:
+            return name in _NO_GRADIENT or name in _SPARSE or (not name.endswith("_") and self.ends(call))
+        return name in ("T", "mT") and self.ends(node)
+
+    def _argument(self, arg: cst.Arg) -> bool:
+        """An argument of a function of torch: what it gives carries the gradient on, unless it is whole or a choice."""
+        parent = self.module.parent(arg)
+        call = self.module.call_at(parent) if isinstance(parent, cst.Call) else None
+        if call is None:
+            return False
+        modules = self.inference.facts.modules
+        for name in call.own:
+            owner, _, last = name.rpartition(".")
+            if owner in modules:
+                return last in _NO_GRADIENT or self.ends(call.node)
+        return False
+
+    def _bound(self, target: cst.BaseExpression, statement: cst.Assign) -> bool:
+        """A name of a function, wherever it is read afterwards."""
+        if not isinstance(target, cst.Name) or self.module.enclosing_function(statement) is None:
+            return False
+        if self._comes_round(target.value, statement):
+            return False
+        loads = self.follower.loads_after(target, statement)
+        return bool(loads) and all(self.ends(load) for load in loads)
+
+    def _comes_round(self, name: str, statement: cst.Assign) -> bool:
+        """Whether a loop around may read the value above the statement that binds it."""
+        order = self.module.order_of(statement)
+        for loop in self.module.ancestors(statement):
+            if not isinstance(loop, (cst.For, cst.While)):
+                continue
+            found = [node for node in named_in(loop, name) if self.module.order_of(node) < order]
+            reads = any(not isinstance(self.module.parent(node), cst.AssignTarget) for node in found)
+            if reads and not self._begins(min(found, key=self.module.order_of), loop):
+                return True
+        return False
+
+    def _begins(self, first: cst.Name, loop: cst.For | cst.While) -> bool:
+        """Whether the first place of a name in a loop gives it a new value in every round."""
+        binder = self.module.parent(self.module.parent(first) or first)
+        return (
+            isinstance(binder, cst.Assign)
+            and self.module.parent(self.module.statement(first)) is loop.body
+            and not any(named_in(binder.value, first.value))
+        )

@@ -1,0 +1,291 @@
+"""Where no gradient flows: under `no_grad`, in evaluation, in data sets, in functions that are called so."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.module import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from torchdet_lint.module.module import Call, Class, Module
+
+_CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
+_FORMULA = re.compile(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
+_EVALUATED = frozenset("eval evaluate inference predict test val valid validation".split())
+_DATA = re.compile(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
+_DATA_UTILITIES = re.compile(r"data(?:_?set)?_?utils?|augment(?:ation)?s?", re.IGNORECASE)
+_DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
+
+
+class Gradients:
+    """Whether a gradient can flow through the places of one file."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+        self._busy: set[int] = set()
+        self._tracked: dict[int, bool] = {}
+
+    def is_layer(self, class_: Class) -> bool:
+        """Whether a class of the file is a layer: it derives from `torch.nn.Module`, or it has a `forward`."""
+        ancestry = self.module.ancestry(f"@.{class_.name}")
+        if not set(ancestry).isdisjoint(self.facts.untracked_bases):
+            return False
+        return "torch.nn.Module" in ancestry or any(
+            "forward" in member.methods for member in self.module.family(class_)
+        )
+
+    def untracked(self, node: cst.CSTNode) -> bool:
+        """Whether no gradient can flow through `node`: under `no_grad`, in a data set, in an autograd function."""
+        inner = node
+        for ancestor in self.module.ancestors(node):
+            if type(ancestor) not in _DECIDING:
+                inner = ancestor
+                continue
+            if isinstance(ancestor, cst.With) and any(self._stops(item.item) for item in ancestor.items):
+                return True
+            if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
+                if _only_evaluated(ancestor.test)[inner is not ancestor.body]:
+                    return True
+            elif isinstance(ancestor, cst.IndentedBlock) and _after_training(ancestor, inner):
+                return True
+            inner = ancestor
+            if isinstance(ancestor, cst.FunctionDef) and self.not_tracked(ancestor):
+                return True
+        if self._for_export:
+            return True
+        class_ = self.module.enclosing_class(node)
+        return class_ is not None and self._untracked_class(class_)
+
+    @cached_property
+    def _for_export(self) -> bool:
+        """Whether the file's name says that it makes data ready, converts or shows models, or only runs them."""
+        words = PurePath(self.module.source.path).stem.strip("_").split("_")
+        if words[-1] in ("preprocess", "preprocessing", "preprocessor"):
+            return True
+        return words[0] in self.facts.untracked_files or (len(words) > 1 and words[0] == "pipeline")
+
+    @cached_property
+    def _among_data(self) -> bool:
+        """Whether the file's folder or its name says that it is about data sets."""
+        path = PurePath(self.module.source.path)
+        return _DATA.fullmatch(path.parent.name) is not None or _DATA_UTILITIES.fullmatch(path.stem) is not None
+
+    def not_tracked(self, function: cst.FunctionDef) -> bool:
+        """Whether a function is decorated so, or its name, its parameters or all its callers in the file say so."""
+        key = id(function)
+        if key not in self._tracked:
+            self._tracked[key] = True
+            self._tracked[key] = not self._evidently_not_tracked(function)
+        return not self._tracked[key]
+
+    def _evidently_not_tracked(self, function: cst.FunctionDef) -> bool:
+        if any(self._stops(item.decorator) for item in function.decorators):
+            return True
+        # What a search for sequences calls, though it is a method of the layer.
+        if function.name.value.endswith(self.facts.untracked_methods):
+            return True
+        parameters = {param.name.value for param in (*function.params.params, *function.params.kwonly_params)}
+        if not parameters.isdisjoint(self.facts.search_parameters):
+            return True
+        # What works out a gradient has none of its own, as long as nobody asks for the second.
+        first = function.params.params[0].name.value if function.params.params else ""
+        if first == "ctx" and _FORMULA.search(function.name.value):
+            return True
+        scope = self.module.inner_scope(function)
+        class_ = self.module.enclosing_class_of_scope(scope.outer if scope is not None else None)
+        if class_ is not None:
+            if function.name.value in self.facts.untracked_steps:
+                return "lightning.pytorch.LightningModule" in self.module.ancestry(f"@.{class_.name}")
+            if not self.is_layer(class_) and self._untracked_name(function):
+                return True
+            return self._only_runs(function, class_)
+        if self._untracked_name(function):
+            return True
+        if scope is None or scope.outer is not self.module.scope:
+            return False
+        if self._among_data and not self._for_every_device(function, parameters):
+            return True
+        name = function.name.value
+        callers: list[cst.CSTNode] = []
+
+        def holds(node: cst.CSTNode) -> bool:
+            callers.append(node)
+            return self.untracked(node)
+
+        if not self._everywhere(name, lambda: list(self.module.calls_to(f"@.{name}")), holds):
+            return False
+        return not self._for_every_device(function, parameters) or not all(map(self._in_data_set, callers))
+
+    def _for_every_device(self, function: cst.FunctionDef, parameters: set[str]) -> bool:
+        """Whether a function of data sets, which are on the CPU, was written for every device: it is for the losses of
+        a training loop too."""
+        if not parameters:
+            return False
+        device = rf"\b(?:{'|'.join(sorted(parameters))})\.device\b"
+        return re.search(device, self.module.code(function)) is not None
+
+    def _everywhere(self, name: str, calls: Callable[[], list[Call]], holds: Callable[[cst.CSTNode], bool]) -> int:
+        """How many of `calls` the file has, the places with `name` parsed; 0 as soon as one is found for which `holds`
+        is not true."""
+        seen: set[int] = set()
+        for _ in self.module.looking_for(name):
+            for call in calls():
+                if id(call) not in seen:
+                    seen.add(id(call))
+                    if not holds(call.node):
+                        return 0
+        return len(seen)
+
+    def _in_data_set(self, node: cst.CSTNode) -> bool:
+        class_ = self.module.enclosing_class(node)
+        return class_ is not None and not _words(self._family_names(class_)).isdisjoint(self.facts.data_classes)
+
+    def _only_runs(self, function: cst.FunctionDef, class_: Class) -> bool:
+        """Whether a method predicts or tests, beside one of its class that trains and that does not call it."""
+        name = function.name.value
+        words = name.strip("_").split("_")
+        runs = self.facts.untracked_runs
+        if (words[0] not in runs and words[-1] not in runs) or ".training" in self.module.code(function):
+            return False
+        if not any(
+            word in member.methods for member in self.module.family(class_) for word in self.facts.training_methods
+        ):
+            return False
+
+        def calls() -> list[Call]:
+            return [
+                call
+                for call in self.module.calls
+                if call.attribute == name and self._may_be_of(class_, call) and not self._inside(function, call)
+            ]
+
+        return all(all(self.untracked(call.node) for call in calls()) for _ in self.module.looking_for(name))
+
+    def _inside(self, function: cst.FunctionDef, call: Call) -> bool:
+        return any(ancestor is function for ancestor in self.module.ancestors(call.node))
+
+    def _may_be_of(self, class_: Class, call: Call) -> bool:
+        """Whether `call` may be one of a method of `class_`: of `self`, only in a class that is akin to it."""
+        if not isinstance(call.receiver, cst.Name) or call.receiver.value not in ("self", "cls"):
+            return True
+        other = self.module.enclosing_class(call.node)
+        return other is None or class_ in self.module.family(other) or other in self.module.family(class_)
+
+    def called_untracked(self, node: cst.CSTNode) -> bool:
+        """Whether `node` stands in a private function that is nowhere in the file but called, each time where no
+        gradient flows."""
+        function = self.module.enclosing_function(node)
+        while function is not None and (outer := self.module.enclosing_function(function)) is not None:
+            function = outer
+        name = function.name.value if function is not None else ""
+        if not name.startswith("_") or name.endswith("__") or id(function) in self._busy:
+            return False
+        self._busy.add(id(function))
+        callers = self._everywhere(
+            name,
+            lambda: [call for call in self.module.calls if names.dotted(call.node.func).rpartition(".")[2] == name],
+            lambda call: self.untracked(call) or self.called_untracked(call),
+        )
+        self._busy.discard(id(function))
+        return 0 < callers == _rows_with(name, self.module.text)
+
+    def _untracked_name(self, function: cst.FunctionDef) -> bool:
+        name = function.name.value
+        words = name.strip("_").split("_")
+        if name in self.facts.untracked_functions or words[0] in self.facts.untracked_functions:
+            return True
+        if words[-1] in ("postprocess", "preprocess"):
+            return True
+        parameters = {param.name.value for param in function.params.params}
+        return not parameters.isdisjoint(self.facts.untracked_parameters)
+
+    def _family_names(self, class_: Class) -> list[str]:
+        bases = [name for relative in self.module.family(class_) for name in self.module.base_names(relative)]
+        return [class_.name, *bases]
+
+    def _untracked_class(self, class_: Class) -> bool:
+        layer = self.is_layer(class_)
+        every = self._family_names(class_)
+        if not set(every).isdisjoint(self.facts.untracked_bases):
+            return True
+        if any(part in name for name in every for part in self.facts.untracked_layers):
+            return True
+        words = _words(every)
+        return (
+            not layer
+            and words.isdisjoint(self.facts.attention_words)
+            and not words.isdisjoint(self.facts.untracked_words)
+        )
+
+    def _stops(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` is `torch.no_grad()` or one of its kin."""
+        function = node.func if isinstance(node, cst.Call) else node
+        resolved = self.module.resolve(function)
+        if any(name in self.facts.no_grad or name.endswith("_inference_mode") for name in resolved):
+            if isinstance(node, cst.Call) and node.args:
+                return self.module.value(node.args[0].value).constant is not False
+            return True
+        if isinstance(node, cst.Call) and node.args and any(name.endswith("set_grad_enabled") for name in resolved):
+            value = self.module.value(node.args[0].value)
+            return value.known and value.constant is False
+        return False
+
+
+def _only_evaluated(test: cst.BaseExpression) -> tuple[bool, bool]:
+    """Whether what runs where `test` holds, and where it does not, runs in evaluation only, as `not self.training`."""
+    if isinstance(test, cst.Attribute) and test.attr.value == "training":
+        return (False, True)
+    if isinstance(test, cst.Call) and names.dotted(test.func).rpartition(".")[2] == "is_grad_enabled":
+        return (False, True)
+    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        holds, fails = _only_evaluated(test.expression)
+        return (fails, holds)
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        wanted = test.comparisons[0].comparator
+        same = isinstance(test.comparisons[0].operator, (cst.Is, cst.Equal))
+        if same and isinstance(wanted, cst.SimpleString) and names.dotted(test.left).endswith(("mode", "phase")):
+            return (wanted.evaluated_value in _EVALUATED, False)
+        if same and isinstance(wanted, cst.Name) and wanted.value in ("True", "False"):
+            holds, fails = _only_evaluated(test.left)
+            return (holds, fails) if wanted.value == "True" else (fails, holds)
+    if isinstance(test, cst.BooleanOperation):
+        left, right = _only_evaluated(test.left), _only_evaluated(test.right)
+        both = isinstance(test.operator, cst.And)
+        return ((left[0] or right[0], left[1] and right[1]), (left[0] and right[0], left[1] or right[1]))[not both]
+    return (False, False)
+
+
+def _after_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
+    """Whether `statement` stands in `block` behind an `if self.training:` that leaves the function."""
+    for before in block.body:
+        if before is statement:
+            return False
+        if isinstance(before, cst.If) and _only_evaluated(before.test)[1]:
+            last = before.body.body[-1]
+            small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+            if isinstance(small, (cst.Return, cst.Raise)):
+                return True
+    return False
+
+
+def _rows_with(name: str, text: str) -> int:
+    """In how many rows `name` stands, but for its definition and comments."""
+    rows = set()
+    for match in re.finditer(rf"\b{name}\b", text):
+        start = text.rfind("\n", 0, match.start()) + 1
+        before = text[start : match.start()]
+        if "#" not in before and not before.endswith("def "):
+            rows.add(start)
+    return len(rows)
+
+
+def _words(names_: Iterable[str]) -> set[str]:
+    return {word for name in names_ for word in _CAMEL.findall(name.rpartition(".")[2])}

@@ -1,0 +1,116 @@
+"""What tests make sure of: in their branch, and `isinstance` and its kin behind an assertion or a way out too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.inference.abstract_values import TENSOR, Kind, joined
+from torchdet_lint.module import names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.inference.annotations import Annotations
+    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.names import Binding, Scope
+
+_LEAVING = (cst.Raise, cst.Return, cst.Continue, cst.Break)
+_TESTS = frozenset({"builtins.isinstance", "torch.is_tensor", "torch.overrides.is_tensor_like"})
+
+
+class _Check(NamedTuple):
+    """A test of the type of a name, and the node in which, behind the test, it holds."""
+
+    order: int
+    kind: Kind
+    within: cst.CSTNode
+
+
+def tests_around(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
+    """The tests of the `if`s in whose branches `node` stands, innermost first, and whether each holds there."""
+    inner = node
+    for ancestor in module.ancestors(node):
+        if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
+            yield ancestor.test, inner is ancestor.body
+        inner = ancestor
+
+
+class Narrowing:
+    """The tests of types in the functions of one file."""
+
+    def __init__(self, module: Module, annotations: Annotations) -> None:
+        self.module = module
+        self.annotations = annotations
+        self._tested = "isinstance" in module.text or "is_tensor" in module.text
+        self._checks: dict[int, dict[str, list[_Check]]] = {}
+
+    def kind(self, kind: Kind, binding: Binding, node: cst.Name, home: Scope) -> Kind:
+        """The `kind` that `binding` gives to the name `node`, with what a test on the way says where it is unknown."""
+        if not self._tested or kind.what != "unknown":
+            return kind
+        checks = self._of(home).get(node.value)
+        if not checks:
+            return kind
+        order = self.module.order_of(node)
+        between = [check for check in checks if binding.order < check.order <= order]
+        around = {id(node), *(id(ancestor) for ancestor in self.module.ancestors(node))} if between else ()
+        return next((check.kind for check in between if id(check.within) in around), kind)
+
+    def _of(self, home: Scope) -> dict[str, list[_Check]]:
+        key = id(home)
+        if key not in self._checks:
+            found: dict[str, list[_Check]] = {}
+            for call in self.module.calls_in(home):
+                if call.node.args and isinstance(call.node.args[0].value, cst.Name) and _TESTS.intersection(call.own):
+                    found.setdefault(call.node.args[0].value.value, []).extend(self._made_sure(call))
+            self._checks[key] = found
+        return self._checks[key]
+
+    def _made_sure(self, call: Call) -> Iterator[_Check]:
+        """Where what `call` tests holds."""
+        kind = self._meant(call)
+        if kind.what == "unknown":
+            return
+        node: cst.CSTNode = call.node
+        parent = self.module.parent(node)
+        while isinstance(parent, cst.BooleanOperation) and isinstance(parent.operator, cst.And):
+            if parent.left is node:
+                yield _Check(call.order, kind, parent.right)
+            node, parent = parent, self.module.parent(parent)
+        if isinstance(parent, (cst.If, cst.IfExp)) and parent.test is node:
+            yield _Check(self.module.order_of(parent), kind, parent.body)
+        elif isinstance(parent, cst.Assert) and parent.test is node:
+            yield from self._from_here_on(call, kind, self.module.statement(parent))
+        elif isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not) and node is call.node:
+            choice, name = self.module.parent(parent), names.dotted(call.node.args[0].value)
+            alone = isinstance(choice, cst.If) and choice.test is parent and choice.orelse is None
+            if alone and isinstance(choice, cst.If) and _leaves_or_binds(choice.body, name):
+                yield from self._from_here_on(call, kind, choice)
+
+    def _from_here_on(self, call: Call, kind: Kind, statement: cst.CSTNode) -> Iterator[_Check]:
+        block = self.module.parent(statement)
+        if block is not None:
+            yield _Check(call.order, kind, block)
+
+    def _meant(self, call: Call) -> Kind:
+        if "builtins.isinstance" not in call.own:
+            return TENSOR
+        if len(call.node.args) != 2:
+            return Kind()
+        types = call.node.args[1].value
+        if isinstance(types, cst.Tuple):
+            return joined(self.annotations.kind(element.value) for element in types.elements)
+        return self.annotations.kind(types)
+
+
+def _leaves_or_binds(body: cst.BaseSuite, name: str) -> bool:
+    """Whether the last statement of `body` leaves, or gives `name` another value."""
+    last = body.body[-1] if body.body else None
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    if isinstance(small, _LEAVING):
+        return True
+    if not isinstance(small, cst.Assign):
+        return False
+    return any(isinstance(target.target, cst.Name) and target.target.value == name for target in small.targets)

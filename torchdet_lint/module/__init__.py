@@ -1,0 +1,1 @@
+"""The text of a file -> what its nodes are and mean, parsed on demand."""

@@ -1,0 +1,431 @@
+"""One pass over a unit in source order: parents, scopes, bindings, calls, assignments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.module import names
+from torchdet_lint.module.facts import UNIT, Call, Class
+from torchdet_lint.module.names import Binding, Scope
+from torchdet_lint.module.tree import FIELDS, LEAVES, PLAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torchdet_lint.module.facts import Unit
+    from torchdet_lint.module.module import Module
+
+
+class _Done(NamedTuple):
+    """A marker on the walk's stack: what is to be bound once the children before it were seen."""
+
+    binder: Callable[[], None]
+
+
+_Stack = list[tuple["cst.CSTNode | _Done", Scope, bool, bool]]
+
+
+class Walk:
+    """One pass over a unit in source order: parents, scopes, bindings, calls, assignments."""
+
+    def __init__(self, module: Module, unit: Unit) -> None:
+        self.module = module
+        self.unit = unit
+        self.order = unit.index * UNIT
+        self.parents = module._parents
+        self.scopes = module._scopes
+        self.orders = module._orders
+
+    def run(self, root: cst.Module, inside: bool) -> None:
+        """Walk `root`, the tree of the unit; with `inside` its statements stand in an `if` that holds a class's."""
+        module, unit = self.module, self.unit
+        scope = unit.scope or module.scope
+        self.header = unit.piece.kind == "header"
+        # The stack holds (node, scope, conditional, looped); a child is pushed after its later siblings.
+        body = root.body
+        if inside:
+            wrapper = body[0]
+            assert isinstance(wrapper, cst.If) and isinstance(wrapper.body, cst.IndentedBlock)
+            self.parents[id(wrapper)] = root
+            self.parents[id(wrapper.body)] = wrapper
+            body = wrapper.body.body  # type: ignore[assignment]
+            holder: cst.CSTNode = wrapper.body
+        else:
+            holder = root
+        stack: _Stack = []
+        for statement in reversed(body):
+            self.parents[id(statement)] = holder
+            stack.append((statement, scope, False, False))
+        self._walk(stack)
+
+    def _walk(self, stack: _Stack) -> None:
+        parents, fields = self.parents, FIELDS
+        handlers = _HANDLERS
+        while stack:
+            node: Any
+            node, scope, conditional, looped = stack.pop()
+            kind = type(node)
+            if kind is _Done:
+                node.binder()
+                continue
+            self.order += 1
+            handler = handlers.get(kind)
+            if handler is not None:
+                inner = handler(self, node, scope, conditional, looped, stack)
+                if inner is None:
+                    continue
+                scope, conditional, looped = inner
+            for name in reversed(fields[kind]):
+                child = getattr(node, name)
+                found = type(child)
+                if found in PLAIN:
+                    continue
+                if found is tuple or found is list:
+                    for item in reversed(child):
+                        parents[id(item)] = node
+                        if type(item) not in LEAVES:
+                            stack.append((item, scope, conditional, looped))
+                    continue
+                parents[id(child)] = node
+                if found not in LEAVES:
+                    stack.append((child, scope, conditional, looped))
+
+    # Each handler records facts and returns (scope, conditional, looped) for the children, or None when it has
+    # pushed them itself.
+
+    def bind(self, scope: Scope, name: str, binding: Binding) -> None:
+        """Bind `name` where a statement in `scope` binds it: not in a comprehension."""
+        home = scope.function if scope.kind == "comprehension" and binding.kind != "loop" else scope
+        home.bind(name, binding)
+
+    def targets(self, target: cst.CSTNode, scope: Scope, make: Binding, path: tuple[int, ...] = ()) -> None:
+        """Bind every name in an assignment target."""
+        if isinstance(target, cst.Name):
+            self.bind(scope, target.value, make._replace(path=path) if path else make)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            unpack = make._replace(kind="unpack") if make.kind == "assign" else make
+            for index, element in enumerate(target.elements):
+                self.targets(element.value, scope, unpack, (*path, index))
+        elif isinstance(target, cst.StarredElement):
+            self.targets(target.value, scope, make._replace(kind="other"), path)
+
+
+_State = tuple[Scope, bool, bool]
+
+
+def _on_call(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[id(node)] = walk.order
+    call = Call(walk.module, node, scope, walk.unit, walk.order)
+    walk.module._calls.append(call)
+    walk.module._call_of[id(node)] = call
+    return scope, conditional, looped
+
+
+def _on_conditional(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[id(node)] = walk.order
+    return scope, True, looped
+
+
+def _on_while(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[id(node)] = walk.order
+    return scope, True, True
+
+
+def _on_for(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[id(node)] = walk.order
+    walk.targets(
+        node.target, scope, Binding("loop", walk.order, node, node.iter, conditional=conditional, looped=looped)
+    )
+    return scope, True, True
+
+
+def _on_statement(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[id(node)] = walk.order
+    return scope, conditional, looped
+
+
+def _later(walk: Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool], stack: _Stack, binder: Any) -> None:
+    """Visit the children of `node` in order, then run `binder`: a value is evaluated before its name is bound."""
+    conditional, looped = state
+    stack.append((_Done(binder), scope, conditional, looped))
+    for name in reversed(FIELDS[type(node)]):
+        child = getattr(node, name)
+        children = child if type(child) in (tuple, list) else () if type(child) in PLAIN else (child,)
+        for item in reversed(children):
+            walk.parents[id(item)] = node
+            if type(item) not in LEAVES:
+                stack.append((item, scope, conditional, looped))
+
+
+def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+    if isinstance(node, cst.AnnAssign):
+        name = node.target.attr if isinstance(node.target, cst.Attribute) else node.target
+        if isinstance(name, cst.Name) and (name is not node.target or scope.kind == "class"):
+            walk.module._declared.setdefault(name.value, []).append((node, scope))
+
+    def bind() -> None:
+        walk.order += 1
+        targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+        if node.value is None:
+            return
+        for target in targets:
+            for part, value in _pairs(target, node.value):
+                binding = Binding("assign", walk.order, node, value, conditional=conditional, looped=looped)
+                walk.targets(part, scope, binding)
+                assignment = (node, part, value, scope, walk.order)
+                walk.module._assignments.append(assignment)
+                if isinstance(part, cst.Attribute):
+                    walk.module._assigned.setdefault(part.attr.value, []).append(assignment)
+                    there = walk.module._attribute_targets.setdefault(part.attr.value, [])
+                    there.append((part, value, scope, walk.order))
+
+    _later(walk, node, scope, (conditional, looped), stack, bind)
+
+
+def _pairs(
+    target: cst.BaseExpression, value: cst.BaseExpression
+) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """Target and value of an assignment, one by one in `a.x, b.y = 1, 2`."""
+    if (
+        isinstance(target, (cst.Tuple, cst.List))
+        and isinstance(value, (cst.Tuple, cst.List))
+        and len(target.elements) == len(value.elements)
+        and all(isinstance(element, cst.Element) for element in (*target.elements, *value.elements))
+    ):
+        for part, given in zip(target.elements, value.elements, strict=True):
+            yield from _pairs(part.value, given.value)
+    else:
+        yield target, value
+
+
+def _on_augmented(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+
+    def bind() -> None:
+        walk.order += 1
+        binding = Binding("augment", walk.order, node, node.value, conditional=True, looped=looped)
+        walk.targets(node.target, scope, binding)
+
+    _later(walk, node, scope, (conditional, looped), stack, bind)
+
+
+def _on_walrus(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+
+    def bind() -> None:
+        walk.order += 1
+        binding = Binding("assign", walk.order, node, node.value, conditional=conditional, looped=looped)
+        walk.targets(node.target, scope.function, binding)
+
+    _later(walk, node, scope, (conditional, looped), stack, bind)
+
+
+def _on_with(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[id(node)] = walk.order
+    for item in node.items:
+        if item.asname is not None:
+            binding = Binding("with", walk.order, node, item.item, conditional=conditional, looped=looped)
+            walk.targets(item.asname.name, scope, binding)
+    return scope, conditional, looped
+
+
+def _on_except(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    if node.name is not None:
+        walk.targets(node.name.name, scope, Binding("other", walk.order, node, conditional=True, looped=looped))
+    return scope, True, looped
+
+
+def _on_import(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+    for alias in node.names:
+        full = names.dotted(alias.name)
+        if alias.asname is not None:
+            name, target = alias.asname.name.value, full
+        else:
+            name = target = full.partition(".")[0]
+        scope.function.bind(
+            name, Binding("import", walk.order, node, target=target, conditional=conditional, looped=looped)
+        )
+
+
+def _on_import_from(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+    module = "." * len(node.relative) + (names.dotted(node.module) if node.module is not None else "")
+    if isinstance(node.names, cst.ImportStar):
+        scope.module.stars.append(module)
+        return
+    joint = "" if module.endswith(".") or not module else "."
+    for alias in node.names:
+        name = alias.asname.name.value if alias.asname is not None else alias.name.value
+        target = f"{module}{joint}{alias.name.value}"
+        scope.function.bind(
+            name, Binding("import", walk.order, node, target=target, conditional=conditional, looped=looped)
+        )
+
+
+def _on_function(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+    home = scope.function
+    module, piece = walk.module, walk.unit.piece
+    top = (
+        piece.kind == "function"
+        and isinstance(walk.parents.get(id(node)), (cst.Module, cst.IndentedBlock))
+        and (node.name.value == piece.name and home is (walk.unit.scope or module.scope))
+    )
+    if not top:
+        home.bind(node.name.value, Binding("def", walk.order, node, conditional=conditional, looped=looped))
+        if home in module.classes:
+            module.classes[home].methods.add(node.name.value)
+    else:
+        module._functions.setdefault(walk.unit.index, []).append(node)
+    inner = Scope("function", home, node, node.name.value)
+    walk.scopes[id(node)] = inner
+    _parameters(walk, node.params, inner)
+    stack.append((node.body, inner, False, False))
+    walk.parents[id(node.body)] = node
+    outer = [node.params, *([node.returns] if node.returns is not None else ()), *reversed(node.decorators)]
+    for child in outer:
+        walk.parents[id(child)] = node
+        stack.append((child, scope, conditional, looped))
+
+
+def _parameters(walk: Walk, params: cst.Parameters, inner: Scope) -> None:
+    everything = [*params.posonly_params, *params.params, *params.kwonly_params]
+    for star in (params.star_arg, params.star_kwarg):
+        if isinstance(star, cst.Param):
+            everything.append(star)
+    for param in everything:
+        inner.bind(param.name.value, Binding("parameter", walk.order, param))
+
+
+def _on_lambda(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+    inner = Scope("function", scope, node)
+    walk.scopes[id(node)] = inner
+    _parameters(walk, node.params, inner)
+    walk.parents[id(node.body)] = node
+    walk.parents[id(node.params)] = node
+    stack.append((node.body, inner, False, False))
+    stack.append((node.params, scope, conditional, looped))
+
+
+def _on_class(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+    module = walk.module
+    home = scope.function
+    if walk.header:
+        class_ = module._top_classes[walk.unit.piece.owner]
+    else:
+        class_ = Class(node.name.value, home)
+        home.bind(node.name.value, Binding("class", walk.order, node, conditional=conditional, looped=looped))
+        module.classes[class_.scope] = class_
+        if home is module.scope:
+            module._header_by_name.setdefault(class_.name, class_)
+            module._top_classes.append(class_)
+    class_.node = node
+    class_.order = walk.order
+    class_.scope.node = node
+    class_.bases = tuple(arg.value for arg in node.bases if not arg.star)
+    walk.scopes[id(node)] = class_.scope
+    walk.parents[id(node.body)] = node
+    stack.append((node.body, class_.scope, False, False))
+    for child in (*reversed(node.keywords), *reversed(node.bases), *reversed(node.decorators)):
+        walk.parents[id(child)] = node
+        stack.append((child, scope, conditional, looped))
+
+
+def _on_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.orders[id(node)] = walk.order
+    inner = Scope("comprehension", scope, node)
+    walk.scopes[id(node)] = inner
+    later: list[tuple[cst.CSTNode, Scope, bool, bool]] = []
+    part, outer = node.for_in, scope
+    walk.parents[id(part)] = node
+    while part is not None:
+        walk.parents[id(part.target)] = part
+        walk.parents[id(part.iter)] = part
+        walk.targets(part.target, inner, Binding("loop", walk.order, part, part.iter))
+        later.append((part.iter, outer, conditional, looped))
+        for condition in part.ifs:
+            walk.parents[id(condition)] = part
+            walk.parents[id(condition.test)] = condition
+            later.append((condition.test, inner, conditional, looped))
+        if part.inner_for_in is not None:
+            walk.parents[id(part.inner_for_in)] = part
+        part, outer = part.inner_for_in, inner
+    elements = (node.key, node.value) if isinstance(node, cst.DictComp) else (node.elt,)
+    for element in elements:
+        walk.parents[id(element)] = node
+        later.append((element, inner, conditional, looped))
+    stack.extend(reversed(later))
+
+
+def _on_set(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.module.set_displays.append(node)
+    return scope, conditional, looped
+
+
+def _on_set_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    walk.module.set_displays.append(node)
+    _on_comprehension(walk, node, scope, conditional, looped, stack)
+
+
+def _on_outside(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+    where = "global" if isinstance(node, cst.Global) else "nonlocal"
+    for item in node.names:
+        scope.function.outside[item.name.value] = where
+
+
+def _on_delete(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    walk.orders[id(node)] = walk.order
+    return scope, conditional, looped
+
+
+def _on_capture(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+    for name in (getattr(node, "name", None), getattr(node, "rest", None)):
+        if isinstance(name, cst.Name):
+            scope.function.bind(name.value, Binding("other", walk.order, node, conditional=True, looped=looped))
+    return scope, conditional, looped
+
+
+_HANDLERS: dict[type, Any] = {
+    cst.Call: _on_call,
+    cst.If: _on_conditional,
+    cst.Try: _on_conditional,
+    cst.TryStar: _on_conditional,
+    cst.Match: _on_conditional,
+    cst.IfExp: _on_conditional,
+    cst.While: _on_while,
+    cst.For: _on_for,
+    cst.Assign: _on_assign,
+    cst.AnnAssign: _on_assign,
+    cst.AugAssign: _on_augmented,
+    cst.NamedExpr: _on_walrus,
+    cst.With: _on_with,
+    cst.ExceptHandler: _on_except,
+    cst.ExceptStarHandler: _on_except,
+    cst.Import: _on_import,
+    cst.ImportFrom: _on_import_from,
+    cst.FunctionDef: _on_function,
+    cst.Lambda: _on_lambda,
+    cst.ClassDef: _on_class,
+    cst.ListComp: _on_comprehension,
+    cst.SetComp: _on_set_comprehension,
+    cst.Set: _on_set,
+    cst.DictComp: _on_comprehension,
+    cst.GeneratorExp: _on_comprehension,
+    cst.Global: _on_outside,
+    cst.Nonlocal: _on_outside,
+    cst.Del: _on_delete,
+    cst.MatchAs: _on_capture,
+    cst.MatchStar: _on_capture,
+    cst.MatchMapping: _on_capture,
+    cst.Expr: _on_statement,
+    cst.Return: _on_statement,
+    cst.SimpleStatementLine: _on_statement,
+    cst.Raise: _on_statement,
+    cst.Assert: _on_statement,
+}

@@ -1,0 +1,1 @@
+"""Text -> the statements that are worth a parse."""

@@ -1,0 +1,364 @@
+"""The events of one body in the order in which they run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, Argument, Event, Names
+from torchdet_lint.program.shapes import (
+    FUNCTIONS,
+    LITERALS,
+    TRY,
+    asks_for_training,
+    defaults_of,
+    is_guard,
+    is_type_checking,
+    last_word,
+    leaves_early,
+    tail_of,
+)
+
+if TYPE_CHECKING:
+    from torchdet_lint.program.scopes import File, Scope
+
+
+_LONG = 20
+_CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::(?:\d*|%[dis]|\{[^{}]*\}))?|nccl")
+_CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
+_INSTANTIATE = frozenset({"hydra.utils.instantiate", "hydra.utils.call"})
+_IDLE = re.compile(
+    r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b|\bu?uid\b|\bsleep\(",
+    re.IGNORECASE,
+)
+_PICKS = re.compile(r"(?:choose|gen|get|make|new|pick|random|sample|shared)\w*_seed$")
+
+
+class Telling:
+    """The events of one body in the order in which they run."""
+
+    def __init__(self, file: File, scope: Scope) -> None:
+        self.file = file
+        self.scope = scope
+        self.events: list[Event] = []
+        self.returns: list[ast.expr] = []
+        self.arms = 0
+        self.statement = 1
+        self.locks = 0
+        self.idle = False
+        self.muted = False
+        self.trained = 0
+        self.picks = _PICKS.search(scope.name.rpartition(".")[2]) is not None
+
+    # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
+
+    def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
+        """Record statements in their order; those after an arm that leaves are in the other arm."""
+        for node in body:
+            self.statement = node.lineno
+            after = self.one(node, branch)
+            if after:
+                branch = (*branch, after)
+
+    def one(self, node: ast.stmt, branch: tuple[int, ...]) -> int:
+        """Record one statement; the arm in which the rest of the block stands, or 0."""
+        if isinstance(node, ast.If):
+            return self.conditional(node, branch)
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            self.expression(node.iter, branch)
+            self.iteration(node.iter, branch)
+            self.block(node.body, branch)
+            self.block(node.orelse, branch)
+        elif isinstance(node, ast.While):
+            self.expression(node.test, branch)
+            self.block(node.body, branch)
+            self.block(node.orelse, branch)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            self.context(node, branch)
+        elif isinstance(node, ast.Match):
+            self.expression(node.subject, branch)
+            for case in node.cases:
+                self.block(case.body, branch)
+        elif isinstance(node, TRY):
+            self.block(node.body, branch)
+            for handler in node.handlers:
+                self.block(handler.body, branch)
+            self.block(node.orelse, branch)
+            self.block(node.finalbody, branch)
+        else:
+            self.flat(node, branch)
+        return 0
+
+    def flat(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
+        """Record a definition, an import or a simple statement."""
+        if isinstance(node, FUNCTIONS):
+            self.muted = True
+            for decorator in node.decorator_list:
+                self.expression(decorator, branch)
+            self.muted = False
+            for _, default in defaults_of(node.args):
+                self.expression(default, branch)
+        elif isinstance(node, ast.ClassDef):
+            for expression in (*node.decorator_list, *node.bases):
+                self.expression(expression, branch)
+            self.block([statement for statement in node.body if not isinstance(statement, FUNCTIONS)], branch)
+        elif isinstance(node, ast.Import):
+            self.add("import", node, branch, tuple(alias.name for alias in node.names))
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            joint = "" if module.endswith(".") else "."
+            names = [f"{module}{joint}{alias.name}" for alias in node.names if alias.name != "*"]
+            self.add("import", node, branch, (module, *names))
+        else:
+            self.simple(node, branch)
+
+    def conditional(self, node: ast.If, branch: tuple[int, ...]) -> int:
+        """Record an `if`; the arm in which the rest of the block stands, or 0."""
+        if is_type_checking(node.test):
+            self.block(node.orelse, branch)
+            return 0
+        trained = asks_for_training(node.test)
+        self.trained += trained
+        self.expression(node.test, branch)
+        if self.scope.kind == "module" and is_guard(node.test):
+            self.block(node.body, (*branch, GUARD))
+            self.block(node.orelse, (*branch, -GUARD))
+            return 0
+        self.arms += 1
+        arm = self.arms
+        self.block(node.body, (*branch, arm))
+        self.trained -= trained
+        self.block(node.orelse, (*branch, -arm))
+        if leaves_early(node.body):
+            return -arm
+        return arm if node.orelse and leaves_early(node.orelse) else 0
+
+    def context(self, node: ast.With | ast.AsyncWith, branch: tuple[int, ...]) -> None:
+        """Record a `with`, whose body may hold a lock."""
+        locked = any("lock" in ast.unparse(item.context_expr).lower() for item in node.items)
+        for item in node.items:
+            self.expression(item.context_expr, branch)
+            names = self.file.resolve(item.context_expr, self.scope)
+            mine = tuple(f"{name}.__enter__" for name in names if name.startswith(("@", "$", ".")))
+            if mine:
+                self.add("call", item.context_expr, branch, mine)
+        self.locks += locked
+        self.block(node.body, branch)
+        self.locks -= locked
+
+    def iteration(self, over: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record what iterating `over` calls."""
+        if isinstance(over, LITERALS):
+            return
+        # A container stands for what is in it, and that is not iterated.
+        inside = self.file.elements(over, self.scope)
+        mine = tuple(
+            f"{name}.{method}"
+            for name in self.file.resolve(over, self.scope)
+            if name.startswith(("@", "$", ".")) and name not in inside
+            for method in ("__iter__", "__next__", "__getitem__")
+        )
+        if mine:
+            self.add("call", over, branch, mine)
+
+    def simple(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
+        """Record a simple statement."""
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return
+        last = min(node.end_lineno or node.lineno, node.lineno + _LONG)
+        self.idle = self.picks or bool(_IDLE.search("".join(self.file.hollow.lines[node.lineno - 1 : last])))
+        self.effects(node, branch)
+        self.idle = False
+
+    def effects(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
+        """Record what a simple statement calls, returns and assigns."""
+        value = getattr(node, "value", None)
+        # A lambda that is returned does not run here.
+        if isinstance(value, ast.expr) and not (isinstance(node, ast.Return) and isinstance(value, ast.Lambda)):
+            self.expression(value, branch)
+        if isinstance(node, ast.Return) and node.value is not None:
+            self.returns.append(node.value)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self.assignment(target, node.value, branch)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self.assignment(node.target, node.value, branch)
+        elif isinstance(node, ast.AugAssign):
+            if last_word(node.target) in ("grad", "data") or (
+                isinstance(node.target, ast.Attribute) and node.target.attr == "grad"
+            ):
+                self.add("update", node, branch, ("grad",))
+        elif isinstance(node, (ast.Assert, ast.Raise, ast.Delete)):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self.expression(child, branch)
+
+    def assignment(self, target: ast.expr, value: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record that an attribute, an environment variable or a gradient is assigned."""
+        if isinstance(target, ast.Attribute):
+            names = tuple(name for name in self.file.resolve(target, self.scope) if not name.startswith("$"))
+            if names:
+                self.add("set", target, branch, names, (self.argument(value),))
+        elif isinstance(target, ast.Subscript):
+            self.expression(target.value, branch)
+            if "os.environ" in self.file.resolve(target.value, self.scope):
+                key = self.file.constant(target.slice, self.scope)
+                if key is not None and isinstance(key[0], str):
+                    self.add("env", target, branch, (key[0],))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:
+                self.assignment(element, element, branch)
+
+    def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record the calls of an expression, arguments before the call that takes them."""
+        stack: list[tuple[ast.AST, bool, bool]] = [(root, False, False)]
+        while stack:
+            node, seen, deferred = stack.pop()
+            if seen:
+                assert isinstance(node, ast.Call)
+                self.call(node, branch, deferred)
+                continue
+            if isinstance(node, ast.Constant):
+                if isinstance(node.value, str):
+                    self.text(node, branch)
+                continue
+            if isinstance(node, ast.Call):
+                stack.append((node, True, deferred))
+                parts: list[ast.AST] = [node.func, *node.args, *(word.value for word in node.keywords)]
+                parts = [] if self.asks_for_devices(node.func) else parts
+            elif isinstance(node, ast.Lambda):
+                deferred = True
+                parts = [node.body]
+            elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+                parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
+                parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            elif isinstance(node, ast.Name) or self.asks_for_devices(node):
+                continue
+            elif isinstance(node, ast.Attribute):
+                if node.attr == "cuda" and "torch.cuda" in self.file.resolve(node, self.scope):
+                    self.add("cuda", node, branch, ("evident",))
+                parts = [node.value]
+            elif isinstance(node, ast.Subscript):
+                names = self.file.resolve(node.value, self.scope)
+                mine = tuple(
+                    f"{name}.__getitem__" for name in names if name.startswith(("@", "$")) and name.endswith(")")
+                )
+                if mine:
+                    self.add("call", node, branch, mine, deferred=deferred)
+                parts = [node.value, node.slice]
+            else:
+                parts = list(ast.iter_child_nodes(node))
+            stack.extend((part, False, deferred) for part in reversed(parts))
+
+    def asks_for_devices(self, node: ast.AST) -> bool:
+        """Whether `node` is a function of `torch.cuda` that runs nothing there: `is_available`, `device_count`."""
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr.startswith(DEVICE_QUERIES)
+            and not {"torch.cuda", "torch.accelerator"}.isdisjoint(self.file.resolve(node.value, self.scope))
+        )
+
+    def text(self, node: ast.Constant, branch: tuple[int, ...]) -> None:
+        """Record that a text speaks of CUDA."""
+        value = node.value
+        if not isinstance(value, str) or len(value) > 40 or self.muted:
+            return
+        if _CUDA_TEXT.fullmatch(value):
+            self.add("cuda", node, branch, ("evident",))
+        elif _CUDA_OPTION.match(value):
+            self.add("cuda", node, branch, ("possible",))
+
+    def argument(self, node: ast.expr) -> Argument:
+        """An argument as a caller needs to know it."""
+        constant = self.file.constant(node, self.scope)
+        if constant is not None:
+            return Argument((), True, constant[0])
+        if isinstance(node, (ast.BoolOp, ast.IfExp)) and asks_for_training(
+            node.test if isinstance(node, ast.IfExp) else node
+        ):
+            return Argument(("?.training",))
+        names = self.file.resolve(node, self.scope)
+        last = last_word(node) if not names else ""
+        return Argument(names or ((f"?.{last}",) if last else ()))
+
+    def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
+        """Record a call."""
+        function = node.func
+        names = self.file.resolve(function, self.scope)
+        if not names:
+            tail = tail_of(function)
+            if not tail:
+                return
+            names = (f"?.{tail}",)
+        opaque = any(isinstance(arg, ast.Starred) for arg in node.args)
+        if names[0] in ("os.environ.setdefault", "os.putenv", "os.environ.update") and self.environment(
+            names[0], node, branch
+        ):
+            return
+        positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
+        if names[0] in _INSTANTIATE and node.args:
+            positional = (Argument(self.file.path(node.args[0], self.scope)),)
+        keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
+        for word in node.keywords:
+            if word.arg is None:
+                unpacked, whole = self.unpacked(word.value)
+                keywords = unpacked | keywords
+                opaque = opaque or not whole
+                if not whole and (paths := self.file.path(word.value, self.scope)):
+                    keywords["**"] = Argument(paths)
+        self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+
+    def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
+        """What `**node` passes, and whether that is all."""
+        literal, where = self.file.followed(node, self.scope)
+        pairs: list[tuple[ast.expr | None, ast.expr]] = []
+        if isinstance(literal, ast.Dict):
+            pairs = list(zip(literal.keys, literal.values, strict=True))
+        elif isinstance(literal, ast.Call) and self.file.resolve(literal.func, where) == ("builtins.dict",):
+            pairs = [(ast.Constant(word.arg) if word.arg else None, word.value) for word in literal.keywords]
+        else:
+            return {}, False
+        found: dict[str, Argument] = {}
+        for key, value in pairs:
+            if isinstance(key, ast.Constant):
+                constant = self.file.constant(value, where)
+                names = () if constant else self.file.resolve(value, where)
+                found[str(key.value)] = Argument(names, True, constant[0]) if constant else Argument(names)
+        changed = isinstance(node, ast.Name) and any(
+            f"{node.id}{change}" in line
+            for line in self.file.hollow.lines
+            for change in ("[", ".update", ".setdefault")
+        )
+        return found, not changed and all(isinstance(key, ast.Constant) for key, _ in pairs) and not (
+            isinstance(literal, ast.Call) and literal.args
+        )
+
+    def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
+        """Record that a call sets environment variables, if it does."""
+        keys: list[ast.expr | None] = list(node.args[:1])
+        if name == "os.environ.update":
+            keys = list(node.args[0].keys) if node.args and isinstance(node.args[0], ast.Dict) else []
+            for word in node.keywords:
+                if word.arg:
+                    self.add("env", node, branch, (word.arg,))
+        for key in keys:
+            constant = self.file.constant(key, self.scope) if key is not None else None
+            if constant is not None and isinstance(constant[0], str):
+                self.add("env", node, branch, (constant[0],))
+        return True
+
+    def add(
+        self, kind: str, node: ast.AST, branch: tuple[int, ...], names: Names, positional: tuple[Argument, ...] = (),
+        keywords: dict[str, Argument] | None = None, opaque: bool = False, deferred: bool = False,
+    ) -> None:  # fmt: skip
+        """Record an event at `node`."""
+        self.events.append(
+            Event(
+                kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
+                keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
+            )
+        )  # fmt: skip
+
+
+# A draw that makes a seed is TDL105's business; one that picks a port, a name or a pause changes no result.

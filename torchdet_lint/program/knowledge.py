@@ -1,0 +1,135 @@
+"""The catalogue's tables of draws, seeds and runners by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from torchdet_lint.catalogue.schema import Draw
+from torchdet_lint.module.names import condition_holds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.catalogue.schema import Condition, Runner, Seed
+    from torchdet_lint.module.names import Library
+    from torchdet_lint.program.events import Argument, Event
+
+
+LOADER = "torch.utils.data.DataLoader"
+OWN_SEED = frozenset(
+    {
+        "gym",
+        "gymnasium",
+        "numpy",
+        "random",
+        "torch",
+        "sklearn",
+        "pandas",
+        "scipy",
+        "jax",
+        "cupy",
+        "dgl",
+        "tensorflow",
+        "builtins",
+        "argparse",
+    }
+)
+
+
+def _estimators(library: Library) -> Iterator[Draw]:
+    """What draws from NumPy's generator for it is given no `random_state`: an object later, a function at once."""
+    rule = library.catalogue.rules.get("TDL107")
+    for row in rule.calls if rule is not None else ():
+        if row.variant or row.severity is not None:
+            continue
+        for name in row.names:
+            at: Literal["call", "iteration"] = "iteration" if name.rpartition(".")[2][0].isupper() else "call"
+            yield Draw(names=(name,), parameters=row.parameters, library="numpy", at=at, when=row.when)
+
+
+def _matches(name: str, prefix: str, suffix: str) -> bool:
+    """Whether `name` is one word between `prefix` and `suffix`."""
+    return (
+        name.startswith(prefix)
+        and name.endswith(suffix)
+        and len(name) > len(prefix) + len(suffix)
+        and "." not in name[len(prefix) : len(name) - len(suffix)]
+    )
+
+
+class Tables:
+    """The catalogue's tables by name."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        facts = library.facts
+        self.draws: dict[str, list[Draw]] = {}
+        self.seeds: dict[str, list[Seed]] = {}
+        self.runners: dict[str, list[Runner]] = {}
+        for draw in (*facts.draws, *_estimators(library)):
+            for name in draw.names:
+                self.draws.setdefault(name, []).append(draw)
+        for seed in facts.seeds:
+            for name in seed.names:
+                self.seeds.setdefault(name, []).append(seed)
+        for runner in facts.runners:
+            for name in runner.names:
+                self.runners.setdefault(name, []).append(runner)
+        self.wrappers = frozenset(facts.wrappers)
+        self.fluent = frozenset(facts.fluent)
+        self.modes_off = frozenset(facts.modes_off)
+        self.tensor_draws = frozenset(
+            name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
+        )
+        self._patterns = tuple(sorted((*name.split("*", 1), name) for name in self.draws if "*" in name))
+        self.everywhere = frozenset(spelling.name for op in facts.ops if op.aggregate for spelling in op.spellings)
+        self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys() | self.everywhere
+        self._spellings: dict[str, tuple[str, ...]] = {}
+
+    def speaks_of(self, name: str) -> bool:
+        """Whether a table has a row for `name`."""
+        return name in self._known or any(one in self._known for one in self.spellings(name))
+
+    def makes(self, name: str) -> bool:
+        """Whether `name` is of a library whose functions are all known."""
+        return name.partition(".")[0] in OWN_SEED
+
+    def spellings(self, name: str) -> tuple[str, ...]:
+        """The names of `name` in the tables: its own, and those that it has in the library classes it derives from."""
+        known = self._spellings.get(name)
+        if known is None:
+            base, call, method = name.rpartition("().")
+            if call:
+                found = [f"{one}().{method}" for one in self.library.ancestors(base)]
+            else:
+                found = list(self.library.ancestors(name))
+                if name.endswith(".*"):
+                    found.append(name)
+            found += [pattern for prefix, suffix, pattern in self._patterns if _matches(name, prefix, suffix)]
+            known = self._spellings[name] = tuple(dict.fromkeys(found))
+        return known
+
+    def argument(self, event: Event, name: str, parameters: Sequence[str]) -> Argument | None:
+        """What is passed for `name`, by keyword or by place."""
+        if name in event.keywords:
+            return event.keywords[name]
+        if name in parameters:
+            place = parameters.index(name)
+            if place < len(event.positional):
+                return event.positional[place]
+        return None
+
+    def given(self, event: Event, name: str, parameters: Sequence[str]) -> bool:
+        """Whether anything is passed for `name`."""
+        return self.argument(event, name, parameters) is not None
+
+    def meets(self, event: Event, conditions: Sequence[Condition], parameters: Sequence[str]) -> bool:
+        """Whether the arguments of `event` meet all of `conditions`."""
+        for condition in conditions:
+            value = self.argument(event, condition.argument, parameters)
+            if not condition_holds(
+                condition, passed=value is not None, opaque=event.opaque, known=value is not None and value.known,
+                value=value.value if value is not None else None,
+            ):  # fmt: skip
+                return False
+        return True

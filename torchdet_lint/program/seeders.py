@@ -1,0 +1,110 @@
+"""The seeding function that a project has already, as one of its programs may import and call it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.effects import Node, Thing
+from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.scopes import parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torchdet_lint.program.call_graph import Project
+
+_DEFINING = (
+    ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign,
+    ast.Pass,
+)  # fmt: skip
+_MORE_THAN_SEEDS = ("draw:", "flag:perhaps", "flag:relaxed", "flag:trains", "flag:cuda")
+
+
+def seeding_function(
+    project: Project, entry: str, libraries: Sequence[str], candidates: Iterable[tuple[str, str]], *, mode: bool
+) -> str:
+    """`package.module:name` of a function of another file that takes a seed and seeds all of `libraries`; else "".
+
+    `candidates` are files and names of functions. One that turns deterministic mode on counts only where `mode`, one
+    whose file does more than define things only where the program imports that file already.
+    """
+    for module, file, name in _importable(project, entry, candidates):
+        effects = project.effects(Node(file, name))
+        if any(f"seed:{library}" not in effects for library in libraries):
+            continue
+        if any(key.startswith(_MORE_THAN_SEEDS) for key in effects) or ("flag:mode" in effects and not mode):
+            continue
+        if _takes_a_seed(project.text(file), name):
+            return f"{module}:{name}"
+    return ""
+
+
+def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    """The module, file and name of the candidates that `entry` can import, those first that it has at hand."""
+    outline = project.outline(entry)
+    imported = set().union(*(_named(project, dotted, entry) for dotted in outline.imports))
+    found = []
+    for file, name in candidates:
+        if file == entry or entry in project.imported(file):
+            continue
+        at_hand = _at_hand(project, outline.imports, entry, file, name)
+        module = at_hand or project.modules.name_of(file, entry, outline.imports)
+        if module:
+            found.append((not at_hand, file not in imported, module.count("."), module, file, name))
+    for _, new, _, module, file, name in sorted(found):
+        if not (new and _works(project, file)):
+            yield module, file, name
+
+
+def _named(project: Project, dotted: str, entry: str) -> set[str]:
+    place = project.modules.locate(dotted, entry)
+    return {place.path} if place is not None else set()
+
+
+def _at_hand(project: Project, imports: Iterable[str], entry: str, file: str, name: str) -> str:
+    """The module from which `entry` imports the function by its name already."""
+    for dotted in imports:
+        module, _, last = dotted.rpartition(".")
+        if last == name and Thing("function", file, name) in project.evaluate(dotted, entry):
+            return module or "."
+    return ""
+
+
+def _works(project: Project, file: str) -> bool:
+    """Whether importing `file` does more than define things."""
+    effects = project.effects(Node(file, MODULE))
+    return any(key.startswith(("draw:", "seed:", "flag:")) for key in effects) or not all(
+        isinstance(statement, _DEFINING)
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        for statement in _leaves(_statements(project.text(file)))
+    )
+
+
+def _leaves(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that importing a file runs, those in its `if`s and `try`s too."""
+    for statement in body:
+        if isinstance(statement, ast.If) and "__name__" in ast.dump(statement.test):
+            continue
+        if isinstance(statement, (ast.If, ast.Try)):
+            handlers = statement.handlers if isinstance(statement, ast.Try) else ()
+            final = statement.finalbody if isinstance(statement, ast.Try) else ()
+            for part in (statement.body, *(handler.body for handler in handlers), statement.orelse, final):
+                yield from _leaves(part)
+        else:
+            yield statement
+
+
+def _takes_a_seed(text: str, name: str) -> bool:
+    """Whether the function `name` at top level can be called with a seed alone."""
+    for node in _statements(text):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            given = [*node.args.posonlyargs, *node.args.args]
+            needed = len(given) - len(node.args.defaults) + sum(one is None for one in node.args.kw_defaults)
+            return bool(given) and "seed" in given[0].arg.lower() and needed <= 1
+    return False
+
+
+def _statements(text: str) -> list[ast.stmt]:
+    tree = parsed(text)
+    return tree.body if tree is not None else []

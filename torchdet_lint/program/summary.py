@@ -1,0 +1,134 @@
+"""What the functions of one file do, in order, as plain data: the whole-program half reads nothing else of a file.
+
+A summary is made from `ast`, one function at a time and only when that function is reached: a program of a thousand
+files costs what the functions it runs cost, a tenth of what libcst would ask. Names follow `names.py` (`torch.rand`,
+`@.helper`, `.data.load`, `torch.Generator().seed`); what only the caller knows starts with `$`: `$self.step`,
+`$super.fit`, `$model()` for the parameter `model` called. `%model/net()` is what Hydra makes of its configuration's
+`model.net`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.events import MODULE, Body, Kind, Memo, Names
+from torchdet_lint.program.scopes import File, Hollow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.prefilter.skeleton import Skeleton
+
+_CAPACITY = 1_000_000
+
+
+class Shelf:
+    """The syntax trees that are held: the ones used last, of files of so much text (a tree is forty times its text)."""
+
+    def __init__(self, capacity: int = _CAPACITY) -> None:
+        """`capacity` is in characters."""
+        self._capacity = capacity
+        self._held: dict[Summary, int] = {}
+        self._total = 0
+
+    def hold(self, summary: Summary, size: int) -> None:
+        """`summary` is used, `size` characters of its file are parsed; what was used first is let go to make room."""
+        self._total += size - self._held.pop(summary, 0)
+        self._held[summary] = size
+        while self._total > self._capacity and len(self._held) > 1:
+            oldest = next(iter(self._held))
+            self._total -= self._held.pop(oldest)
+            oldest.close()
+
+
+def module_body(skeleton: Skeleton, wrappers: frozenset[str], canonical: Callable[[str], str]) -> Body | None:
+    """`Summary.body(MODULE)` of a file that was cut: it is parsed already."""
+    hollow = Hollow(skeleton.lines, skeleton.bodies, skeleton.tree)
+    return File(hollow, wrappers, canonical).body(MODULE)
+
+
+class Summary:
+    """One file, summarised on demand. The text is parsed when something is asked that `memo` does not know."""
+
+    def __init__(
+        self,
+        text: Callable[[], Hollow],
+        wrappers: frozenset[str],
+        canonical: Callable[[str], str],
+        memo: Memo | None = None,
+        shelf: Shelf | None = None,
+    ) -> None:
+        """`wrappers` are the callables that return what they are given; `canonical` is `Library.canonical`."""
+        self.memo = memo or Memo({}, {}, {}, {})
+        self.grown = False
+        self._text = text
+        self._wrappers = wrappers
+        self._canonical = canonical
+        self._shelf = shelf or Shelf()
+        self._opened: File | None = None
+
+    @property
+    def _file(self) -> File:
+        self.grown = True
+        opened = self._opened
+        if opened is None:
+            opened = self._opened = File(self._text(), self._wrappers, self._canonical)
+        self._shelf.hold(self, opened.size)
+        return opened
+
+    def close(self) -> None:
+        """Let the syntax tree go; what was asked so far stays."""
+        self._opened = None
+
+    def body(self, name: str) -> Body | None:
+        """The function with the qualified name `name` (`MODULE`: the file itself), or None."""
+        known = self.memo.bodies
+        if name not in known:
+            known[name] = self._file.body(name)
+        return known[name]
+
+    def kind(self, name: str) -> Kind | None:
+        """The class with the qualified name `name`, or None."""
+        known = self.memo.kinds
+        if name not in known:
+            known[name] = self._file.kind(name)
+        return known[name]
+
+    def stands_for(self, name: str) -> Names:
+        """The names that the global `name` stands for: `@.name` for a definition; none where it has none in sight."""
+        known = self.memo.globals
+        if name not in known:
+            known[name] = self._file.stands_for(name)
+        return known[name]
+
+    def attribute(self, kind: str, name: str) -> Names:
+        """The names of what is assigned to the attribute `name` in the body and methods of the class `kind`."""
+        key = f"{kind}.{name}"
+        known = self.memo.attributes
+        if key not in known:
+            known[key] = self._file.attribute(kind, name)
+        return known[key]
+
+    @property
+    def stars(self) -> Names:
+        """The modules of `from … import *`."""
+        if self.memo.stars is None:
+            self.memo.stars = tuple(self._file.stars)
+        return self.memo.stars
+
+    @property
+    def dispatch(self) -> dict[str, Names]:
+        """Functions that the name of a call decides: `@app.command()` by the names of `app`, `set_defaults(func=run)`
+        by `.func`."""
+        if self.memo.dispatch is None:
+            hollow = self._opened.hollow if self._opened is not None else self._text()
+            self.grown = True
+            self.memo.dispatch = self._file.dispatch() if hollow.dispatches else {}
+        return self.memo.dispatch
+
+    @property
+    def configs(self) -> tuple[tuple[str, str], ...]:
+        """Folder and name of the configurations that `hydra.main` is told."""
+        if self.memo.configs is None:
+            self.memo.configs = tuple(self._file.configs())
+        return self.memo.configs

@@ -1,0 +1,1 @@
+"""Paths -> files, text, cells, modules."""

@@ -1,0 +1,212 @@
+"""The module map: which file of the project a dotted name means, as seen from another file of it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from torchdet_lint.source.cache import content_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+# A file of the project may have the name of a package that everybody means otherwise: `utils/torch.py`.
+_LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "datasets", "scipy", "sklearn", "pandas"})
+_STANDARD = frozenset(sys.stdlib_module_names)
+# A part of a dotted name holds no dot.
+_NAMES = re.compile(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
+
+
+class Place(NamedTuple):
+    """A module, and what of the dotted name is left: attributes of it. `path` is a file, or a folder without an
+    `__init__.py`."""
+
+    path: str
+    rest: tuple[str, ...] = ()
+
+
+class Relied(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """A look at another file: the file that named it, the dotted name, where that led ("": nowhere), and the hash of
+    what was found there ("": no file, or one that cannot be read)."""
+
+    file: str
+    name: str
+    path: str = ""
+    content: str = ""
+
+
+class ModuleMap:
+    """Finds modules on disk below `root`, one listing a folder. Paths are absolute."""
+
+    def __init__(self, root: str, given: Iterable[str] = ()) -> None:
+        """`given` are files that are not on disk, but may be imported as if they were."""
+        self.root = root
+        self._given: dict[str, set[str]] = {}
+        for path in given:
+            name = os.path.basename(path)
+            while len(path) > len(root):
+                folder = os.path.dirname(path)
+                self._given.setdefault(folder, set()).add(name)
+                path, name = folder, f"{os.path.basename(folder)}/"
+        self._listings: dict[str, frozenset[str]] = {}
+        self._found: dict[tuple[str, str], Place | None] = {}
+        self._folders: dict[str, str] = {}
+        self._packages: dict[str, tuple[str, ...]] = {}
+
+    def listing(self, folder: str) -> frozenset[str]:
+        """The names in `folder`, folders with a slash at the end."""
+        known = self._listings.get(folder)
+        if known is None:
+            try:
+                with os.scandir(folder) as entries:
+                    known = frozenset(entry.name + "/" if entry.is_dir() else entry.name for entry in entries)
+            except (OSError, ValueError):
+                known = frozenset()
+            known = (known - {"__pycache__/"}) | self._given.get(folder, frozenset())
+            self._listings[folder] = known
+        return known
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders that were listed so far, in order."""
+        return sorted(self._listings)
+
+    def state(self, folder: str) -> str:
+        """A hash of the names in `folder` on which the meaning of a dotted name, or a look for YAML, may hang."""
+        names = sorted(filter(_NAMES.fullmatch, self.listing(folder)))
+        return content_hash("\0".join(names).encode(errors="surrogatepass"))
+
+    def locate(self, dotted: str, file: str) -> Place | None:
+        """The module that `dotted` (absolute, or with leading dots) means in `file`; None: not of this project."""
+        folder = self._folders.get(file)
+        if folder is None:
+            folder = self._folders[file] = os.path.dirname(file)
+        key = (folder, dotted)
+        if key not in self._found:
+            relative = dotted.startswith(".")
+            self._found[key] = self._relative(dotted, folder) if relative else self._absolute(dotted, folder)
+        found = self._found[key]
+        return None if found is not None and found.path == file and not dotted.startswith(".") else found
+
+    def packages(self, path: str) -> tuple[str, ...]:
+        """The `__init__.py` of the packages that the module `path` is in, outermost first."""
+        known = self._packages.get(path)
+        if known is None:
+            found = []
+            folder = os.path.dirname(os.path.dirname(path) if path.endswith("__init__.py") else path)
+            while len(folder) > len(self.root) and "__init__.py" in self.listing(folder):
+                found.append(os.path.join(folder, "__init__.py"))
+                folder = os.path.dirname(folder)
+            known = self._packages[path] = tuple(reversed(found))
+        return known
+
+    def name_of(self, path: str, file: str, imports: Iterable[str]) -> str:
+        """A dotted name of the module `path` that is sure to work in `file`, whose imports are `imports`: one that
+        starts where `file` itself lies as a script, or where its imports evidently start. Empty: there is none."""
+        folder = os.path.dirname(file)
+        starts = [] if "__init__.py" in self.listing(folder) else [("", folder)]
+        for dotted in imports:
+            place = self.locate(dotted, file)
+            if dotted.startswith("."):
+                starts.append((".", folder))
+            elif place is not None:
+                base = os.path.dirname(place.path) if place.path.endswith("__init__.py") else place.path
+                for _ in range(dotted.count(".") + 1 - len(place.rest)):
+                    base = os.path.dirname(base)
+                starts.append(("", base))
+        for dot, base in dict.fromkeys(starts):
+            parts = os.path.relpath(path.removesuffix(".py"), base).split(os.sep)
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            if parts and all(part.isidentifier() for part in parts):
+                name = dot + ".".join(parts)
+                place = self.locate(name, file)
+                if place is not None and place == Place(path):
+                    return name
+        return ""
+
+    def _relative(self, dotted: str, folder: str) -> Place | None:
+        name = dotted.lstrip(".")
+        for _ in range(len(dotted) - len(name) - 1):
+            folder = os.path.dirname(folder)
+        return self._descend(folder, tuple(name.split(".")) if name else (), top=False)
+
+    def _absolute(self, dotted: str, folder: str) -> Place | None:
+        parts = tuple(dotted.split("."))
+        script = "__init__.py" not in self.listing(folder)
+        if parts[0] in _STANDARD:
+            return (
+                self._descend(folder, parts, top=True) if script and f"{parts[0]}.py" in self.listing(folder) else None
+            )
+        for base in self._roots(folder, script):
+            found = self._descend(base, parts, top=True)
+            if found is not None and not (
+                parts[0] in _LIBRARIES and found.path == os.path.join(base, f"{parts[0]}.py")
+            ):
+                return found
+        return None
+
+    def _roots(self, folder: str, script: bool) -> Iterator[str]:
+        """Where absolute imports start, as far as a file in `folder` can tell: beside a script, above every package,
+        in a `src` folder, and last beside a file of a package that may be started as a script."""
+        if script:
+            yield folder
+        current = folder
+        while current != self.root and len(current) > len(self.root):
+            current = os.path.dirname(current)
+            yield current
+            if "src/" in self.listing(current):
+                yield os.path.join(current, "src")
+        if folder == self.root and "src/" in self.listing(folder):
+            yield os.path.join(folder, "src")
+        if not script:
+            yield folder
+
+    def _descend(self, folder: str, parts: tuple[str, ...], *, top: bool) -> Place | None:
+        here = folder
+        for index, part in enumerate(parts):
+            names = self.listing(here)
+            if f"{part}/" in names:
+                inside = os.path.join(here, part)
+                if "__init__.py" in self.listing(inside):
+                    here, top = inside, False
+                    continue
+                if f"{part}.py" not in names:
+                    if top and not self._namespace(inside, parts[index + 1 :]):
+                        return None
+                    here = inside
+                    continue
+            if f"{part}.py" in names:
+                return Place(os.path.join(here, f"{part}.py"), parts[index + 1 :])
+            if top:
+                return None
+            return Place(self._initial(here), parts[index:])
+        return Place(self._initial(here))
+
+    def _namespace(self, folder: str, rest: tuple[str, ...]) -> bool:
+        """A folder without `__init__.py` is a package only where it holds the next part of the name."""
+        return bool(rest) and not self.listing(folder).isdisjoint({f"{rest[0]}.py", f"{rest[0]}/"})
+
+    def _initial(self, folder: str) -> str:
+        return os.path.join(folder, "__init__.py") if "__init__.py" in self.listing(folder) else folder
+
+
+class Still:
+    """Whether what was found in other files is still there."""
+
+    def __init__(self, modules: ModuleMap, read: Callable[[str], bytes | None]) -> None:
+        self.modules = modules
+        self._read = read
+        self._contents: dict[str, str] = {}
+
+    def holds(self, relied: Relied) -> bool:
+        """Whether the same look finds the same."""
+        place = self.modules.locate(relied.name, relied.file)
+        path = place.path if place is not None else ""
+        if path not in self._contents:
+            data = self._read(path) if path.endswith(".py") else None
+            self._contents[path] = content_hash(data) if data is not None else ""
+        return path == relied.path and self._contents[path] == relied.content

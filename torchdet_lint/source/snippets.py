@@ -1,0 +1,42 @@
+"""The lines of source that a report or a baseline shows, read when they are first asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.source.files import Source, SourceFault, decode, read, split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torchdet_lint.finding import Finding
+
+
+class Snippets:
+    """Lines by finding; `given` holds texts that are not on disk (standard input)."""
+
+    def __init__(self, given: Mapping[str, bytes] | None = None) -> None:
+        self._given = given or {}
+        self._read: dict[str, tuple[Source, list[str]] | None] = {}
+
+    def lines(self, finding: Finding, first: int, last: int) -> list[str]:
+        """The lines `first` to `last` of the finding's file (of its cell, in a notebook), without their ends."""
+        known = self._source(finding.filename)
+        if known is None:
+            return []
+        source, lines = known
+        start = source.row(finding.cell, max(first, 1))
+        stop = source.row(finding.cell, last)
+        for cell in source.cells:
+            if cell.number == finding.cell:
+                stop = min(stop, cell.first_row + cell.rows - 1)
+        return [line.rstrip("\r\n") for line in lines[start - 1 : stop]]
+
+    def _source(self, path: str) -> tuple[Source, list[str]] | None:
+        if path not in self._read:
+            try:
+                source = decode(path, self._given[path] if path in self._given else read(path))
+                self._read[path] = source, split_lines(source.text)
+            except (OSError, SourceFault):
+                self._read[path] = None
+        return self._read[path]

@@ -1,0 +1,1 @@
+"""Two traces -> what differed first, and why."""

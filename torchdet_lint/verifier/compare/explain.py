@@ -1,0 +1,271 @@
+"""From a divergence to the rule that speaks of it: the catalogue's op tables, the place, the generators' digests.
+
+Where the evidence leaves several rules open they are all named, the likeliest first; where it fits none, none is named.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from torchdet_lint.catalogue import schema
+from torchdet_lint.verifier.record.trace import BATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from torchdet_lint.verifier.compare.comparison import Divergence
+
+_DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
+_PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}
+_SWITCHES = ("TDL203", "TDL204", "TDL208")
+"""Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
+_ATEN_NAMES = {
+    "index": "getitem",
+    "_unsafe_index": "getitem",
+    "select_backward": "getitem",
+    "_embedding_bag": "embedding_bag",
+    "embedding_dense_backward": "embedding",
+    "_scaled_dot_product_flash_attention": "scaled_dot_product_attention",
+    "_scaled_dot_product_efficient_attention": "scaled_dot_product_attention",
+    "_scaled_dot_product_cudnn_attention": "scaled_dot_product_attention",
+    "_scaled_dot_product_flash_attention_for_cpu": "scaled_dot_product_attention",
+    "_unsafe_index_put": "index_put",
+    "_index_put_impl_": "index_put",
+    "_ctc_loss": "ctc_loss",
+    "_adaptive_avg_pool2d": "adaptive_avg_pool2d",
+    "_adaptive_avg_pool3d": "adaptive_avg_pool3d",
+    "grid_sampler_2d": "grid_sample",
+    "grid_sampler_3d": "grid_sample",
+    "nll_loss2d_forward": "nll_loss",
+    "_cudnn_rnn": "lstm",
+    "convolution": "conv2d",
+}
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Why two runs differ at a place: `rule` is the likeliest code (empty: none fits), `also` the others it may be."""
+
+    sentence: str
+    rule: str = ""
+    also: tuple[str, ...] = ()
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What the linter reports on a line."""
+
+    code: str
+    message: str
+    filename: str
+    line: int
+
+
+def op_rule(op: str, direction: str, device: str = "cpu") -> str:
+    """The rule for an op of aten (`aten.index_put_`) in a direction (`forward`, `backward`); empty if the tables do
+    not list it.
+
+    A row for `device` wins over a row for another one; one that the tables call deterministic does not count.
+    """
+    base = op.split(".")[1] if "." in op else op
+    name = _ATEN_NAMES.get(base, base).strip("_").replace("_backward", "")
+    best = ""
+    for row in schema.load().facts.ops:
+        if row.direction != direction or row.status[-1].status in ("deterministic", "absent"):
+            continue
+        if all(spelling.name.rpartition(".")[2].strip("_").lower() != name for spelling in row.spellings):
+            continue
+        switchable = row.status[-1].status == "switchable"
+        rule = row.rule or ("TDL403" if direction == "backward" else "TDL402" if switchable else "TDL401")
+        if device in row.devices:
+            return rule
+        best = best or rule
+    return best
+
+
+def explain(item: Divergence) -> Explanation:
+    """The explanation of one divergence."""
+    return {
+        "random": _random,
+        "outside": _outside,
+        "unwritten": _unwritten,
+        "number": _number,
+        "order": _order,
+        "path": _path,
+        "op": _op,
+    }.get(item.source, _consequence)(item)
+
+
+def _random(item: Divergence) -> Explanation:
+    evidence, phase = item.evidence, item.site.phase
+    if evidence.own_generator and evidence.seeds_equal is False:
+        return Explanation(
+            "the generator passed to this draw was seeded differently in each run", "TDL105", ("TDL104", "TDL601")
+        )
+    place = _PLACES.get(phase, ())
+    if evidence.unseeded and _in_a_process_of_its_own(item):
+        words = "drawn in a process that the program starts, and where nothing seeds torch"
+        return Explanation(words, "TDL108", ("TDL101", *place))
+    if evidence.unseeded:
+        if evidence.seeded_later:
+            return Explanation("drawn before the program seeded torch", "TDL106", ("TDL101", *place))
+        return Explanation("drawn from torch's global generator, which nothing has seeded", "TDL101", place)
+    if evidence.seeds_equal is False:
+        return Explanation("torch was seeded with another number in each run", "TDL105", ("TDL601", *place))
+    named = (*place, "TDL106", "TDL101")
+    return Explanation("the generator was seeded alike but drawn from differently before", named[0], named[1:])
+
+
+def _outside(item: Divergence) -> Explanation:
+    states = item.evidence.generators
+    if item.evidence.loaded:
+        words = f"what torch.load read at {item.evidence.arrival} differed: a file that an earlier run wrote, say"
+        return Explanation(words, "", ("TDL304", "TDL105"))
+    if item.evidence.received:
+        return Explanation("another process of the group sent other values, and none that was recorded has the cause")
+    if item.site.op == BATCH or item.evidence.arrival or item.stream == "process":
+        return Explanation(
+            "a batch from the loader's workers differed: generators of their own, or the order of arrival",
+            "TDL301",
+            ("TDL308", "TDL104", *_DATA_ORDER[:4]),
+        )
+    differ = [name for name, state in sorted(states.items()) if state == "differs"]
+    differ = differ or [name for name, state in sorted(states.items()) if state == "idle"]
+    if differ and _in_a_process_of_its_own(item):
+        words = "data came in from a generator that nothing seeds in a process that the program starts"
+        return Explanation(words, "TDL108", ("TDL102", "TDL103", "TDL105"))
+    if "numpy" in differ and "python" in differ:
+        return Explanation(
+            "data came in while NumPy's and Python's generators differed", "TDL102", ("TDL103", "TDL105")
+        )
+    if "numpy" in differ:
+        words = "data came in while NumPy's global generator differed: it is not seeded alike"
+        return Explanation(words, "TDL102", ("TDL105", "TDL107"))
+    if "python" in differ:
+        words = "data came in while Python's global generator differed: it is not seeded alike"
+        return Explanation(words, "TDL103", ("TDL105",))
+    if item.stream.startswith("process ") and item.site.phase == "optimizer":
+        words = "an optimizer met values that this process had not written: its memory is shared with others that write"
+        return Explanation(words, "TDL307")
+    if item.stream == "thread":
+        return Explanation("work in other threads gave other values", "TDL306", ("TDL307",))
+    return Explanation(
+        "data came in from Python or NumPy while the global generators agreed: the order of files, a set or completed "
+        "work, a generator of its own, the clock, or memory of NumPy's that nothing had written",
+        "",
+        (*_DATA_ORDER, "TDL501"),
+    )
+
+
+def _in_a_process_of_its_own(item: Divergence) -> bool:
+    """Whether multiprocessing started the process where this was, afresh: no seed of its parent reaches it."""
+    return item.stream.startswith(("process spawn", "process forkserver"))
+
+
+def _unwritten(item: Divergence) -> Explanation:
+    return Explanation("it read memory that nothing had written", "TDL501", ("TDL206",))
+
+
+def _number(item: Divergence) -> Explanation:
+    words = "a Python number given to this op differed"
+    return _by_generator(item, words) or Explanation(words, "", ("TDL103", "TDL105", "TDL601", "TDL102", "TDL305"))
+
+
+def _by_generator(item: Divergence, words: str) -> Explanation | None:
+    """A generator that had been drawn from, and differently, when data next came in."""
+    differ = {name for name, state in item.evidence.generators.items() if state == "differs"}
+    if "python" in differ:
+        return Explanation(f"{words}, and so did Python's global generator", "TDL103", ("TDL105", "TDL102"))
+    if "numpy" in differ:
+        return Explanation(f"{words}, and so did NumPy's global generator", "TDL102", ("TDL105", "TDL103"))
+    return None
+
+
+def _order(item: Divergence) -> Explanation:
+    drawn = _by_generator(item, "the same line met other tensors, or in another order")
+    return drawn or Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
+
+
+def _path(item: Divergence) -> Explanation:
+    return Explanation(
+        "the runs take different paths though all values before were equal: something in Python decides (the clock, "
+        "hashes, files, also those that an earlier run left, threads, an unseeded choice)",
+        "",
+        ("TDL103", "TDL601", "TDL305", "TDL304", "TDL306", "TDL105"),
+    )
+
+
+def _op(item: Divergence) -> Explanation:
+    site = item.site
+    if site.phase == "backward":
+        rule = op_rule(site.forward_op, "backward") or op_rule(site.op, "forward")
+        if rule:
+            words = f"the gradient of {site.forward_op or site.op} is not deterministic"
+            return Explanation(words, "TDL403", _SWITCHES)
+    elif rule := op_rule(site.op, "forward"):
+        also = _SWITCHES if rule == "TDL402" else ()
+        return Explanation(f"{site.op} is not deterministic on these inputs", rule, also)
+    return Explanation(
+        "it read equal values and wrote different ones, and no table lists the op: memory that was never written, or "
+        "that another thread, process or library wrote to",
+        "",
+        ("TDL501", "TDL307", "TDL401"),
+    )
+
+
+def _consequence(item: Divergence) -> Explanation:
+    return Explanation("follows from an earlier difference")
+
+
+def lint(files: Iterable[Path], *, python: str = sys.executable) -> tuple[Finding, ...]:
+    """What the linter finds in `files`; nothing where it cannot be run. One fresh process, so that no import is
+    shared.
+    """
+    names = sorted({str(path) for path in files if path.is_file()})
+    if not names:
+        return ()
+    command = [python, "-m", "torchdet_lint", "check", "--output-format", "json", "--no-cache", "--exit-zero", *names]
+    package = str(Path(__file__).parents[3])
+    try:
+        answer = subprocess.run(
+            [python, "-c", _RUN_LINTER, package, *command[3:]], capture_output=True, timeout=120, check=False
+        )
+        rows = json.loads(answer.stdout or b"[]")
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return ()
+    found = (_finding(row) for row in rows if isinstance(row, dict) and row.get("code"))
+    return tuple(sorted(found, key=lambda finding: (finding.filename, finding.line, finding.code)))
+
+
+_RUN_LINTER = (
+    "import sys; sys.path[0:0] = [sys.argv.pop(1)]; "
+    "from torchdet_lint.cli.check import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def _finding(row: Mapping[str, Any]) -> Finding:
+    line = int((row.get("location") or {}).get("row", 0))
+    return Finding(str(row["code"]), str(row.get("message", "")), str(row.get("filename", "")), line)
+
+
+def standing_on(item: Divergence, explanation: Explanation, findings: Sequence[Finding], root: Path) -> Finding | None:
+    """The linter's finding about a divergence: one on its line (or its forward line), else one in its file whose code
+    the explanation names.
+    """
+    site = item.site
+    lines = {(_resolved(root, site.file), site.line), (_resolved(root, site.forward_file), site.forward_line)}
+    lines |= {(_resolved(root, p[0]), int(p[2])) for p in [item.evidence.arrival.rpartition(":")] if p[0]}
+    named = [code for code in (explanation.rule, *explanation.also) if code]
+    here = [f for f in findings if (_resolved(Path(), f.filename), f.line) in lines]
+    near = [f for f in findings if _resolved(Path(), f.filename) == _resolved(root, site.file) and f.code in named]
+    ranked = sorted(here, key=lambda f: named.index(f.code) if f.code in named else len(named))
+    ranked += sorted(near, key=lambda f: named.index(f.code))
+    return ranked[0] if ranked else None
+
+
+def _resolved(root: Path, name: str) -> str:
+    return str((root / name.partition("#cell-")[0]).resolve()) if name else ""

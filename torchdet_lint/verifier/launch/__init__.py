@@ -1,0 +1,1 @@
+"""A command -> its processes, each started with what the parent asks for."""

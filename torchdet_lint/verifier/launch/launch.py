@@ -1,0 +1,325 @@
+"""Runs the user's program in a fresh interpreter, as `python` would run it, and leaves no process behind.
+
+The child sees the user's arguments, `sys.path[0]`, working folder, `__main__` and standard streams, and its exit
+status is the program's. With a trace it is recorded from the moment it imports torch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from torchdet_lint.verifier.record import trace as tracing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+CHILD = Path(__file__).with_name("child.py")
+GRACE = 3.0
+"""Seconds between asking a process to end and ending it."""
+PATIENCE = 0.5
+"""Seconds that helpers (a fork server, a tracker of resources) have to notice that the program has ended."""
+
+Stream = int | IO[bytes] | None
+
+
+class LaunchError(Exception):
+    """A program that cannot be started; the text is one line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What the user runs: a script or notebook file, or a module (`-m`), with its arguments.
+
+    `directory` is the working folder (empty: the present one); `python` the interpreter.
+    """
+
+    kind: Literal["script", "module", "notebook"]
+    target: str
+    arguments: tuple[str, ...] = ()
+    directory: str = ""
+    python: str = sys.executable
+
+    @classmethod
+    def parse(cls, words: list[str]) -> Program:
+        """From the end of a command line: `script.py args…`, `-m module args…`, `notebook.ipynb`. Raises
+        `LaunchError`.
+        """
+        rest = words[1:] if words[:1] == ["--"] else words
+        if rest[:1] == ["-m"]:
+            if len(rest) < 2:
+                raise LaunchError("-m needs the name of a module")
+            return cls("module", rest[1], tuple(rest[2:]))
+        if not rest:
+            raise LaunchError("which program? give a script, a notebook, or -m and a module")
+        path = Path(rest[0])
+        if path.name in ("python", "python3") and len(rest) > 1:
+            return cls.parse(rest[1:])
+        if not path.exists():
+            raise LaunchError(f"{rest[0]}: no such file")
+        return cls("notebook" if path.suffix == ".ipynb" else "script", rest[0], tuple(rest[1:]))
+
+    @property
+    def words(self) -> list[str]:
+        """The program as the user would write it after `python`."""
+        return [*(["-m"] if self.kind == "module" else []), self.target, *self.arguments]
+
+
+@dataclasses.dataclass(frozen=True)
+class ChildResult:
+    """How a run ended.
+
+    `status` is `finished` (exit status 0), `failed` (another one), `signal` (killed by `signal_name`), `timeout` or
+    `interrupted` (Ctrl-C). `seconds` is wall time, `strays` the processes that were still there and were ended,
+    `recording` why no trace or an incomplete one was written.
+    """
+
+    status: Literal["finished", "failed", "signal", "timeout", "interrupted"]
+    returncode: int
+    seconds: float
+    strays: int = 0
+    recording: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program itself ended with exit status 0."""
+        return self.status == "finished"
+
+    @property
+    def signal_name(self) -> str:
+        """The signal that ended it, `SIGKILL` say, or an empty text."""
+        with contextlib.suppress(ValueError):
+            return signal.Signals(-self.returncode).name if self.returncode < 0 else ""
+        return f"signal {-self.returncode}"
+
+    def sentence(self, timeout: float | None = None) -> str:
+        """How it ended, in a few words."""
+        return {
+            "finished": "ended with exit status 0",
+            "failed": f"ended with exit status {self.returncode}",
+            "signal": f"was ended by {self.signal_name}",
+            "timeout": f"did not end within {timeout:g} s" if timeout else "did not end in time",
+            "interrupted": "was interrupted",
+        }[self.status]
+
+
+def run_child(
+    program: Program,
+    *,
+    environment: Mapping[str, str] | None = None,
+    trace: Path | None = None,
+    timeout: float | None = None,
+    stdin: Stream = None,
+    stdout: Stream = None,
+    stderr: Stream = None,
+    about: Mapping[str, Any] | None = None,
+    steps: int = 0,
+    tick: Callable[[], None] | None = None,
+    end_strays: bool = True,
+) -> ChildResult:
+    """Run `program` once and wait for it; record it into `trace` if one is given.
+
+    `environment` is the child's whole environment (default: this process's). Streams are those of `subprocess`; None
+    means this process's own. `timeout` is in seconds of wall time; a recorded program is ended in order after `steps`
+    steps of an optimizer (0: it is not). `tick` is called about ten times a second.
+    Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
+    not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
+    """
+    control = {
+        "kind": program.kind,
+        "target": program.target,
+        "arguments": program.arguments,
+        "trace": str(trace.absolute()) if trace is not None else "",
+        "about": {"program": program.words, **(about or {})},
+        "steps": steps,
+    }
+    command = [program.python, *_interpreter_flags(), str(CHILD), json.dumps(control)]
+    if trace is not None:
+        _clear(trace)
+    begin = time.monotonic()
+    with _adopting() as adopts:
+        known = set(_children()) if adopts else set()
+        process = _start(command, program, environment, stdin, stdout, stderr)
+        try:
+            status = _wait(process, timeout, tick)
+        finally:
+            strays = _end_tree(process, known, adopts) if end_strays or process.poll() is None else 0
+    seconds = time.monotonic() - begin
+    code = process.returncode
+    if status == "ended":
+        status = "finished" if code == 0 else "signal" if code < 0 else "failed"
+    recording = _finish(trace) if trace is not None else ""
+    return ChildResult(status, code, seconds, strays, recording)  # type: ignore[arg-type]
+
+
+def _start(
+    command: list[str],
+    program: Program,
+    environment: Mapping[str, str] | None,
+    stdin: Stream,
+    stdout: Stream,
+    stderr: Stream,
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command,
+            env=dict(environment) if environment is not None else None,
+            cwd=program.directory or None,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+        )
+    except OSError as error:
+        raise LaunchError(f"{program.python}: cannot be started: {error.strerror}") from error
+
+
+def _interpreter_flags() -> list[str]:
+    flags: list[str] = getattr(subprocess, "_args_from_interpreter_flags", list)()
+    return [flag for flag in flags if not flag.startswith(("-I", "-E", "-s", "-P"))]
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float | None, tick: Callable[[], None] | None) -> str:
+    end = time.monotonic() + timeout if timeout else None
+    while True:
+        try:
+            process.wait(0.1)
+            return "ended"
+        except subprocess.TimeoutExpired:
+            if tick is not None:
+                tick()
+        except KeyboardInterrupt:
+            _stop(process, signal.SIGINT)
+            return "interrupted"
+        if end is not None and time.monotonic() > end:
+            _stop(process, signal.SIGTERM)
+            return "timeout"
+
+
+def _stop(process: subprocess.Popen[bytes], first: signal.Signals) -> None:
+    """Ask, wait, then end. A second Ctrl-C ends at once. The terminal's own Ctrl-C has already reached the program."""
+    try:
+        if first != signal.SIGINT or not _on_terminal():
+            process.send_signal(first)
+        process.wait(GRACE)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+
+
+def _on_terminal() -> bool:
+    try:
+        descriptor = os.open("/dev/tty", os.O_RDONLY)
+    except OSError:
+        return False
+    os.close(descriptor)
+    return True
+
+
+@contextlib.contextmanager
+def _adopting() -> Iterator[bool]:
+    """On Linux: orphans of the program become children of this process, so that none can hide."""
+    set_subreaper, get_subreaper = 36, 37
+    try:
+        prctl = ctypes.CDLL(None).prctl
+    except (OSError, AttributeError, TypeError):
+        yield False
+        return
+    before = ctypes.c_int(0)
+    if not sys.platform.startswith("linux") or prctl(get_subreaper, ctypes.byref(before), 0, 0, 0) != 0:
+        yield False
+        return
+    prctl(set_subreaper, 1, 0, 0, 0)
+    try:
+        yield True
+    finally:
+        prctl(set_subreaper, before.value, 0, 0, 0)
+
+
+def _children(pid: int | None = None) -> list[int]:
+    """The direct children of a process (default: this one), by /proc."""
+    found = []
+    for tasks in Path(f"/proc/{pid or os.getpid()}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(word) for word in tasks.read_text().split()]
+    return sorted(set(found))
+
+
+def _descendants(pid: int) -> list[int]:
+    found = [pid]
+    for child in _children(pid):
+        found += _descendants(child)
+    return found
+
+
+def _end_tree(process: subprocess.Popen[bytes], known: set[int], adopts: bool) -> int:
+    """End what the program left running; returns how many processes that were."""
+    if not adopts:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        return 0
+    if process.poll() is None:
+        process.kill()
+    strays = 0
+    patience = time.monotonic() + PATIENCE
+    deadline = patience + GRACE
+    asked: set[int] = set()
+    while True:
+        mine = [pid for pid in _children() if pid not in known and pid != process.pid]
+        _reap(mine)
+        left = [pid for child in mine if child in _children() for pid in _descendants(child)]
+        if not left:
+            break
+        if time.monotonic() < patience:
+            time.sleep(0.02)
+            continue
+        for pid in left:
+            strays += pid not in asked
+            hard = pid in asked and time.monotonic() > deadline
+            if pid not in asked or hard:
+                asked.add(pid)
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL if hard else signal.SIGTERM)
+        time.sleep(0.02)
+    process.wait()
+    return strays
+
+
+def _reap(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
+
+
+def _clear(trace: Path) -> None:
+    for path in (trace.with_name(trace.name + ".error"), *trace.parent.glob(f"{trace.name}.*.part")):
+        path.unlink(missing_ok=True)
+    if trace.is_file():
+        trace.unlink()
+
+
+def _finish(trace: Path) -> str:
+    """Put the streams of the children into the trace; returns why there is none, or not a whole one."""
+    error = trace.with_name(trace.name + ".error")
+    if error.exists():
+        text = error.read_text(encoding="utf-8").strip()
+        error.unlink()
+        return text or "the recording ends early"
+    try:
+        tracing.gather(trace)
+        if not trace.exists():
+            return "the program did not import torch"
+        opened = tracing.Trace(trace)
+    except (tracing.TraceError, OSError) as failure:
+        return str(failure)
+    return "" if opened.main.complete else "the recording ends early"

@@ -1,0 +1,69 @@
+"""What runs in every Python process of a verified program before the program's own code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.remedies.context import Context
+
+
+WITNESS = "TORCHDET_WITNESS"
+
+
+class Started:
+    """Marks this process as started, and keeps what was applied."""
+
+    contexts: tuple[Context, ...] | None = None
+
+
+def start() -> None:
+    """Apply the interventions that the environment names, once a process."""
+    if Started.contexts is not None:
+        return
+    from torchdet_lint.verifier.launch.interventions import EVENTS_VARIABLE, from_environment
+    from torchdet_lint.verifier.record import onset
+    from torchdet_lint.verifier.remedies.patching import Patches
+
+    if WITNESS in os.environ:
+        from torchdet_lint.verifier.record import witness
+
+        # Of this process only: a child would overwrite what it wrote.
+        witness.install(Patches(), Path(os.environ.pop(WITNESS)))
+        Started.contexts = ()
+    interventions = from_environment(os.environ)
+    if interventions:
+        from torchdet_lint.verifier.launch import reach
+        from torchdet_lint.verifier.remedies import fixes, stress
+        from torchdet_lint.verifier.remedies.patching import Reporter
+
+        reporter = Reporter(os.environ.get(EVENTS_VARIABLE, ""))
+        applied = []
+        if interventions.stress:
+            applied.append(stress.install(interventions.stress, interventions.fixes, reporter))
+        applied.append(fixes.install(interventions.fixes, interventions.seed, reporter))
+        reach.watch(applied[-1].patches, reporter)
+        if interventions.strict:
+            from torchdet_lint.verifier.record import strict
+
+            strict.install(applied[-1].patches)
+        Started.contexts = tuple(applied)
+    if onset.VARIABLE in os.environ:
+        # After the fixes: what they do to torch is no part of the program.
+        onset.from_environment()
+        Started.contexts = Started.contexts or ()
+
+
+def start_safely() -> None:
+    """`start`, and one clear line where it fails: a process that is not what it claims to be must not run on."""
+    try:
+        start()
+    except Exception as error:
+        print(
+            f"torchdet-lint: the interventions could not be applied: {type(error).__name__}: {error}", file=sys.stderr
+        )
+        sys.stderr.flush()
+        os._exit(2)

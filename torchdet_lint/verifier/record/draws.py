@@ -1,0 +1,77 @@
+"""Draws from the global generators of `random` and NumPy that nothing has seeded, told as they happen."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.verifier.remedies.patching import Patches, after_import, user_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Told = Callable[[str, str, str, int], object]
+
+_PYTHON_DRAWS = (
+    "betavariate binomialvariate choice choices expovariate gammavariate gauss getrandbits lognormvariate "
+    "normalvariate paretovariate randbytes randint random randrange sample shuffle triangular uniform "
+    "vonmisesvariate weibullvariate"
+).split()
+_NUMPY_DRAWS = (
+    "beta binomial bytes chisquare choice dirichlet exponential f gamma geometric gumbel hypergeometric laplace "
+    "logistic lognormal logseries multinomial multivariate_normal negative_binomial noncentral_chisquare "
+    "noncentral_f normal pareto permutation poisson power rand randint randn random random_integers random_sample "
+    "ranf rayleigh sample shuffle standard_cauchy standard_exponential standard_gamma standard_normal standard_t "
+    "triangular uniform vonmises wald weibull zipf"
+).split()
+
+
+def watch(patches: Patches, tell: Told) -> None:
+    """Call `tell(code, message, file, line)` at every draw that comes before a seed."""
+    import random
+
+    seeded: set[str] = set()
+    _watch(patches, tell, seeded, random, ("seed", "setstate"), _PYTHON_DRAWS, "TDL103", "random")
+
+    def numpy(module: Any) -> None:
+        # NumPy forgets the entropy it began with as soon as it is seeded.
+        if getattr(module.mtrand._rand._bit_generator, "seed_seq", None) is not None:
+            _watch(patches, tell, seeded, module, ("seed", "set_state"), _NUMPY_DRAWS, "TDL102", "NumPy")
+
+    after_import(patches, "numpy.random", numpy)
+
+
+def _watch(
+    patches: Patches, tell: Told, seeded: set[str], module: Any, seeds: Any, draws: Any, code: str, name: str
+) -> None:
+    for seed in seeds:
+        original = getattr(module, seed)
+        patches.replace_everywhere(original, _seeding(original, seeded, name))
+    for draw in draws:
+        original = getattr(module, draw, None)
+        if original is not None:
+            message = f"{module.__name__}.{draw} draws, and nothing has seeded {name}"
+            patches.replace_everywhere(original, _drawing(original, tell, seeded, code, message, name))
+
+
+def _seeding(original: Callable[..., Any], seeded: set[str], name: str) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def seed(*args: Any, **kwargs: Any) -> Any:
+        if (args and args[0] is not None) or kwargs:
+            seeded.add(name)
+        return original(*args, **kwargs)
+
+    return seed
+
+
+def _drawing(
+    original: Callable[..., Any], tell: Told, seeded: set[str], code: str, message: str, name: str
+) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def draw(*args: Any, **kwargs: Any) -> Any:
+        if name not in seeded:
+            file, line = user_line()
+            tell(code, message, file, line)
+        return original(*args, **kwargs)
+
+    return draw

@@ -1,0 +1,104 @@
+"""How a process begins to be recorded: once it has imported torch, and not before.
+
+The program itself is told by `child.py`, a Python process that it starts (multiprocessing, subprocess) by the
+environment. Nothing is imported here that a program could have wanted to configure first.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import random
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.verifier.launch import reach
+from torchdet_lint.verifier.launch.interventions import EVENTS_VARIABLE, with_bootstrap
+from torchdet_lint.verifier.remedies.patching import Patches, Reporter, after_import
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torchdet_lint.verifier.record.recorder import Recorder
+
+VARIABLE = "TORCHDET_RECORD"
+"""What the processes below the program are told: the same JSON as the program's own."""
+
+
+def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
+    """Record this process from the import of torch on.
+
+    `order` says where to (`trace`), whose code is the program's (`roots`), what goes into the header (`about`) and
+    after how many optimizer steps to end (`steps`). `started` is a process that the program started.
+    """
+    starts: dict[str, int] = {"python": hash(random.getstate()[1]) & (1 << 64) - 1}
+    numpy_state: list[dict[str, Any]] = []
+    patches = Patches()
+    reach.watch(patches, Reporter(os.environ.get(EVENTS_VARIABLE, "")))
+
+    def torch_begins(_: object) -> None:
+        from torchdet_lint.verifier.record import recorder
+        from torchdet_lint.verifier.record.trace import TraceError
+
+        if numpy_state:
+            starts["numpy"] = recorder.state_digest(numpy_state[0])
+        roots = [*order["roots"], *(_own_folder() if started else ())]
+        try:
+            one = recorder.Recorder(
+                order["trace"], roots=roots, about=order["about"], starts=starts, label=_label() if started else ""
+            ).__enter__()
+        except TraceError as error:
+            _say(order["trace"], str(error))
+            return
+        atexit.register(_end, one, os.getpid())
+        if order.get("steps"):
+            one.end_after(int(order["steps"]))
+
+    after_import(patches, "numpy.random", lambda module: numpy_state.append(module.get_state(legacy=False)))
+    after_import(patches, "torch", torch_begins)
+
+
+def begin_below(order: Mapping[str, Any]) -> None:
+    """Have the Python processes that this one starts recorded too."""
+    os.environ.update(with_bootstrap({VARIABLE: json.dumps(order, separators=(",", ":"))}))
+
+
+def from_environment() -> None:
+    """Record this process if the one that started it is."""
+    try:
+        order = json.loads(os.environ[VARIABLE])
+        begin(order, started=True)
+    except (KeyError, ValueError, TypeError) as error:
+        print(f"torchdet-lint: {VARIABLE} cannot be read ({error}); this process is not recorded", file=sys.stderr)
+
+
+def _own_folder() -> list[str]:
+    script = Path(sys.argv[0]) if getattr(sys, "argv", None) and sys.argv[0] not in ("", "-c", "-m") else None
+    return [str(script.resolve().parent)] if script is not None and script.is_file() else []
+
+
+def _label() -> str:
+    """What this process is, the same in every run: its place among multiprocessing's, else its command line."""
+    words = getattr(sys, "orig_argv", sys.argv)[1:]
+    for kind in ("spawn", "forkserver"):
+        if any(f"from multiprocessing.{kind}" in word for word in words):
+            return kind
+    return " ".join(Path(word).name if os.sep in word else word for word in words)[:200] or "python"
+
+
+def _end(one: Recorder, pid: int) -> None:
+    if os.getpid() != pid:
+        one.write()
+        return
+    one.close()
+    if one.failure:
+        _say(str(one.path), f"{one.path}: the trace could not be written: {one.failure}")
+
+
+def _say(trace: str, text: str) -> None:
+    try:
+        Path(trace + ".error").write_text(text, encoding="utf-8")
+    except OSError:
+        os.write(2, f"torchdet-lint: {text}\n".encode())

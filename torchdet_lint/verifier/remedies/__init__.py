@@ -1,0 +1,1 @@
+"""The runtime fixes: what each changes in a running program."""

@@ -1,0 +1,218 @@
+"""`torchdet-lint forecast`: one run on the CPU, and what of it would differ from run to run on another device.
+
+The ops that ran, backward included and with the line of their forward op, are looked up in the catalogue's table. It
+rests on documentation, shipped binaries and measurements (see the rows' evidence), not on a run on the device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.catalogue import schema
+from torchdet_lint.verifier.compare import aten
+from torchdet_lint.verifier.remedies.patching import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torchdet_lint.catalogue.schema import Op
+    from torchdet_lint.verifier.launch.launch import Program
+    from torchdet_lint.verifier.record.trace import Site
+
+SCHEMA = "torchdet-lint/forecast/1"
+NEWEST = "2.13"
+_MEANS = {
+    "errors": "no deterministic kernel: deterministic mode raises",
+    "switchable": "deterministic mode cures it",
+    "silent": "no switch cures it, and nothing warns",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """An op that would differ: the rule, the catalogue's op, the line that calls it, and how often it ran there.
+
+    `aten` is the op that ran; for one of the backward pass `file` and `line` are those of the forward op.
+    """
+
+    rule: str
+    op: str
+    direction: str
+    status: str
+    file: str
+    line: int
+    aten: str
+    count: int
+    aggregate: bool
+    condition: str
+    instead: str
+
+
+def forecast(
+    program: Program, *, device: str = "cuda", torch_version: str = NEWEST, timeout: float | None = None
+) -> tuple[Place, ...]:
+    """Run `program` once on the CPU and list what would differ on `device` with torch `torch_version`, by place.
+
+    The program's streams are this process's. Raises `ForecastError` if it fails, in one line.
+    """
+    from torchdet_lint.verifier.launch import launch
+    from torchdet_lint.verifier.launch.interventions import with_bootstrap
+    from torchdet_lint.verifier.record import trace
+    from torchdet_lint.verifier.record.witness import VARIABLE
+
+    with tempfile.TemporaryDirectory(prefix="torchdet-") as name:
+        recorded, witnessed = Path(name) / "run.tdtrace", Path(name) / "witness.json"
+        result = launch.run_child(
+            program,
+            environment=with_bootstrap({VARIABLE: str(witnessed)}),
+            trace=recorded,
+            timeout=timeout,
+        )
+        if not result.ok:
+            raise ForecastError(f"the program {result.sentence(timeout)}")
+        if not recorded.exists():
+            raise ForecastError(result.recording or "nothing was recorded")
+        notes = json.loads(witnessed.read_text()) if witnessed.exists() else {"names": [""], "ops": {}, "calls": []}
+        folder = Path(program.target).resolve().parent if Path(program.target).exists() else Path.cwd()
+        seen = _executions(trace.Trace(recorded), notes, (folder, Path.cwd()))
+        return tuple(_places(seen, device, schema.release(torch_version)))
+
+
+class ForecastError(Exception):
+    """A forecast that cannot be made; the text is one line."""
+
+
+def _executions(
+    recorded: Any, notes: dict[str, Any], roots: tuple[Path, ...]
+) -> collections.Counter[tuple[str, str, str, int, str]]:
+    """(op of the catalogue, direction, file, line, aten op) -> how often it ran."""
+    seen: collections.Counter[tuple[str, str, str, int, str]] = collections.Counter()
+    occurrences: collections.Counter[str] = collections.Counter()
+    for stream in recorded.streams:
+        sites = recorded.sites(stream)
+        for record in recorded.records(stream):
+            site = sites[record.site]
+            verdicts = notes["ops"].get(site.op, ()) if stream.number == recorded.main.number else ()
+            at = occurrences[site.op]
+            occurrences[site.op] += stream.number == recorded.main.number
+            known = notes["names"][verdicts[at]] if at < len(verdicts) else ""
+            for op, direction in _named(site, known):
+                backward = site.phase == "backward" and site.forward_file
+                file, line = (site.forward_file, site.forward_line) if backward else (site.file, site.line)
+                seen[op, direction, file, line, site.op] += 1
+    for op, file, line, count in notes["calls"]:
+        seen[op, "backward", shown(file, roots), line, ""] += count
+    return seen
+
+
+def _named(site: Site, by_arguments: str) -> Iterator[tuple[str, str]]:
+    """The catalogue's names for what ran at a site, each with its direction."""
+    name = aten.base_name(site.op) if site.op.startswith("aten.") else ""
+    if name in aten.BACKWARD:
+        yield aten.BACKWARD[name], "backward"
+    if site.phase == "backward":
+        forward = aten.base_name(site.forward_op) if site.forward_op.startswith("aten.") else ""
+        composed = aten.COMPOSED_BACKWARD.get((name, forward))
+        if composed:
+            yield composed, "backward"
+            return
+    if name in aten.FORWARD:
+        yield aten.FORWARD[name], "forward"
+    if by_arguments:
+        yield by_arguments, "backward" if name == "_embedding_bag" else "forward"
+
+
+def _places(
+    seen: collections.Counter[tuple[str, str, str, int, str]], device: str, release: tuple[int, int]
+) -> Iterator[Place]:
+    table = schema.load().facts.ops
+    for (op, direction, file, line, ran), count in sorted(seen.items(), key=lambda item: (item[0][2:4], item[0])):
+        row = _row(table, op, direction, device)
+        status = schema.status_in(row.status, release) if row is not None else "absent"
+        if row is None or status not in _MEANS:
+            continue
+        plain = "TDL402" if status == "switchable" else "TDL401"
+        rule = row.rule or ("TDL403" if direction == "backward" else plain)
+        yield Place(rule, op, direction, status, file, line, ran, count, row.aggregate, row.condition, row.instead)
+
+
+def _row(table: Iterable[Op], op: str, direction: str, device: str) -> Op | None:
+    rows = (row for row in table if row.op == op and row.direction == direction and device in row.devices)
+    return next(rows, None)
+
+
+def text(places: tuple[Place, ...], device: str, torch_version: str) -> str:
+    """The forecast for a screen."""
+    own = [place for place in places if not place.aggregate]
+    everywhere = sorted({place.op for place in places if place.aggregate})
+    lines = [f"{len(own)} places would differ on {device} with torch {torch_version}; the run here was on the CPU"]
+    rules = schema.load().rules
+    for place in own:
+        name = f" {rules[place.rule].name}" if place.rule in rules else ""
+        where = f"{place.file}:{place.line}" if place.file else "(no line)"
+        what = f"the gradient of {place.op}" if place.direction == "backward" else place.op
+        lines.append(f"{where}: {place.rule}{name}: {what}, {_times(place.count)}; {_MEANS[place.status]}")
+        if place.instead:
+            lines.append(f"    instead: {place.instead}")
+    if everywhere:
+        lines.append(f"besides, as everywhere, without deterministic mode: {', '.join(everywhere)}")
+    lines.append(
+        "not covered: compiled regions, threads and workers, kernels of other packages, what the run did not reach"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def main(arguments: list[str]) -> int:
+    """The command; exit status 0 nothing would differ, 1 something would, 2 usage, 3 the program failed."""
+    from torchdet_lint.verifier.launch import launch
+
+    parser = argparse.ArgumentParser(
+        prog="torchdet-lint forecast",
+        usage="torchdet-lint forecast [options] script.py [args…] | -m module [args…]",
+        description="Run a program once on the CPU and list what would differ from run to run on another device.",
+    )
+    parser.add_argument("--device", default="cuda", choices=("cuda", "mps"))
+    parser.add_argument("--torch-version", default=NEWEST, metavar="RELEASE")
+    parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS")
+    parser.add_argument("--output-format", default="text", choices=("text", "json"))
+    parser.add_argument("-o", "--output-file", type=Path, default=None, metavar="FILE")
+    parser.add_argument("program", nargs=argparse.REMAINDER)
+    options = parser.parse_args(arguments)
+    try:
+        schema.release(options.torch_version)
+        program = launch.Program.parse(options.program)
+    except (ValueError, launch.LaunchError) as error:
+        sys.stderr.write(f"torchdet-lint forecast: {error}\n")
+        return 2
+    try:
+        places = forecast(program, device=options.device, torch_version=options.torch_version, timeout=options.timeout)
+    except ForecastError as error:
+        sys.stderr.write(f"torchdet-lint forecast: {error}\n")
+        return 3
+    if options.output_format == "json":
+        table = {
+            "schema": SCHEMA,
+            "device": options.device,
+            "torch": options.torch_version,
+            "program": program.words,
+            "places": [dataclasses.asdict(place) for place in places],
+        }
+        output = json.dumps(table, indent=2) + "\n"
+    else:
+        output = text(places, options.device, options.torch_version)
+    if options.output_file is None:
+        sys.stdout.write(output)
+    else:
+        options.output_file.write_text(output, encoding="utf-8")
+    return int(any(not place.aggregate for place in places))
