@@ -25,8 +25,8 @@ def test_no_module_of_the_package_takes_the_place_of_a_public_name():
 
 
 def test_the_public_names_are_callable_whatever_was_imported_before():
-    import torchdet_lint.verifier.compare.comparison
-    import torchdet_lint.verifier.verify.verification  # noqa: F401
+    import torchdet_lint.verifier.comparison.compare
+    import torchdet_lint.verifier.verification.verify  # noqa: F401
 
     assert all(callable(getattr(verifier, name)) for name in NAMES)
 

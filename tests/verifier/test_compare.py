@@ -7,10 +7,10 @@ import tracemalloc
 import msgspec
 import pytest
 
-from torchdet_lint.verifier.compare.comparison import compare
-from torchdet_lint.verifier.compare.explain import explain
-from torchdet_lint.verifier.record import trace
-from torchdet_lint.verifier.record.trace import Site, TraceError, Writer
+from torchdet_lint.verifier.comparison.compare import compare
+from torchdet_lint.verifier.comparison.explain import explain
+from torchdet_lint.verifier.recording import trace
+from torchdet_lint.verifier.recording.trace import Site, TraceError, Writer
 
 
 def op(line, name="mul", phase="forward", **more):

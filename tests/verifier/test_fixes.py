@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from torchdet_lint.catalogue import schema
-from torchdet_lint.verifier.compare import aten
+from torchdet_lint.verifier.comparison import aten
 from torchdet_lint.verifier.remedies import fixes
 
 RULES = schema.load().rules

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-from torchdet_lint.verifier.record import hashing  # noqa: E402
+from torchdet_lint.verifier.recording import hashing  # noqa: E402
 
 of = hashing.hasher()
 

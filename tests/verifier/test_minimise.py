@@ -8,7 +8,7 @@ import pytest
 
 from torchdet_lint.verifier import Interventions
 from torchdet_lint.verifier.remedies import fixes
-from torchdet_lint.verifier.verify.minimise import minimise
+from torchdet_lint.verifier.verification.minimise import minimise
 
 EVERY = Interventions(fixes.every_code())
 

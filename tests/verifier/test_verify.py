@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier import cli  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program  # noqa: E402
-from torchdet_lint.verifier.record.trace import Trace  # noqa: E402
-from torchdet_lint.verifier.verify import report, verification  # noqa: E402
+from torchdet_lint.verifier.recording.trace import Trace  # noqa: E402
+from torchdet_lint.verifier.verification import report, verify  # noqa: E402
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "verifier-json.md"
 THREE_CAUSES = """
@@ -62,14 +62,14 @@ def write(folder, source, name="program.py"):
 @pytest.fixture(scope="module")
 def diverged(tmp_path_factory):
     script = write(tmp_path_factory.mktemp("diverged"), THREE_CAUSES)
-    return verification.verify_program(Program("script", str(script)), lint=False)
+    return verify.verify_program(Program("script", str(script)), lint=False)
 
 
 @pytest.fixture(scope="module")
 def identical(tmp_path_factory):
     folder = tmp_path_factory.mktemp("identical")
     script = write(folder, AWKWARD)
-    return verification.verify_program(Program("script", str(script)), keep=folder / "kept"), folder / "kept"
+    return verify.verify_program(Program("script", str(script)), keep=folder / "kept"), folder / "kept"
 
 
 def test_every_cause_is_found_with_its_line_and_rule(diverged):
@@ -82,7 +82,7 @@ def test_every_cause_is_found_with_its_line_and_rule(diverged):
 
 
 def test_a_report_can_be_raised(diverged):
-    with pytest.raises(verification.Diverged, match="TDL102"):
+    with pytest.raises(verify.Diverged, match="TDL102"):
         diverged.raise_if_diverged()
 
 
@@ -111,7 +111,7 @@ def test_the_text_fits_a_screen(diverged, identical):
 def test_a_cured_program_is_told_with_its_price(diverged):
     import msgspec
 
-    fix = verification.FixOutcome(
+    fix = verify.FixOutcome(
         True, ("TDL102",), ("TDL101", "TDL102"), 1.05, "torchdet-lint --fix --select TDL102 program.py"
     )
     text = report.text(msgspec.structs.replace(diverged, verdict="identical", fix=fix))
@@ -138,16 +138,16 @@ def test_the_json_is_documented(diverged):
     assert table["schema"] == "torchdet-lint/verify/1"
     page = DOCUMENTATION.read_text()
     structs = [
-        verification.Report,
-        verification.RunSummary,
-        verification.Cause,
-        verification.Spread,
-        verification.FixOutcome,
-        verification.Held,
+        verify.Report,
+        verify.RunSummary,
+        verify.Cause,
+        verify.Spread,
+        verify.FixOutcome,
+        verify.Held,
     ]
     missing = [f for struct in structs for f in struct.__struct_fields__ if f"`{f}`" not in page]
     assert not missing
-    assert msgspec.json.decode(diverged.to_json(), type=verification.Report) == diverged
+    assert msgspec.json.decode(diverged.to_json(), type=verify.Report) == diverged
 
 
 def test_the_other_formats_parse(diverged):
@@ -295,8 +295,8 @@ def test_a_function_is_verified_in_this_process():
         state[0] += 1
         return torch.rand(3) * state[0]
 
-    assert verification.verify_function(steady).ok
-    outcome = verification.verify_function(drifting, runs=3)
+    assert verify.verify_function(steady).ok
+    outcome = verify.verify_function(drifting, runs=3)
     assert outcome.verdict == "diverged"
     assert outcome.first.source == "number"
 
@@ -319,11 +319,11 @@ for step in range(1000):
 
 def test_each_run_ends_after_the_steps_asked_for_and_the_report_says_so(tmp_path):
     program = Program("script", str(write(tmp_path, "import torch\ntorch.manual_seed(0)\n" + TRAINS)))
-    outcome = verification.verify_program(program, steps=3, keep=tmp_path / "kept", lint=False)
+    outcome = verify.verify_program(program, steps=3, keep=tmp_path / "kept", lint=False)
     assert outcome.verdict == "identical"
     assert "the program was ended after 3 optimizer steps" in outcome.not_covered
     assert (tmp_path / "kept" / "A.out").read_text() == "0\n1\nended in order\n"
-    whole = verification.verify_program(Program("script", program.target), steps=2000, lint=False, timeout=200)
+    whole = verify.verify_program(Program("script", program.target), steps=2000, lint=False, timeout=200)
     assert not any("steps" in note for note in whole.not_covered)
 
 

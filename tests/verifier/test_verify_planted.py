@@ -22,7 +22,7 @@ SOME = [HERE / "planted" / f"{name}.py" for name in ("op_index_backward", "set_o
 
 
 def verified(path, **options):
-    from torchdet_lint.verifier.verify.verification import verify_program
+    from torchdet_lint.verifier.verification.verify import verify_program
 
     return verify_program(Program("script", str(path)), mode="stress", lint=False, timeout=240, **options)
 
@@ -47,7 +47,7 @@ def test_every_planted_program_is_found_by_one_stress_pair_and_its_rule_named(pa
 
 
 def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_the_source():
-    from torchdet_lint.verifier.verify.repair import verify_fixed
+    from torchdet_lint.verifier.verification.repair import verify_fixed
 
     program = Program("script", str(HERE / "planted" / "late_seed.py"))
     report = verify_fixed(program, Interventions(fixes.every_code()), timeout=240)

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.launch.interventions import Interventions, environment
-    from torchdet_lint.verifier.record.auditing import audit
-    from torchdet_lint.verifier.record.recorder import Recorder as record  # noqa: N813
+    from torchdet_lint.verifier.recording.auditing import audit
+    from torchdet_lint.verifier.recording.recorder import Recorder as record  # noqa: N813
     from torchdet_lint.verifier.remedies.determinism import deterministic
-    from torchdet_lint.verifier.verify.verification import compare_traces as compare
-    from torchdet_lint.verifier.verify.verification import verify_function as verify
+    from torchdet_lint.verifier.verification.verify import compare_traces as compare
+    from torchdet_lint.verifier.verification.verify import verify_function as verify
 
 _HOMES = {
-    "Interventions": ("interventions", "Interventions"),
-    "audit": ("auditing", "audit"),
-    "compare": ("verification", "compare_traces"),
-    "deterministic": ("determinism", "deterministic"),
-    "environment": ("interventions", "environment"),
-    "record": ("recorder", "Recorder"),
-    "verify": ("verification", "verify_function"),
+    "Interventions": ("launch.interventions", "Interventions"),
+    "audit": ("recording.auditing", "audit"),
+    "compare": ("verification.verify", "compare_traces"),
+    "deterministic": ("remedies.determinism", "deterministic"),
+    "environment": ("launch.interventions", "environment"),
+    "record": ("recording.recorder", "Recorder"),
+    "verify": ("verification.verify", "verify_function"),
 }
 
 __all__ = ["Interventions", "audit", "compare", "deterministic", "environment", "record", "verify"]

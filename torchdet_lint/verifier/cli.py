@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
-    from torchdet_lint.verifier.verify.verification import Report
+    from torchdet_lint.verifier.verification.verify import Report
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
 FORMATS = ("text", "json", "github", "junit", "sarif")
@@ -56,8 +56,8 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         _need_torch(arguments[0])
-        from torchdet_lint.verifier.record.trace import TraceError
-        from torchdet_lint.verifier.verify.verification import VerifyError
+        from torchdet_lint.verifier.recording.trace import TraceError
+        from torchdet_lint.verifier.verification.verify import VerifyError
     except _UsageError as error:
         return _fail(str(error))
     try:
@@ -186,7 +186,7 @@ def _record(arguments: list[str]) -> int:
     options = parser.parse_args(ours)
     from torchdet_lint.verifier.launch.interventions import environment
     from torchdet_lint.verifier.launch.launch import run_child
-    from torchdet_lint.verifier.record.trace import unwritable
+    from torchdet_lint.verifier.recording.trace import unwritable
 
     program, asked = _program(words), _interventions(options, default=False)
     parent = options.output.absolute().parent
@@ -222,7 +222,7 @@ def _compare(arguments: list[str]) -> int:
     parser.add_argument("b", type=Path)
     _report_options(parser)
     options = parser.parse_args(arguments)
-    from torchdet_lint.verifier.verify.verification import compare_traces
+    from torchdet_lint.verifier.verification.verify import compare_traces
 
     return _deliver(compare_traces(options.a, options.b, lint=not options.no_lint), options)
 
@@ -240,7 +240,7 @@ def _verify(arguments: list[str]) -> int:
     _report_options(parser)
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
-    from torchdet_lint.verifier.verify.verification import VerifyError, verify_program
+    from torchdet_lint.verifier.verification.verify import VerifyError, verify_program
 
     program = _program(words)
     if options.runs < 2:
@@ -261,7 +261,7 @@ def _verify(arguments: list[str]) -> int:
         if options.fix is None:
             report = verify_program(program, **how)
         else:
-            from torchdet_lint.verifier.verify.repair import verify_fixed
+            from torchdet_lint.verifier.verification.repair import verify_fixed
 
             report = verify_fixed(program, asked, **how)
     return _deliver(report, options)
@@ -292,7 +292,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _strictly(asked: Interventions, options: argparse.Namespace) -> Interventions:
-    from torchdet_lint.verifier.record.strict import SEEDS
+    from torchdet_lint.verifier.recording.strict import SEEDS
 
     named = set(_codes(options.fix)) if options.fix not in (None, "all", "") else set()
     if contrary := sorted(named & set(SEEDS)):
@@ -303,7 +303,7 @@ def _strictly(asked: Interventions, options: argparse.Namespace) -> Intervention
 
 def _forecast(arguments: list[str]) -> int:
     try:
-        from torchdet_lint.verifier.verify import forecast
+        from torchdet_lint.verifier.verification import forecast
     except ImportError as error:
         raise _UsageError(f"torchdet-lint forecast: not available: {error}") from error
     status: int = forecast.main(arguments)
@@ -311,7 +311,7 @@ def _forecast(arguments: list[str]) -> int:
 
 
 def _deliver(report: Report, options: argparse.Namespace) -> int:
-    from torchdet_lint.verifier.verify import report as shape
+    from torchdet_lint.verifier.verification import report as shape
 
     to_screen = options.output_file is None
     if options.output_format == "json":

@@ -108,8 +108,8 @@ class _Call:
 def compare(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], settings: _Settings) -> None:
     """Call `function` several times and fail the test with the report where an op differs."""
     __tracebackhide__ = True
-    from torchdet_lint.verifier.verify.report import text
-    from torchdet_lint.verifier.verify.verification import verify_function
+    from torchdet_lint.verifier.verification.report import text
+    from torchdet_lint.verifier.verification.verify import verify_function
 
     report = verify_function(_Call(function, settings), *args, runs=settings.runs, restore=settings.restore, **kwargs)
     if not report.ok:

@@ -30,7 +30,7 @@ def main() -> None:
         roots = [folder, str(Path.cwd())]
     if control["trace"]:
         _find_own_package()
-        from torchdet_lint.verifier.record import onset
+        from torchdet_lint.verifier.recording import onset
 
         order = {**control, "roots": roots}
         onset.begin(order)

@@ -25,11 +25,11 @@ def start() -> None:
     if Started.contexts is not None:
         return
     from torchdet_lint.verifier.launch.interventions import EVENTS_VARIABLE, from_environment
-    from torchdet_lint.verifier.record import onset
+    from torchdet_lint.verifier.recording import onset
     from torchdet_lint.verifier.remedies.patching import Patches
 
     if WITNESS in os.environ:
-        from torchdet_lint.verifier.record import witness
+        from torchdet_lint.verifier.recording import witness
 
         # Of this process only: a child would overwrite what it wrote.
         witness.install(Patches(), Path(os.environ.pop(WITNESS)))
@@ -47,7 +47,7 @@ def start() -> None:
         applied.append(fixes.install(interventions.fixes, interventions.seed, reporter))
         reach.watch(applied[-1].patches, reporter)
         if interventions.strict:
-            from torchdet_lint.verifier.record import strict
+            from torchdet_lint.verifier.recording import strict
 
             strict.install(applied[-1].patches)
         Started.contexts = tuple(applied)

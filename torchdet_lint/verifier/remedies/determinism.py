@@ -75,7 +75,7 @@ class deterministic(contextlib.ContextDecorator):  # noqa: N801
                 raise
             _INSIDE.append(self)
         if self.scope == "ops":
-            from torchdet_lint.verifier.compare.aten import switchable_ops
+            from torchdet_lint.verifier.comparison.aten import switchable_ops
             from torchdet_lint.verifier.remedies.modes import scoped_mode
 
             self._mode = scoped_mode(switchable_ops())

@@ -99,7 +99,7 @@ def fill_mode(byte: int) -> Any:
     """
     import torch
 
-    from torchdet_lint.verifier.record.dispatch import OpMode, name_of
+    from torchdet_lint.verifier.recording.dispatch import OpMode, name_of
 
     fresh = frozenset(f"aten::{name}" for name in (*_FACTORIES, *_METHODS))
 

@@ -253,7 +253,7 @@ def scoped_mode(ops: Iterable[str]) -> Any:
     """
     import torch
 
-    from torchdet_lint.verifier.record.dispatch import OpMode, name_of
+    from torchdet_lint.verifier.recording.dispatch import OpMode, name_of
 
     names = frozenset(ops)
     lone = frozenset(f"aten::{name}" for name in _ONE_THREAD_METHODS)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.catalogue import schema
-from torchdet_lint.verifier.compare import aten
+from torchdet_lint.verifier.comparison import aten
 from torchdet_lint.verifier.remedies.patching import shown
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.schema import Op
     from torchdet_lint.verifier.launch.launch import Program
-    from torchdet_lint.verifier.record.trace import Site
+    from torchdet_lint.verifier.recording.trace import Site
 
 SCHEMA = "torchdet-lint/forecast/1"
 NEWEST = "2.13"
@@ -64,8 +64,8 @@ def forecast(
     """
     from torchdet_lint.verifier.launch import launch
     from torchdet_lint.verifier.launch.interventions import with_bootstrap
-    from torchdet_lint.verifier.record import trace
-    from torchdet_lint.verifier.record.witness import VARIABLE
+    from torchdet_lint.verifier.recording import trace
+    from torchdet_lint.verifier.recording.witness import VARIABLE
 
     with tempfile.TemporaryDirectory(prefix="torchdet-") as name:
         recorded, witnessed = Path(name) / "run.tdtrace", Path(name) / "witness.json"

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchdet_lint.catalogue import schema
-from torchdet_lint.verifier.verify.verification import FixOutcome, verify_program
+from torchdet_lint.verifier.verification.verify import FixOutcome, verify_program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import Program
-    from torchdet_lint.verifier.verify.verification import Mode, Progress, Report
+    from torchdet_lint.verifier.verification.verify import Mode, Progress, Report
 
 
 def verify_fixed(
@@ -38,7 +38,7 @@ def verify_fixed(
     The verdict is that of the fixed runs: `identical` if the fixes make the runs equal. A program whose plain runs are
     equal already is reported so, with no fix.
     """
-    from torchdet_lint.verifier.verify import minimise
+    from torchdet_lint.verifier.verification import minimise
 
     once = functools.partial(
         verify_program, program, runs=runs, mode=mode, timeout=timeout, progress=progress, steps=steps

@@ -13,7 +13,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.compare import aten
+from torchdet_lint.verifier.comparison import aten
 from torchdet_lint.verifier.launch import start
 from torchdet_lint.verifier.remedies.patching import after_import, user_line
 
@@ -42,7 +42,7 @@ class _Witness:
         self.parameters: dict[Any, tuple[str, ...]] = {}
 
     def begin(self, patches: Patches) -> None:
-        from torchdet_lint.verifier.record.dispatch import OpMode
+        from torchdet_lint.verifier.recording.dispatch import OpMode
 
         functional = self.torch.nn.functional
         attention = functional.scaled_dot_product_attention

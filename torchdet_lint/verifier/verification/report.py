@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torchdet_lint.verifier.verify.verification import Cause, Report
+    from torchdet_lint.verifier.verification.verify import Cause, Report
 
 LINES = 30
 _WIDTH = 118

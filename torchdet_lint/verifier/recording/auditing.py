@@ -11,14 +11,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.record import draws
+from torchdet_lint.verifier.recording import draws
 from torchdet_lint.verifier.remedies.patching import Patches, Reporter, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
 
-    from torchdet_lint.verifier.record.recorder import Recorder
+    from torchdet_lint.verifier.recording.recorder import Recorder
 
 # torch seeds an unseeded generator with some 60 random bits, and a person's seed is small: one in 2**20 is mistaken.
 _UNSEEDED_FROM = 2**40
@@ -71,7 +71,7 @@ class audit:  # noqa: N801
     def __enter__(self) -> audit:
         import torch
 
-        from torchdet_lint.verifier.record.recorder import Recorder
+        from torchdet_lint.verifier.recording.recorder import Recorder
 
         if self._folder is not None:
             raise RuntimeError("this audit() has been used; make another one")
@@ -101,7 +101,7 @@ class audit:  # noqa: N801
         return Path(self._folder.name) / "audit.tdtrace"
 
     def _recorded(self) -> Iterator[AuditFinding]:
-        from torchdet_lint.verifier.record import trace
+        from torchdet_lint.verifier.recording import trace
 
         recorded = trace.Trace(self._trace)
         counts: collections.Counter[tuple[str, str, str, int]] = collections.Counter()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from torchdet_lint.verifier.record import draws
+from torchdet_lint.verifier.recording import draws
 from torchdet_lint.verifier.remedies.patching import after_import, is_users, user_line
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _raise(code: str, message: str, file: str, line: int) -> NoReturn:
 
 
 def _watch_torch(patches: Patches, torch: Any) -> None:
-    from torchdet_lint.verifier.record.dispatch import OpMode
+    from torchdet_lint.verifier.recording.dispatch import OpMode
 
     first = torch.initial_seed()
     own = torch.Tag.nondeterministic_seeded

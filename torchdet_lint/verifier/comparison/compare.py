@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from torchdet_lint.verifier.record import trace
-from torchdet_lint.verifier.record.trace import Record, Site, Stream, Trace, TraceError
+from torchdet_lint.verifier.recording import trace
+from torchdet_lint.verifier.recording.trace import Record, Site, Stream, Trace, TraceError
 
 if TYPE_CHECKING:
     import os

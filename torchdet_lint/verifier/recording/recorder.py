@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from torchdet_lint.verifier.record import hashing, trace
-from torchdet_lint.verifier.record.dispatch import OpMode
-from torchdet_lint.verifier.record.lines import (
+from torchdet_lint.verifier.recording import hashing, trace
+from torchdet_lint.verifier.recording.dispatch import OpMode
+from torchdet_lint.verifier.recording.lines import (
     INITIALIZER,
     LIBRARY,
     LOADER,
@@ -41,7 +41,7 @@ from torchdet_lint.verifier.record.lines import (
     ForwardLines,
     line_of,
 )
-from torchdet_lint.verifier.record.plans import COLLECTIVE, LIFT, RESIZE, SET, VALUE, VIEW, Plan
+from torchdet_lint.verifier.recording.plans import COLLECTIVE, LIFT, RESIZE, SET, VALUE, VIEW, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

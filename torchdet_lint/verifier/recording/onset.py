@@ -21,7 +21,7 @@ from torchdet_lint.verifier.remedies.patching import Patches, Reporter, after_im
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torchdet_lint.verifier.record.recorder import Recorder
+    from torchdet_lint.verifier.recording.recorder import Recorder
 
 VARIABLE = "TORCHDET_RECORD"
 """What the processes below the program are told: the same JSON as the program's own."""
@@ -39,8 +39,8 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
     reach.watch(patches, Reporter(os.environ.get(EVENTS_VARIABLE, "")))
 
     def torch_begins(_: object) -> None:
-        from torchdet_lint.verifier.record import recorder
-        from torchdet_lint.verifier.record.trace import TraceError
+        from torchdet_lint.verifier.recording import recorder
+        from torchdet_lint.verifier.recording.trace import TraceError
 
         if numpy_state:
             starts["numpy"] = recorder.state_digest(numpy_state[0])

@@ -17,18 +17,18 @@ import msgspec
 
 import torchdet_lint
 from torchdet_lint.catalogue import schema
-from torchdet_lint.verifier.compare import comparison as comparing
-from torchdet_lint.verifier.compare import explain
+from torchdet_lint.verifier.comparison import compare as comparing
+from torchdet_lint.verifier.comparison import explain
 from torchdet_lint.verifier.launch import launch
 from torchdet_lint.verifier.launch.interventions import EVENTS_VARIABLE, Interventions
 from torchdet_lint.verifier.launch.interventions import environment as environment_of
-from torchdet_lint.verifier.record.trace import SUFFIX, TraceError
+from torchdet_lint.verifier.recording.trace import SUFFIX, TraceError
 from torchdet_lint.verifier.remedies.patching import read_events, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torchdet_lint.verifier.compare.comparison import Comparison, Divergence
+    from torchdet_lint.verifier.comparison.compare import Comparison, Divergence
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
 
 SCHEMA = "torchdet-lint/verify/1"
@@ -159,7 +159,7 @@ class Report(msgspec.Struct, frozen=True):
     def raise_if_diverged(self) -> None:
         """Raise `Diverged`, with the report as its text, unless the runs were equal."""
         if not self.ok:
-            from torchdet_lint.verifier.verify.report import text
+            from torchdet_lint.verifier.verification.report import text
 
             raise Diverged(text(self))
 
@@ -221,8 +221,8 @@ def verify_function(
     With `restore` the three global generators stand at the same state before each call; what else a call changes (a
     model's weights) it must undo itself. Whatever the function raises comes out.
     """
-    from torchdet_lint.verifier.record.generators import kept
-    from torchdet_lint.verifier.record.recorder import Recorder
+    from torchdet_lint.verifier.recording.generators import kept
+    from torchdet_lint.verifier.recording.recorder import Recorder
 
     with tempfile.TemporaryDirectory(prefix="torchdet-") as name:
         folder, root = (
