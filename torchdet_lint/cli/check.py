@@ -282,7 +282,7 @@ def _stdin(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, bytes]
 def _verbose(settings: Settings) -> None:
     print(f"configuration: {settings.file or 'none'} (project {settings.root})", file=sys.stderr)
     print(f"target: torch {settings.torch[0]}.{settings.torch[1]} on {', '.join(settings.devices)}", file=sys.stderr)
-    from torchdet_lint.cache import refusal
+    from torchdet_lint.source.cache import refusal
 
     refused = refusal(settings.cache_dir) if settings.cache_dir else ""
     print(f"cache: {settings.cache_dir or 'none'}{f' (not used: {refused})' if refused else ''}", file=sys.stderr)

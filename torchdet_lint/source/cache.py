@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from torchdet_lint.writing import create
+from torchdet_lint.source.writing import create
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
