@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from torchdet_lint.cli import check
 from torchdet_lint.source.cache import Cache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parents[1]
 FAULTY = "import torch\nx = 1  # noqa: TDL201\n"
@@ -262,3 +268,78 @@ def test_runs_side_by_side(project: Path) -> None:
     assert len({output for output, _ in outputs}) == 1
     assert len(cached(project)) == 1
     assert not list((project / ".torchdet_cache").glob("*.part"))
+
+
+def forge(store: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the records in `store`, and make their checks right again."""
+    table = json.loads(store.read_bytes())
+    for entry in table.values():
+        change(entry)
+    cache = Cache(str(store.parent), ["another"])
+    for path, (content, record, _) in table.items():
+        cache.put(path, content, msgspec.json.encode(record))
+    cache.save()
+    Path(cache.path).replace(store)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entry: entry[1].__setitem__(1, []),
+        lambda entry: entry[1][0][0].update(code="TDL999"),
+        lambda entry: entry[1][0][0].update(code="\x1b[2J"),
+        lambda entry: entry[1][0][0]["location"].update(row=0),
+        lambda entry: entry[1][0][0]["end_location"].update(column=-4),
+        lambda entry: entry[1][0][0].update(noqa_row=0),
+        lambda entry: entry[1][0][0].update(severity="grave"),
+        lambda entry: entry[1][1].__setitem__(0, [0, 1, 1]),
+        lambda entry: entry.__setitem__(1, None),
+    ],
+)
+@pytest.mark.parametrize("form", ["full", "json", "sarif"])
+def test_a_record_that_no_run_made_is_made_again(
+    project: Path, capsys: pytest.CaptureFixture[str], form: str, change: Callable[[Any], object]
+) -> None:
+    (project / "a.py").write_text("import torch\ntorch.use_deterministic_algorithms(False)\n")
+    (project / "b.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    cold = lint(capsys, "--output-format", form)
+    (store,) = cached(project)
+    whole = store.read_bytes()
+    forge(store, lambda entry: None)
+    assert json.loads(store.read_bytes()) == json.loads(whole), "forging changes nothing by itself"
+    forge(store, change)
+    assert lint(capsys, "--output-format", form) == cold
+    assert json.loads(store.read_bytes()) == json.loads(whole)
+
+
+@pytest.mark.parametrize("kind", ["files", "project", "summaries"])
+def test_any_damage_is_a_miss(project: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    (project / "a.py").write_text("import torch\nfrom c import f\nif __name__ == '__main__':\n    f(torch.rand(2))\n")
+    (project / "c.py").write_text("def f(x):\n    print(x)\n")
+    cold = lint(capsys)
+    (store,) = (project / ".torchdet_cache").glob(f"{kind}-*.json")
+    whole = store.read_bytes()
+    chance = random.Random(0)
+    for _ in range(20):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        store.write_bytes(damaged)
+        assert lint(capsys) == cold
+    for damage in (b"[" * 200_000, b'{"a":' * 100_000, whole[: len(whole) // 2], b'{"\xff\xfe": 1}', b"\0" * 1000):
+        store.write_bytes(damage)
+        assert lint(capsys) == cold
+    store.unlink()
+    store.mkdir()
+    assert lint(capsys) == cold
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_fifo_or_a_device_in_its_place_is_a_miss(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cold = lint(capsys)
+    (store,) = cached(project)
+    store.unlink()
+    os.mkfifo(store)
+    assert lint(capsys) == cold
+    store.unlink()
+    store.symlink_to("/dev/zero")
+    assert lint(capsys) == cold

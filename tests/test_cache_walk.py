@@ -229,30 +229,31 @@ def _walk(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch, steps: 
     (folder / "elsewhere").mkdir()
     edits: list[str] = []
     answers: set[str] = set()
-    for _ in range(steps):
+    asked = ["."]
+    for step in range(steps):
         edits.append(_step(folder, chance))
         if chance.random() < 0.4:
             name = chance.choice(["train.py", "other.py", "app.py", "cli.py"])
             put(folder, name, chance.choice(POOL[name]))
+        if step % 10 == 0:  # the same files for a while: one answer about the whole program is kept
+            there = sorted(path.relative_to(folder) for path in folder.rglob("*.py") if ".git" not in path.parts)
+            few = chance.sample(there, min(len(there), chance.choice([1, 1, 2, 3])))
+            asked = chance.choice([["."], ["train.py"], ["train.py", "other.py"], [str(path) for path in few]])
         away = chance.random() < 0.2
         monkeypatch.chdir(folder / "elsewhere" if away else folder)
-        there = sorted(path for path in folder.rglob("*.py") if ".git" not in path.parts)
-        few = chance.sample(there, min(len(there), chance.choice([1, 1, 2, 3])))
-        named = [str(path) if chance.random() < 0.2 else os.path.relpath(path) for path in few]
-        for asked in ([str(folder) if away else "."], named):
-            if asked:
-                warm = linted(*asked)
-                cold = linted(*asked, "--no-cache")
-                assert warm == cold, (seed, asked, edits[-5:])
-                answers.add(cold[1])
+        named = [str(folder / path) if away and step % 2 else os.path.relpath(folder / path) for path in asked]
+        warm = linted(*named)
+        cold = linted(*named, "--no-cache")
+        assert warm == cold, (seed, named, edits[-5:])
+        answers.add(cold[1])
     return len(answers)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_edits_at_random(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    assert _walk(folder, linted, monkeypatch, 20, seed) > 8
+    assert _walk(folder, linted, monkeypatch, 40, seed) > 3
 
 
 @pytest.mark.slow  # `make cache-walk`
 def test_a_thousand_edits(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _walk(folder, linted, monkeypatch, 1000, 1000) > 300
+    assert _walk(folder, linted, monkeypatch, 1000, 1000) > 200

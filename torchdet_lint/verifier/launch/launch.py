@@ -302,7 +302,7 @@ def _reap(pids: list[int]) -> None:
 
 
 def _clear(trace: Path) -> None:
-    for path in (trace.with_name(trace.name + ".error"), *trace.parent.glob(f"{trace.name}.*.part")):
+    for path in (trace.with_name(trace.name + ".error"), *tracing.parts_of(trace)):
         path.unlink(missing_ok=True)
     if trace.is_file():
         trace.unlink()

@@ -99,6 +99,7 @@ def _end(one: Recorder, pid: int) -> None:
 
 def _say(trace: str, text: str) -> None:
     try:
-        Path(trace + ".error").write_text(text, encoding="utf-8")
+        with Path(trace + ".error").open("x", encoding="utf-8") as out:
+            out.write(text)
     except OSError:
         os.write(2, f"torchdet-lint: {text}\n".encode())

@@ -18,6 +18,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import struct
 import sys
 import threading
@@ -45,6 +46,9 @@ read memory that nothing had written; the generator was never seeded by the prog
 used since the process began; the generator drawn from was passed, not global; wrote into memory of which a
 part was never written.
 """
+
+
+_FOREIGN = "exists, is no trace of torchdet-lint, and is not written over"
 
 
 class TraceError(Exception):
@@ -109,13 +113,22 @@ def unwritable(path: Path) -> str:
             return "a folder"
         if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
             return "no permission to write it"
-        if path.is_file() and path.stat().st_size:
-            with path.open("rb") as opened:
-                if opened.read(len(MAGIC)) != MAGIC:
-                    return "exists, is no trace of torchdet-lint, and is not written over"
+        if _foreign(path):
+            return _FOREIGN
     except OSError as error:
         return str(error.strerror)
     return ""
+
+
+def _foreign(path: Path) -> bool:
+    """Whether `path` is a file with something in it that is no trace."""
+    try:
+        if not path.is_file() or not path.stat().st_size:
+            return False
+        with path.open("rb") as opened:
+            return opened.read(len(MAGIC)) != MAGIC
+    except PermissionError:
+        return True
 
 
 class Writer:
@@ -128,11 +141,13 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure = ""
+        if _foreign(path):
+            raise TraceError(f"{path}: the trace cannot be written: the file {_FOREIGN}")
         self._lock = threading.Lock()
         self._streams = 0
         try:
             self._descriptor = os.open(
-                path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0)
+                path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666
             )
         except OSError as error:
             raise TraceError(f"{path}: the trace cannot be written: {error.strerror}") from error
@@ -335,13 +350,19 @@ def part_of(path: Path, pid: int) -> Path:
     return path.with_name(f"{path.name}.{pid}.part")
 
 
+def parts_of(path: Path) -> list[Path]:
+    """What child processes of the run that writes `path` have left."""
+    own = re.compile(re.escape(path.name) + r"\.\d+\.part")
+    return sorted(part for part in path.parent.glob("*.part") if own.fullmatch(part.name))
+
+
 def gather(path: Path) -> None:
     """Append the streams of child processes to the trace at `path`, and remove their files.
 
     Call it once the whole process tree has ended. A child's file that is damaged is dropped with a note. Where only
     children have recorded, the trace begins with an empty main stream.
     """
-    parts = sorted(path.parent.glob(f"{path.name}.*.part"))
+    parts = parts_of(path)
     loaded = []
     for part in parts:
         with contextlib.suppress(TraceError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import functools
 import json
 import os
@@ -91,7 +92,9 @@ class _Witness:
         if os.getpid() != self.pid:
             return
         calls = [[*call, count] for call, count in sorted(self.calls.items())]
-        self.path.write_text(json.dumps({"names": list(self.names), "ops": self.ops, "calls": calls}))
+        # Only ever a new file: the environment that names it may be anybody's.
+        with contextlib.suppress(FileExistsError), self.path.open("x", encoding="utf-8") as out:
+            json.dump({"names": list(self.names), "ops": self.ops, "calls": calls}, out)
 
 
 def _recorded_name(func: Any) -> str:

@@ -7,6 +7,7 @@ import importlib.abc
 import importlib.util
 import json
 import os
+import stat
 import sys
 import threading
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import FrameType, ModuleType
 
+_BEGIN = b'{"code": '
 _MISSING = object()
 _OWN = str(Path(__file__).parents[1]) + os.sep
 _STANDARD = str(Path(os.__file__).parent) + os.sep
@@ -155,14 +157,22 @@ class Reporter:
         self.events.append(event)
         if self.quiet:
             return
-        if not self.path:
+        if not self.path or not self._appended(json.dumps(dataclasses.asdict(event)) + "\n"):
             print(f"torchdet-lint: {file}:{line}: {code}{' ' if code else ''}{text}", file=sys.stderr)
-            return
-        record = json.dumps(dataclasses.asdict(event)) + "\n"
+
+    def _appended(self, record: str) -> bool:
+        """Append to the file of events; a file of anything else is left alone, for the environment names it."""
         # One O_APPEND write a record: several processes share the file and lines must not mix.
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         try:
+            descriptor = os.open(self.path, flags, 0o644)
+        except OSError:
+            return False
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode) or os.read(descriptor, len(_BEGIN)) not in (b"", _BEGIN):
+                return False
             os.write(descriptor, record.encode())
+            return True
         finally:
             os.close(descriptor)
 
