@@ -10,11 +10,11 @@ import sys
 
 import pytest
 
-from torchdet_lint.verifier import trace
-from torchdet_lint.verifier.interventions import EVENTS_VARIABLE, VARIABLE, with_bootstrap
-from torchdet_lint.verifier.onset import VARIABLE as RECORD
-from torchdet_lint.verifier.patching import Reporter, read_events
-from torchdet_lint.verifier.start import WITNESS
+from torchdet_lint.verifier.launch.interventions import EVENTS_VARIABLE, VARIABLE, with_bootstrap
+from torchdet_lint.verifier.launch.start import WITNESS
+from torchdet_lint.verifier.recording import trace
+from torchdet_lint.verifier.recording.onset import VARIABLE as RECORD
+from torchdet_lint.verifier.remedies.patching import Reporter, read_events
 
 PRECIOUS = "export PATH=/precious\n"
 
@@ -35,7 +35,7 @@ def test_no_variable_makes_a_program_write_over_a_file(tmp_path, variable, link)
         (tmp_path / "sitecustomize.py").write_text(
             "import os\n"
             f"os.symlink({str(precious)!r}, {str(named)!r} + f'.{os.getpid()}.part')\n"
-            "import torchdet_lint.verifier.start as start\nstart.start_safely()\n"
+            "import torchdet_lint.verifier.launch.start as start\nstart.start_safely()\n"
         )
         value = json.dumps({"trace": str(named), "roots": [str(tmp_path)], "about": {}})
         environment = {**os.environ, RECORD: value}

@@ -141,7 +141,7 @@ class Writer:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.failure = ""
-        if _foreign(path):
+        if _foreign(Path(path)):
             raise TraceError(f"{path}: the trace cannot be written: the file {_FOREIGN}")
         self._lock = threading.Lock()
         self._streams = 0
