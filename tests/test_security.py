@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from torchdet_lint.cli import check
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parents[1]
 
