@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import data, memory, ops, order, program, seeds, settings
+from torchdet_lint.checks import data, ops, order, program, seeds, settings
+from torchdet_lint.checks.memory.check import uninitialized_read
 from torchdet_lint.checks.ops import own_rule
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ CHECKS: Mapping[str, Check] = {
     "TDL405": ops.listed_call,
     "TDL406": ops.listed_call,
     "TDL407": ops.kernel_atomics,
-    "TDL501": memory.uninitialized_read,
+    "TDL501": uninitialized_read,
     "TDL601": order.hash_seed,
 }
 

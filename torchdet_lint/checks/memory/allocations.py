@@ -1,0 +1,131 @@
+"""Calls that allocate → buffers, with their sizes where those are in sight."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks.memory.domain import Buffer
+from torchdet_lint.dataflow.interpreter import bare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.module.module import Call, Module, Value
+
+_SIZE_NAME = r"(?:\w*(?:_size|_dim|_?features|_?channels|_units)|num_\w+|n_\w+)"
+_DTYPES = "Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16"
+_EXTENTS = rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:{_SIZE_NAME}\s*\)|size\(|shape\b|len\())"
+_TENSOR_OF_SIZE = re.compile(
+    rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:Tensor(?={_EXTENTS})|(?:{_DTYPES})Tensor(?={_EXTENTS}|\(\s*\w+\)))"
+)
+_METHODS = ("new_empty", "new_empty_strided", "new")
+_EXTENT = re.compile(r"\.size\(|\.shape\b|^len\(")
+_SIZE = re.compile(rf"(?:[\w.]+\.)?{_SIZE_NAME}|len\(.*\)|[\w.]+\.(?:size\(.*\)|shape(?:\[.*\])?)")
+
+
+def allocations(module: Module, rule: Rule) -> dict[cst.CSTNode, Buffer]:
+    """The buffers that the file allocates, by the calls that do."""
+    found: dict[cst.CSTNode, Buffer] = {}
+    for call in _creations(module, rule):
+        buffer = _buffer(module, call)
+        if buffer is not None:
+            found[call.node] = buffer
+    return found
+
+
+def _creations(module: Module, rule: Rule) -> Iterator[Call]:
+    if "Tensor(" in module.text:
+        idle = module.mentions.allocations.idle
+        module.load_where(
+            lambda text: (
+                "Tensor(" in text
+                and not all(idle(match[0], text, match.start()) for match in _TENSOR_OF_SIZE.finditer(text))
+            )
+        )
+    yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
+    yield from module.method_calls(*_METHODS)
+
+
+def _buffer(module: Module, call: Call) -> Buffer | None:
+    """None where nothing is allocated: no elements, no real device, data given."""
+    word = call.attribute or call.names[-1].rpartition(".")[2]
+    device = call.argument("device")
+    if device is not None and device.constant == "meta":
+        return None
+    if any(name.startswith("numpy.") for name in call.names):
+        return _array(module, call, word)
+    if word.endswith("_like") or word in ("empty_strided", "empty_permuted", "new_empty_strided"):
+        return Buffer(call.node, word, None)
+    sizes = _sizes(module, call)
+    if word.endswith("Tensor") and not _evidently_sizes(call, sizes):
+        return None
+    if word == "new" and not _is_new_tensor(call, sizes):
+        return None
+    size = tuple(_extent(value) for value in sizes) if sizes is not None else None
+    return Buffer(call.node, word, size)
+
+
+def _array(module: Module, call: Call, word: str) -> Buffer | None:
+    """An array of numbers: one of objects holds `None`."""
+    dtype = call.keyword_node("dtype")
+    given = dtype.value if dtype is not None else call.node.args[1].value if len(call.node.args) > 1 else None
+    if given is not None and bare(given).strip("\"'") in ("object", "O", "np.object_", "numpy.object_", "str"):
+        return None
+    shape = call.keyword_node("shape") or (call.node.args[0] if call.node.args and not call.node.args[0].star else None)
+    if word != "empty" or shape is None:
+        return Buffer(call.node, word, None, True)
+    elements = module.elements(shape.value, call.scope, call.order)
+    if elements is not None:
+        return Buffer(call.node, word, tuple(_extent(module.value(element)) for element in elements), True)
+    value = module.value(shape.value)
+    single = value.known or isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name))
+    return Buffer(call.node, word, (_extent(value),) if single else None, True)
+
+
+def _is_new_tensor(call: Call, sizes: list[Value] | None) -> bool:
+    """Whether `x.new(…)` is the tensor's method, and was given extents."""
+    if isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls"):
+        return False
+    if not sizes or any(arg.keyword is not None for arg in call.node.args):
+        return False
+    return any(isinstance(size.constant, int) or _EXTENT.search(bare(size.node)) for size in sizes) and not any(
+        isinstance(arg.value, (cst.List, cst.Tuple)) for arg in call.node.args
+    )
+
+
+def _sizes(module: Module, call: Call) -> list[Value] | None:
+    """The extents, one value each; None where they are not in sight."""
+    if any(arg.star for arg in call.node.args):
+        return None
+    positional = [arg.value for arg in call.node.args if arg.keyword is None]
+    named = call.keyword_node("size")
+    if named is not None:
+        positional = [named.value]
+    if len(positional) == 1:
+        elements = module.elements(positional[0], call.scope, call.order)
+        if elements is not None:
+            return [module.value(element) for element in elements]
+        value = module.value(positional[0])
+        if not value.known and not isinstance(value.node, (cst.Call, cst.BinaryOperation, cst.Name)):
+            return None
+    return [module.value(node) for node in positional]
+
+
+def _evidently_sizes(call: Call, sizes: list[Value] | None) -> bool:
+    """Whether `torch.Tensor(…)` was given extents, not data."""
+    if not sizes or any(arg.keyword is not None for arg in call.node.args):
+        return False
+    if len(call.node.args) > 1:
+        return True
+    only = call.node.args[0].value
+    if isinstance(sizes[0].constant, int):
+        return isinstance(only, (cst.Integer, cst.Name))
+    return _SIZE.fullmatch(bare(only)) is not None
+
+
+def _extent(value: Value) -> int | str:
+    return value.constant if isinstance(value.constant, int) else bare(value.node)

@@ -1,0 +1,150 @@
+"""The abstract domain: buffers, the parts of them that are written, and what is known of each on a path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+
+class Span(NamedTuple):
+    """What a write reaches along one dimension: `[low, high)` in steps; the ends are ints or source text.
+
+    `exact` is false where that is not known.
+    """
+
+    low: int | str = 0
+    high: int | str = ""
+    step: int = 1
+    exact: bool = True
+
+
+EVERYTHING = Span()
+SOMETHING = Span(exact=False)
+WHOLE_VIEWS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
+TORCH = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
+
+
+class Part(NamedTuple):
+    """Part of a buffer: spans by dimension (negative: counted from the last), the others whole; None: anything."""
+
+    spans: tuple[tuple[int, Span], ...] | None = None
+    loose: bool = False
+
+
+class Ref(NamedTuple):
+    """A value that shares the memory of buffer number `buffer`, all of it or `part`."""
+
+    buffer: int
+    part: Part | None = None
+
+
+Refs = frozenset[Ref]
+NO_REFS: Refs = frozenset()
+
+
+class Memory(NamedTuple):
+    """What is known of one buffer on the paths that lead here.
+
+    `full`: written wholly, or out of sight. `maybe`: so on some path only, which `guards` say; `level` is the number of
+    conditions around the place where the paths met. `parts` are the partial writes of any path.
+    """
+
+    loops: int
+    born: frozenset[tuple[str, bool]]
+    full: bool = False
+    escaped: bool = False
+    maybe: bool = False
+    level: int = 0
+    guards: frozenset[tuple[str, bool]] = frozenset()
+    parts: frozenset[Part] = frozenset()
+    certain: frozenset[Part] = frozenset()
+
+
+class State:
+    """Names with the memory they refer to, the buffers, and the conditions that hold."""
+
+    __slots__ = ("env", "facts", "memories")
+
+    def __init__(self) -> None:
+        self.env: dict[str, Refs] = {}
+        self.memories: dict[int, Memory] = {}
+        self.facts: frozenset[tuple[str, bool]] = frozenset()
+
+
+class Buffer(NamedTuple):
+    """One place where memory is allocated, and its size where that is in sight."""
+
+    node: cst.Call
+    word: str
+    size: tuple[int | str, ...] | None
+    array: bool = False
+
+
+class Read(NamedTuple):
+    """Buffer and the expression that reads it first."""
+
+    buffer: Buffer
+    node: cst.CSTNode
+
+
+def some_part(refs: Refs) -> Refs:
+    """`refs` as views of parts that nobody knows."""
+    return frozenset(ref._replace(part=Part()) for ref in refs)
+
+
+def lacks(buffer: Buffer, memory: Memory) -> bool:
+    """Whether the partial writes of all paths together evidently leave a part out."""
+    parts = memory.parts
+    if len(parts) == 1 and memory.parts != memory.certain and all(part.loose for part in parts):
+        return True
+    if any(part.spans is None for part in parts):
+        return False
+    columns = {dimension for part in parts for dimension, _ in part.spans or ()}
+    if len({dimension < 0 for dimension in columns}) != 1:
+        return False
+    for column in sorted(columns):
+        spans = [dict(part.spans or ()).get(column, EVERYTHING) for part in parts]
+        size = buffer.size[column] if buffer.size and -len(buffer.size) <= column < len(buffer.size) else ""
+        if all(span.exact for span in spans) and _leaves_out(spans, size):
+            return True
+    return False
+
+
+def _leaves_out(spans: Sequence[Span], size: int | str) -> bool:
+    """Whether the spans, all exact, evidently miss an element of a dimension of `size`."""
+    if isinstance(size, int) and all(_known(span) for span in spans):
+        covered: set[int] = set()
+        for span in spans:
+            covered.update(range(size)[_slice(span)])
+        return len(covered) < size
+    steps = {span.step for span in spans}
+    if steps != {1}:
+        return len(steps) == 1 and _residues(spans, steps.pop())
+    if all(isinstance(span.low, int) and (span.low > 0 or span.low == -1) for span in spans):
+        return True
+    return bool(size) and all(_short(span.high, size) for span in spans)
+
+
+def _known(span: Span) -> bool:
+    return isinstance(span.low, int) and (isinstance(span.high, int) or span.high == "")
+
+
+def _slice(span: Span) -> slice:
+    return slice(span.low, span.high if isinstance(span.high, int) else None, span.step)
+
+
+def _residues(spans: Sequence[Span], step: int) -> bool:
+    if not all(isinstance(span.low, int) and span.low >= 0 for span in spans):
+        return False
+    return len({int(span.low) % step for span in spans}) < step
+
+
+def _short(high: int | str, size: int | str) -> bool:
+    """Whether `high` evidently stops before `size`."""
+    if isinstance(high, int):
+        return high < 0
+    return isinstance(size, str) and high.startswith(f"{size}-") and high[len(size) + 1 :].isdigit()

@@ -1,0 +1,217 @@
+"""The statements and expressions of a function → the reads of memory that no path before them wrote."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks.memory.calls import Calls
+from torchdet_lint.checks.memory.domain import NO_REFS, WHOLE_VIEWS, Buffer, Refs, State, some_part
+from torchdet_lint.checks.memory.subscripts import Subscripts
+from torchdet_lint.dataflow.interpreter import condition, names_in
+from torchdet_lint.module.tree import LEAVES, children
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.module.module import Module
+
+
+class Reads(Calls):
+    """The reads of unwritten memory in one function, or in the statements of a module."""
+
+    def __init__(self, module: Module, rule: Rule, buffers: Mapping[cst.CSTNode, Buffer], captured: set[str]) -> None:
+        super().__init__(module, rule, buffers)
+        self.captured = captured
+        self.subscripts = Subscripts(module)
+
+    # ------------------------------------------------------------------ statements
+
+    def expression(self, node: cst.BaseExpression, state: State) -> None:
+        """Evaluate."""
+        self.value(node, state)
+
+    def test(self, node: cst.BaseExpression, state: State) -> None:
+        """The truth of a tensor is a read of it."""
+        self.read(self.value(node, state), node, state)
+
+    def leave(self, node: cst.BaseExpression, state: State) -> None:
+        """Returned: whoever receives it may write it."""
+        self.escape(self.value(node, state), state)
+
+    def define(self, node: cst.CSTNode, state: State) -> None:
+        """What a nested function names is its own to write, at a time that we do not know."""
+        for name in names_in(node):
+            self.escape(state.env.get(name, NO_REFS), state)
+
+    def delete(self, node: cst.BaseExpression, state: State) -> None:
+        """A deleted name refers to nothing."""
+        if isinstance(node, cst.Name):
+            state.env.pop(node.value, None)
+
+    def assign(self, targets: Sequence[cst.BaseExpression], value: cst.BaseExpression, state: State) -> None:
+        """Names become names of the same memory; subscripts write it; all else is out of sight."""
+        displays = (cst.Tuple, cst.List)
+        if len(targets) == 1 and isinstance(targets[0], displays) and isinstance(value, displays):
+            left, right = targets[0].elements, value.elements
+            if len(left) == len(right) and not any(isinstance(one, cst.StarredElement) for one in (*left, *right)):
+                values = [self.value(element.value, state) for element in right]
+                for element, refs in zip(left, values, strict=True):
+                    self.bind(element.value, refs, state)
+                return
+        refs = self.value(value, state)
+        for target in targets:
+            self.bind(target, refs, state)
+
+    def bind(self, target: cst.BaseExpression, refs: Refs, state: State) -> None:
+        """`target` receives a value that shares memory with `refs`."""
+        if isinstance(target, cst.Name):
+            state.env[target.value] = refs
+            self.subscripts.spans.pop(target.value, None)
+            if target.value in self.captured:
+                self.escape(refs, state)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            for element in target.elements:
+                self.bind(element.value, some_part(refs), state)
+        elif isinstance(target, cst.Subscript):
+            self.read(refs, target, state) if self.value(target.value, state) else self.escape(refs, state)
+            self.indices(target, state)
+            self.write(self.subscripts.viewed(self.value(target.value, state), target), state)
+        else:
+            assert isinstance(target, cst.Attribute)
+            self.escape(refs, state)
+            owner = self.value(target.value, state)
+            if target.attr.value == "data":
+                self.write(owner, state)
+            elif target.attr.value in ("real", "imag"):
+                self.write(some_part(owner), state)
+
+    def augment(self, node: cst.AugAssign, state: State) -> None:
+        """`x += y` reads both."""
+        self.read(self.value(node.value, state), node.value, state)
+        target = node.target
+        if isinstance(target, cst.Subscript):
+            self.indices(target, state)
+            refs = self.subscripts.viewed(self.value(target.value, state), target)
+        else:
+            refs = self.value(target, state)
+        self.read(refs, target, state)
+
+    def iterate(self, node: cst.For, state: State) -> None:
+        """Rows of a tensor are views of it; a counter over a range spans it."""
+        refs = some_part(self.refs_of(node.iter, state))
+        self.bind(node.target, refs, state)
+        self.subscripts.count(node)
+
+    # ------------------------------------------------------------------ expressions
+
+    def refs_of(self, node: cst.BaseExpression, state: State) -> Refs:
+        """What `node` refers to, without evaluating it a second time."""
+        return state.env.get(node.value, NO_REFS) if isinstance(node, cst.Name) else NO_REFS
+
+    def value(self, node: cst.CSTNode, state: State) -> Refs:
+        """Evaluate `node`: its reads, writes and escapes happen, and what it shares memory with is returned."""
+        if isinstance(node, cst.Name):
+            return state.env.get(node.value, NO_REFS)
+        if type(node) in LEAVES:
+            return NO_REFS
+        if isinstance(node, cst.Call):
+            return self.call(node, state)
+        if isinstance(node, cst.Attribute):
+            return self.attribute(node, state)
+        if isinstance(node, cst.Subscript):
+            refs = self.value(node.value, state)
+            self.indices(node, state)
+            return self.subscripts.viewed(refs, node)
+        if isinstance(node, (cst.BinaryOperation, cst.UnaryOperation, cst.Comparison)):
+            self.operands(node, state)
+            return NO_REFS
+        if isinstance(node, (cst.BooleanOperation, cst.IfExp)):
+            return self.choice(node, state)
+        if isinstance(node, cst.NamedExpr):
+            refs = self.value(node.value, state)
+            self.bind(node.target, refs, state)
+            return refs
+        if isinstance(node, (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)):
+            self.comprehension(node, state)
+            return NO_REFS
+        if isinstance(node, cst.Lambda):
+            self.define(node, state)
+            return NO_REFS
+        if isinstance(node, cst.FormattedStringExpression):
+            self.read(self.value(node.expression, state), node.expression, state)
+            return NO_REFS
+        for child in children(node):
+            self.escape(self.value(child, state), state)
+        return NO_REFS
+
+    def operands(self, node: cst.BinaryOperation | cst.UnaryOperation | cst.Comparison, state: State) -> None:
+        """Operators read their operands; `is` and `in` do not."""
+        if isinstance(node, cst.UnaryOperation):
+            self.read(self.value(node.expression, state), node.expression, state)
+            return
+        sides: list[cst.BaseExpression] = [node.left]
+        if isinstance(node, cst.BinaryOperation):
+            sides.append(node.right)
+        elif all(isinstance(one.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for one in node.comparisons):
+            for side in (node.left, *(one.comparator for one in node.comparisons)):
+                self.value(side, state)
+            return
+        else:
+            sides += [one.comparator for one in node.comparisons]
+        for side in sides:
+            self.read(self.value(side, state), side, state)
+
+    def choice(self, node: cst.BooleanOperation | cst.IfExp, state: State) -> Refs:
+        """`a or b`, `a if c else b`: either."""
+        if isinstance(node, cst.BooleanOperation):
+            refs = self.value(node.left, state)
+            self.depth += 1
+            refs |= self.value(node.right, state)
+            self.depth -= 1
+            return refs
+        self.test(node.test, state)
+        text, truth = condition(node.test)
+        self.depth += 1
+        taken, other = self.copy(state), self.copy(state)
+        refs = self.value(node.body, self.branch(text, truth, taken))
+        refs |= self.value(node.orelse, self.branch(text, not truth, other))
+        self.depth -= 1
+        joined = self.merge(text, taken, other) if truth else self.merge(text, other, taken)
+        assert joined is not None
+        state.env, state.memories = joined.env, joined.memories
+        return refs
+
+    def comprehension(self, node: cst.BaseComp, state: State) -> None:
+        """Runs at once, with its own names."""
+        env = dict(state.env)
+        part: cst.CompFor | None = node.for_in
+        while part is not None:
+            self.bind(part.target, some_part(self.value(part.iter, state)), state)
+            for one in part.ifs:
+                self.test(one.test, state)
+            part = part.inner_for_in
+        elements = (node.key, node.value) if isinstance(node, cst.DictComp) else (node.elt,)  # type: ignore[attr-defined]
+        for element in elements:
+            self.escape(self.value(element, state), state)
+        state.env = env
+
+    def attribute(self, node: cst.Attribute, state: State) -> Refs:
+        """`x.T` is a view of x, `x.shape` says nothing of its elements, and what else it is we do not know."""
+        refs = self.value(node.value, state)
+        name = node.attr.value
+        if name in WHOLE_VIEWS:
+            return refs
+        if name not in self.words["metadata"]:
+            self.escape(refs, state)
+        return NO_REFS
+
+    def indices(self, node: cst.Subscript, state: State) -> None:
+        """A tensor used as an index is read."""
+        for element in node.slice:
+            index = element.slice
+            for bound in children(index):
+                if isinstance(bound, cst.BaseExpression):
+                    self.read(self.value(bound, state), bound, state)

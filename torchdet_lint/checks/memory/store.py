@@ -1,0 +1,168 @@
+"""The state of a path: names and the buffers behind them; what reading, writing, allocating and joining do to it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Memory, Ref, Refs, State, lacks, some_part
+from torchdet_lint.dataflow.interpreter import Flow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Store(Flow[State]):
+    """The states of one function's buffers, and the first read of each that was not written."""
+
+    def __init__(self, buffers: Mapping[cst.CSTNode, Buffer]) -> None:
+        super().__init__()
+        self.created = buffers
+        self.buffers: list[Buffer] = []
+        self.numbers: dict[cst.CSTNode, int] = {}
+        self.found: dict[int, cst.CSTNode] = {}
+
+    # ------------------------------------------------------------------ states
+
+    def copy(self, state: State) -> State:
+        """An independent copy."""
+        other = State()
+        other.env, other.memories, other.facts = dict(state.env), dict(state.memories), state.facts
+        return other
+
+    def join(self, left: State, right: State) -> State:
+        """A buffer that only one path knows is as that path says."""
+        joined = State()
+        for name in left.env.keys() | right.env.keys():
+            joined.env[name] = left.env.get(name, NO_REFS) | right.env.get(name, NO_REFS)
+        for number in left.memories.keys() | right.memories.keys():
+            one, two = left.memories.get(number), right.memories.get(number)
+            found = one if two is None else two if one is None else self._meeting(one, two)
+            assert found is not None
+            joined.memories[number] = found
+        joined.facts = left.facts & right.facts
+        return joined
+
+    def _meeting(self, one: Memory, two: Memory) -> Memory:
+        if one == two:
+            return one
+        guards = one.guards & two.guards if not (one.full or two.full) else (two if one.full else one).guards
+        return one._replace(
+            full=one.full and two.full,
+            escaped=one.escaped or two.escaped,
+            maybe=one.maybe or two.maybe or one.full != two.full,
+            level=min(self.depth, *(memory.level for memory in (one, two) if memory.maybe or memory.parts), self.depth),
+            guards=guards,
+            parts=one.parts | two.parts,
+            certain=one.certain & two.certain,
+        )
+
+    def branch(self, text: str, truth: bool, state: State) -> State:
+        """Buffers that are made only where the condition is otherwise do not exist here; what it guards is written."""
+        state.facts |= {(text, truth)}
+        for number, memory in list(state.memories.items()):
+            if (text, not truth) in memory.born:
+                del state.memories[number]
+            elif (text, truth) in memory.guards:
+                state.memories[number] = memory._replace(full=True)
+            elif (text, not truth) in memory.guards and not memory.parts:
+                state.memories[number] = memory._replace(maybe=False)
+        return state
+
+    def merge(self, text: str, positive: State | None, negative: State | None) -> State | None:
+        """Where one side wrote a buffer, remember under which condition."""
+        joined = self.meet(positive, negative)
+        if positive is None or negative is None or joined is None:
+            return joined
+        for number in joined.memories:
+            one, two = positive.memories.get(number), negative.memories.get(number)
+            if one is not None and two is not None and one.full != two.full:
+                memory = joined.memories[number]
+                joined.memories[number] = memory._replace(guards=memory.guards | {(text, one.full)}, level=self.depth)
+        return joined
+
+    # ------------------------------------------------------------------ reads, writes, escapes
+
+    def read(self, refs: Iterable[Ref], node: cst.CSTNode, state: State) -> None:
+        """The elements of `refs` are an input here."""
+        for ref in sorted(refs, key=lambda one: one.buffer):
+            memory = state.memories.get(ref.buffer)
+            if memory is None or ref.buffer in self.found or _asked(node, state.facts):
+                continue
+            if self._unwritten(ref, memory):
+                self.found[ref.buffer] = node
+                state.memories[ref.buffer] = memory._replace(full=True)
+
+    def _unwritten(self, ref: Ref, memory: Memory) -> bool:
+        if memory.full or memory.escaped:
+            return False
+        if any(0 <= entered < self.depth for entered in self.entered[memory.loops :]):
+            return False
+        if (memory.maybe or memory.parts) and self.depth > memory.level:
+            return False
+        if memory.maybe and len(self.entered) > memory.loops:
+            return False
+        if not memory.parts:
+            return True
+        return ref.part is None and lacks(self.buffers[ref.buffer], memory)
+
+    def write(self, refs: Iterable[Ref], state: State) -> None:
+        """Every element of `refs` is written."""
+        refs = list(refs)
+        for ref in refs:
+            memory = state.memories.get(ref.buffer)
+            if memory is None:
+                continue
+            if ref.part is None:
+                maybe = len(refs) > 1 and len({one.buffer for one in refs}) > 1
+                state.memories[ref.buffer] = memory._replace(full=True, escaped=memory.escaped or maybe)
+            else:
+                part = frozenset({ref.part})
+                level = self.depth if not memory.parts else max(memory.level, self.depth)
+                state.memories[ref.buffer] = memory._replace(
+                    parts=memory.parts | part, certain=memory.certain | part, level=level
+                )
+
+    def escape(self, refs: Iterable[Ref], state: State) -> None:
+        """Unknown code has `refs`: from here on we know nothing of them."""
+        for ref in refs:
+            memory = state.memories.get(ref.buffer)
+            if memory is not None:
+                state.memories[ref.buffer] = memory._replace(escaped=True)
+
+    def allocate(self, node: cst.Call, state: State) -> Refs:
+        """New memory."""
+        number = self.numbers.setdefault(node, len(self.numbers))
+        if number == len(self.buffers):
+            self.buffers.append(self.created[node])
+        for name, refs in list(state.env.items()):
+            state.env[name] = frozenset(ref for ref in refs if ref.buffer != number)
+        buffer = self.created[node]
+        memory = Memory(len(self.entered), state.facts)
+        state.memories[number] = memory._replace(full=0 in (buffer.size or ()) or _holds_nothing(state.facts))
+        return frozenset({Ref(number)})
+
+    def enlarge(self, node: cst.Call, refs: Refs, state: State) -> None:
+        """`x.resize_(n)` of a buffer without elements allocates; of another one it may."""
+        for ref in refs:
+            if 0 in (self.buffers[ref.buffer].size or ()):
+                self.buffers[ref.buffer] = Buffer(node, "resize_", None)
+                state.memories[ref.buffer] = Memory(len(self.entered), state.facts)
+            else:
+                self.write(some_part(frozenset({ref})), state)
+
+
+def _holds_nothing(facts: Iterable[tuple[str, bool]]) -> bool:
+    """Whether the conditions say that there is nothing to hold: `if x.shape[0] == 0`, `if not x.numel()`."""
+    return any(
+        (text.endswith(" Equal 0") and truth) or (text.endswith(".numel()") and not truth) for text, truth in facts
+    )
+
+
+def _asked(node: cst.CSTNode, facts: Iterable[tuple[str, bool]]) -> bool:
+    """Whether a condition around the read of `x` asks for an attribute of `x`: its type or shape may rule this out."""
+    while isinstance(node, (cst.Attribute, cst.Subscript, cst.Call)):
+        node = node.func if isinstance(node, cst.Call) else node.value
+    return isinstance(node, cst.Name) and any(re.search(rf"\b{node.value}\.", text) for text, _ in facts)

@@ -1,0 +1,115 @@
+"""Subscripts and the loops around them → the part of a buffer that they take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks.memory.domain import EVERYTHING, SOMETHING, Part, Refs, Span
+from torchdet_lint.dataflow.interpreter import bare
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.module.module import Module
+
+
+class Subscripts:
+    """Which part of a buffer a subscript takes; `spans` are what the counters of the loops around it go through."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.spans: dict[str, Span] = {}
+
+    def count(self, node: cst.For) -> None:
+        """The head of a loop: a counter over a range spans it."""
+        target: cst.BaseExpression = node.target
+        span = self._range(node.iter)
+        if isinstance(target, cst.Tuple) and self._calls(node.iter, "builtins.enumerate"):
+            target = target.elements[0].value
+        if span is not None and isinstance(target, cst.Name):
+            self.spans[target.value] = span
+
+    def _range(self, node: cst.BaseExpression) -> Span | None:
+        if not isinstance(node, cst.Call):
+            return None
+        names = self.module.resolve(node.func)
+        args = [arg.value for arg in node.args]
+        if not args or any(arg.star for arg in node.args):
+            return None
+        if "builtins.enumerate" in names:
+            return Span(self._bound(args[1]) if len(args) > 1 else 0, "")
+        if "builtins.range" not in names:
+            return self._range(args[0]) if len(args) == 1 or names == ("tqdm.tqdm",) else None
+        if len(args) == 1:
+            return Span(0, self._bound(args[0]))
+        step = self._bound(args[2]) if len(args) == 3 else 1
+        if not isinstance(step, int) or step < 1:
+            return SOMETHING
+        return Span(self._bound(args[0]), self._bound(args[1]), step)
+
+    def _calls(self, node: cst.BaseExpression, name: str) -> bool:
+        return isinstance(node, cst.Call) and name in self.module.resolve(node.func)
+
+    def _bound(self, node: cst.BaseExpression) -> int | str:
+        value = self.module.value(node)
+        return value.constant if isinstance(value.constant, int) else bare(node)
+
+    def viewed(self, refs: Refs, node: cst.Subscript) -> Refs:
+        """The part of `refs` that the subscript `node` takes."""
+        if not refs:
+            return refs
+        part = self._part(node)
+        if part is None:
+            return refs
+        return frozenset(ref._replace(part=part if ref.part is None else Part()) for ref in refs)
+
+    def _part(self, node: cst.Subscript) -> Part | None:
+        """None: all of it."""
+        spans: list[tuple[int, Span]] = []
+        loose = False
+        elements = list(node.slice)
+        for position, element in enumerate(elements):
+            index = element.slice
+            if isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis):
+                spans += self._behind(elements[position + 1 :])
+                break
+            span = self._span(index)
+            if isinstance(index, cst.Index) and isinstance(index.value, cst.Name):
+                if index.value.value == "None":
+                    return Part()
+                loose = loose or index.value.value in self.spans
+            if span != EVERYTHING:
+                spans.append((position, span))
+        return Part(tuple(spans), loose) if spans else None
+
+    def _behind(self, elements: Sequence[cst.SubscriptElement]) -> Iterator[tuple[int, Span]]:
+        for position, element in enumerate(elements):
+            span = self._span(element.slice)
+            if span != EVERYTHING:
+                yield position - len(elements), span
+
+    def _span(self, index: cst.BaseSlice) -> Span:
+        if isinstance(index, cst.Slice):
+            step = self._bound(index.step) if index.step is not None else 1
+            if not isinstance(step, int) or step < 1:
+                return SOMETHING
+            low = self._bound(index.lower) if index.lower is not None else 0
+            high = self._bound(index.upper) if index.upper is not None else ""
+            return Span(low, high, step)
+        assert isinstance(index, cst.Index)
+        value, shift = index.value, 0
+        if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+            added = self._bound(value.right)
+            if isinstance(added, int) and added > 0:
+                value, shift = value.left, added
+        if isinstance(value, cst.Name) and value.value in self.spans:
+            span = self.spans[value.value]
+            if shift and isinstance(span.low, int):
+                return Span(span.low + shift, "", span.step, span.exact)
+            return SOMETHING if shift else span
+        bound = self._bound(index.value)
+        if isinstance(bound, bool) or not isinstance(bound, int):
+            return SOMETHING
+        return Span(bound, bound + 1 if bound != -1 else "")
