@@ -62,7 +62,7 @@ class NeedImport(NamedTuple):
 
 
 class NeedHelper(NamedTuple):
-    """Make the helper `name` available, once a file however many findings ask for it; see `fix.py`.
+    """Make the helper `name` available, once a file however many findings ask for it.
 
     Definitions, after the imports: `seed_worker` (a function of the worker's number), `generator` (a seeded
     `torch.Generator`). Statements of an entry point, at the start of its main guard, or after the imports where

@@ -1,0 +1,110 @@
+"""A helper that a fix calls for -> its name in the file: one that is there, or a new definition after the imports."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from torchdet_lint.fixes.draft import Draft
+
+WORKER_FUNCTION = re.compile(r"(?:seed|init)\w*worker|worker\w*(?:seed|init)", re.IGNORECASE)
+_GENERATOR_NAMES = ("generator", "data_generator", "loader_generator", "seeded_generator")
+_WORKER_NAMES = ("seed_worker", "seed_data_worker", "seed_loader_worker")
+_ONLY_GENERATORS = re.compile(r"\bdefault_rng\b|\brandom\.Generator\b")
+_LEGACY_NUMPY = re.compile(
+    r"\brandom\.(?:seed|rand|randn|randint|random|random_sample|choice|shuffle|permutation|normal|uniform|get_state|set_state)\b"
+)
+
+
+def worker_function(draft: Draft) -> str:
+    """The name of a function that seeds the workers of a loader."""
+    return _known_worker_function(draft) or _define_worker(draft)
+
+
+def generator(draft: Draft) -> str:
+    """The name of a seeded `torch.Generator`."""
+    return _known_generator(draft) or _define_generator(draft)
+
+
+def _known_worker_function(draft: Draft) -> str | None:
+    """A function of the file, or one that it imports, that seeds a worker."""
+    for unit in draft.module.load_functions(WORKER_FUNCTION.search):
+        assert unit.root is not None
+        node = unit.root.body[0]
+        if not isinstance(node, cst.FunctionDef) or required_parameters(node.params) > 1 or not node.params.params:
+            continue
+        if "seed" in draft.module.code(node.body) and draft.visible(node.name.value):
+            return node.name.value
+    for name, bindings in sorted(draft.module.scope.bindings.items()):
+        if (
+            WORKER_FUNCTION.search(name)
+            and "seed" in name
+            and all(binding.kind == "import" and not binding.conditional for binding in bindings)
+            and draft.visible(name)
+        ):
+            return name
+    return None
+
+
+def _define_worker(draft: Draft) -> str:
+    row = draft.definition_row()
+    name = draft.fresh(_WORKER_NAMES)
+    draft.needed |= {"torch": "torch", "random": "random"}
+    lines = ["{random}.seed(worker_seed)"]
+    if _uses_numpy(draft):
+        draft.needed["numpy"] = "numpy"
+        lines.append("{numpy}.random.seed(worker_seed)")
+    lines.insert(0, "worker_seed = {torch}.initial_seed() % 2**32")
+    head = f"def {name}(worker_id: int) -> None:" if draft.layout.annotated else f"def {name}(worker_id):"
+    body = "".join(f"{draft.layout.indent}{line}\n" for line in lines)
+    draft.define(row, f"\n\n{head}\n{draft.filled(body, draft.node, row + 1)}", 2)
+    return name
+
+
+def _uses_numpy(draft: Draft) -> bool:
+    text = draft.module.text
+    if not any(
+        binding.kind == "import" and binding.target.partition(".")[0] == "numpy"
+        for bindings in draft.module.scope.bindings.values()
+        for binding in bindings
+    ):
+        return draft.module.target.torch < (1, 9)
+    return not _ONLY_GENERATORS.search(text) or bool(_LEGACY_NUMPY.search(text))
+
+
+def _known_generator(draft: Draft) -> str | None:
+    """A generator on the CPU that the file makes once, at top level."""
+    module = draft.module
+    for name, bindings in sorted(module.scope.bindings.items()):
+        if len(bindings) != 1 or bindings[0].kind != "assign" or bindings[0].path or bindings[0].looped:
+            continue
+        value = bindings[0].value
+        if bindings[0].conditional or not isinstance(value, cst.Call) or not draft.visible(name):
+            continue
+        inner = value.func.value if isinstance(value.func, cst.Attribute) else value
+        made = inner if isinstance(inner, cst.Call) else value
+        if not made.args and module.resolve(value) in (
+            ("torch.Generator()",),
+            ("torch.Generator().manual_seed()",),
+        ):
+            return name
+    return None
+
+
+def _define_generator(draft: Draft) -> str:
+    row = draft.definition_row()
+    name = draft.fresh(_GENERATOR_NAMES)
+    draft.needed["torch"] = "torch"
+    draft.needs_unconditional("torch")
+    line = draft.filled("{torch}.Generator().manual_seed({seed})", draft.node, row + 1)
+    draft.define(row, f"\n{name} = {line}\n", 1)
+    return name
+
+
+def required_parameters(parameters: cst.Parameters) -> int:
+    """How many arguments a function must be given."""
+    everything = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+    return sum(parameter.default is None for parameter in everything)

@@ -1,0 +1,202 @@
+"""Seeds and switches of a program -> the edits at the place where the program, or a process of it, begins."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.finding import InsertBefore
+from torchdet_lint.fixes.definitions import WORKER_FUNCTION, required_parameters
+from torchdet_lint.fixes.edits import Refusal
+from torchdet_lint.fixes.statements import inserted
+from torchdet_lint.module.tree import children
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchdet_lint.finding import Edit, NeedHelper, SeedFunction
+    from torchdet_lint.fixes.draft import Draft
+    from torchdet_lint.fixes.layout import Top
+
+LIBRARIES = ("python", "numpy", "torch")
+
+_SEED_LINE = {
+    "python": ("random", "{random}.seed({seed})"),
+    "numpy": ("numpy", "{numpy}.random.seed({seed})"),
+    "torch": ("torch", "{torch}.manual_seed({seed})"),
+}
+_OWN_LIBRARY = {"TDL101": "torch", "TDL102": "numpy", "TDL103": "python"}
+DETERMINISTIC = ("torch", "{torch}.use_deterministic_algorithms(True)")
+CUBLAS = ("os", '{os}.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")')
+_SEED_FUNCTION = re.compile(r"seed|determinis|reproduc", re.IGNORECASE)
+_NUMBER_OF_PROCESS = re.compile(r"\w*rank|\w*(?:_id|_index|_idx)|index|idx|i|number")
+_GUARD = re.compile(r"__name__\s*==|==\s*__name__")
+
+
+def enter_seeds(draft: Draft, need: NeedHelper) -> None:
+    """Seed where the program begins: by a function that does it in sight, else line by line."""
+    libraries = need.libraries or (_OWN_LIBRARY.get(draft.rule.code, "torch"),)
+    function = _seed_function(draft, frozenset(libraries), need.before) or _project_function(draft, need.function)
+    if function:
+        enter(draft, [("", f"{function}({{seed}})")], need.before)
+    else:
+        enter(draft, [_SEED_LINE[library] for library in LIBRARIES if library in libraries], need.before)
+
+
+def _project_function(draft: Draft, function: str) -> str:
+    """The seeding function of another file, as a hole; empty where its name means something else here."""
+    module, _, name = function.partition(":")
+    if not name or not (draft.layout.free(name) or draft.bound(f"{module}.{name}", draft.node, None)):
+        return ""
+    draft.needed[name] = function
+    return f"{{{name}}}"
+
+
+def _seed_function(draft: Draft, libraries: frozenset[str], before: cst.CSTNode | None) -> str | None:
+    """The function of this file, or of a framework that it imports, that seeds all of `libraries`."""
+    limit = draft.module.span(before)[0].row if before is not None else None
+    rows = {
+        name: row for row in draft.module.library.facts.seeds for name in row.names if row.argument and not row.optional
+    }
+    for name, bindings in sorted(draft.module.scope.bindings.items()):
+        for binding in bindings:
+            row = rows.get(draft.module.library.canonical(binding.target)) if binding.kind == "import" else None
+            if (
+                row is not None
+                and not binding.conditional
+                and len(row.seeds) > 1
+                and libraries <= set(row.seeds)
+                and (limit is None or draft.above(binding, limit))
+            ):
+                return name
+    for unit in draft.module.load_functions(_SEED_FUNCTION.search):
+        assert unit.root is not None
+        node = unit.root.body[0]
+        if not isinstance(node, cst.FunctionDef) or WORKER_FUNCTION.search(node.name.value):
+            continue
+        parameters = [*node.params.posonly_params, *node.params.params]
+        if required_parameters(node.params) > 1 or not parameters or "seed" not in parameters[0].name.value.lower():
+            continue
+        if limit is None and libraries <= _seeded_by(draft, node) and _reaches(draft, unit.piece.last):
+            return node.name.value
+    return None
+
+
+def _reaches(draft: Draft, last: int) -> bool:
+    """Whether a definition that ends at row `last` stands before the place where seeds go."""
+    guard = draft.layout.guard
+    return guard is not None and guard.first > last and guard.first <= draft.row
+
+
+def _seeded_by(draft: Draft, function: cst.FunctionDef) -> frozenset[str]:
+    """The libraries whose global generators the body of `function` seeds."""
+    rows = {name: row for row in draft.module.library.facts.seeds for name in row.names}
+    found: set[str] = set()
+    for call in draft.module.calls:
+        if draft.module.enclosing_function(call.node) is function:
+            for name in call.own:
+                if name in rows:
+                    found.update(rows[name].seeds)
+    return frozenset(found)
+
+
+def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNode | None = None) -> None:
+    """Insert statements where the program begins, or above the top-level statement that holds `before`."""
+    for module, _ in statements:
+        if module:
+            draft.needed[module] = module
+    if before is not None:
+        _enter_below(draft, draft.layout.below_imports(draft.module.span(before)[0].row), statements)
+        return
+    guard = draft.layout.guard
+    if guard is not None and (guard.first <= draft.row or draft.in_function()):
+        _enter_guard(draft, guard, statements)
+        return
+    top = draft.layout.top_row(draft.row) if not draft.in_function() else None
+    _enter_below(draft, draft.layout.below_imports(top.first if top is not None else None), statements)
+
+
+def _enter_below(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> None:
+    content = _written(draft, statements, row + 1)
+    if row == 0:
+        draft.file_edits.append(draft.editor.lines_before(1, content))
+    else:
+        draft.define(row, "\n" + content, 1)
+
+
+def seeded_function(draft: Draft, change: SeedFunction) -> Edit:
+    """Seed at the start of a function, below its docstring."""
+    units = list(draft.module.load_functions(lambda name: name == change.name))
+    node = units[0].root.body[0] if units and units[0].root is not None else None
+    if not isinstance(node, cst.FunctionDef) or not isinstance(node.body, cst.IndentedBlock):
+        raise Refusal(f"`{change.name}` is not a plain function of this file")
+    parameters = [*node.params.posonly_params, *node.params.params]
+    first = parameters[0].name.value if parameters else ""
+    seed, test = str(draft.seed), ""
+    if change.given is not None:
+        seed, test = _given_seed(draft, change, {one.name.value for one in (*parameters, *node.params.kwonly_params)})
+    if _NUMBER_OF_PROCESS.fullmatch(first):
+        seed = f"{seed} + {first}" if seed != "0" else first
+    lines = [f"if {test}:"] if test else []
+    for library in (one for one in LIBRARIES if one in change.libraries):
+        module, line = _SEED_LINE[library]
+        draft.needed[module] = module
+        lines.append((draft.layout.indent if test else "") + line.replace("{seed}", seed))
+    if "deterministic" in change.libraries:
+        draft.needed["torch"] = "torch"
+        lines.append(DETERMINISTIC[1])
+    return inserted(draft, InsertBefore(node.body.body[0], "\n".join(lines)))
+
+
+def _given_seed(draft: Draft, change: SeedFunction, parameters: set[str]) -> tuple[str, str]:
+    """The seed of the process that starts the function, and the test under which it is set: both have to be what
+    the function is given by the same name."""
+    module, given = draft.module, change.given
+    call = module.call_at(given) if isinstance(given, cst.Call) else None
+    value = next(iter(call.node.args), None) if call is not None else None
+    row = module.span(given)[0].row
+    refusal = Refusal(f"line {row} seeds the program, and `{change.name}` has to be given that seed")
+    if value is None or value.star or module.enclosing_function(given) is not module.enclosing_function(draft.node):
+        raise refusal
+    tests: list[cst.BaseExpression] = []
+    inner: cst.CSTNode = given
+    for around in module.ancestors(given):
+        if isinstance(around, cst.If) and not _GUARD.search(module.code(around.test)):
+            if inner is not around.body:
+                raise refusal
+            tests.append(around.test)
+        inner = around
+    if len(tests) > 1 or not all(parameters.issuperset(_free_names(node)) for node in (value.value, *tests)):
+        raise refusal
+    seed = module.code(value.value)
+    plain = isinstance(value.value, (cst.Integer, cst.Name, cst.Attribute))
+    return seed if plain else f"({seed})", module.code(tests[0]) if tests else ""
+
+
+def _written(draft: Draft, statements: Sequence[tuple[str, str]], before: int) -> str:
+    return "".join(draft.filled(text, draft.node, before) + "\n" for _, text in statements)
+
+
+def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]) -> None:
+    assert isinstance(guard.node, cst.If)
+    content = _written(draft, statements, guard.first)
+    first = guard.node.body.body[0]
+    if isinstance(guard.node.body, cst.IndentedBlock):
+        draft.file_edits.append(draft.editor.before(first, content))
+        return
+    start = draft.layout.span(first)[0]
+    text = draft.module.text
+    gap = len(text[:start]) - len(text[:start].rstrip(" \t"))
+    indent, newline = draft.layout.indent, draft.layout.newline
+    lines = "".join(f"{newline}{indent}{line}" for line in content.split("\n") if line)
+    draft.file_edits.append(draft.editor.edit(start - gap, start, f"{lines}{newline}{indent}"))
+
+
+def _free_names(node: cst.CSTNode) -> set[str]:
+    """The names that `node` reads; attributes are none."""
+    if isinstance(node, cst.Name):
+        return {node.value} - {"None", "True", "False"}
+    parts = (node.value,) if isinstance(node, cst.Attribute) else children(node)
+    return {name for part in parts for name in _free_names(part)}
