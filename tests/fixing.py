@@ -15,7 +15,7 @@ from torchdet_lint.source.files import decode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchdet_lint.module.names import Library
+    from torchdet_lint.prefilter.library import Library
 
 RULE = Rule(code="TDL301", name="example", summary="", message="", why="", instead="", fix="safe")
 

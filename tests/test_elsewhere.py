@@ -13,7 +13,7 @@ from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 from torchdet_lint.inference.cross_file import Elsewhere
 from torchdet_lint.module.module import Target
-from torchdet_lint.module.names import Library
+from torchdet_lint.prefilter.library import Library
 from torchdet_lint.source.modules import ModuleMap, Relied, Still
 
 if TYPE_CHECKING:

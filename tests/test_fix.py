@@ -9,7 +9,7 @@ import pytest
 
 from torchdet_lint.catalogue import schema
 from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SeedFunction, SetArgument
-from torchdet_lint.module.names import Library
+from torchdet_lint.prefilter.library import Library
 
 ALL = ("python", "numpy", "torch")
 

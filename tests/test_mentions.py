@@ -8,8 +8,8 @@ import rulebook
 from torchdet_lint.catalogue import schema
 from torchdet_lint.checks import CHECKS
 from torchdet_lint.module.module import Module
-from torchdet_lint.module.names import Library
 from torchdet_lint.prefilter.allocations import WORDS, Allocations
+from torchdet_lint.prefilter.library import Library
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.source.files import Source
 

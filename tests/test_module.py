@@ -6,9 +6,10 @@ import libcst as cst
 import pytest
 
 from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.catalogue.schema import Call, Catalogue, Condition, Facts, Rule, Setting
 from torchdet_lint.module.module import Module, SyntaxFault
-from torchdet_lint.module.names import Library, condition_holds, matches
+from torchdet_lint.prefilter.library import Library
 from torchdet_lint.source.files import Source
 
 DATALOADER = "torch.utils.data.DataLoader"

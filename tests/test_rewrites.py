@@ -11,7 +11,7 @@ import rulebook
 from torchdet_lint.catalogue.schema import load
 from torchdet_lint.checks import ops, rewrites
 from torchdet_lint.module.module import Module, Target
-from torchdet_lint.module.names import Library
+from torchdet_lint.prefilter.library import Library
 from torchdet_lint.source.files import decode
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 import rulebook
 
 from torchdet_lint.catalogue import schema
-from torchdet_lint.module.names import Library
 from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.library import Library
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.scopes import Hollow
 from torchdet_lint.program.summary import Shelf, Summary

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.rewrites import Rewriting
 from torchdet_lint.finding import Found
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.schema import Condition, Rule
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Call, Module, Value
-    from torchdet_lint.module.names import Operation
+    from torchdet_lint.prefilter.library import Operation
 
 _TRAINS = re.compile(r"\.backward\(")
 _STEPS = re.compile(r"\.step\(")
@@ -273,7 +274,7 @@ class Operations:
                 return True
             default = self._by_default(value)
             if default is not None:
-                return names.condition_holds(condition, passed=True, opaque=False, known=True, value=default)
+                return condition_holds(condition, passed=True, opaque=False, known=True, value=default)
         return self.module.holds(call, condition, parameters)
 
     def _is_extent(self, value: Value) -> bool:
@@ -341,18 +342,18 @@ class Operations:
         if squeeze is None or squeeze.attribute != "squeeze" or dimension is None or not dimension.known:
             return False
         at = squeeze.argument("dim", ("dim",) if isinstance(attribute, cst.Attribute) else ("input", "dim"))
-        return at is not None and names.matches(at.constant, dimension.constant)
+        return at is not None and matches(at.constant, dimension.constant)
 
     def _overlap(self, stride: Value | None, call: Call, parameters: Sequence[str]) -> bool:
         """Whether the windows of a pooling may overlap: the stride is another than their size, or they have gaps."""
         size, gaps = call.argument("kernel_size", parameters), call.argument("dilation", parameters)
-        if call.opaque or size is None or (gaps is not None and not names.matches(gaps.constant, 1)):
+        if call.opaque or size is None or (gaps is not None and not matches(gaps.constant, 1)):
             return True
         if stride is None or (stride.known and stride.constant is None):
             return False
         if self.module.code(stride.node) == self.module.code(size.node):
             return False
-        return not (stride.known and size.known and names.matches(stride.constant, size.constant))
+        return not (stride.known and size.known and matches(stride.constant, size.constant))
 
     @staticmethod
     def _single(kind: Kind, call: Call, parameters: Sequence[str]) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Change
     from torchdet_lint.inference.infer import Inference
     from torchdet_lint.module.module import Call, Module
-    from torchdet_lint.module.names import Operation
+    from torchdet_lint.prefilter.library import Operation
 
 _HOLE = re.compile(r"\{(\*?\w*)\}([.\[]?)")
 _SPARSE = re.compile(r"sparse|coalesce", re.IGNORECASE)

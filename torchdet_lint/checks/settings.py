@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.finding import Found, Replace, SetArgument
-from torchdet_lint.module.names import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.module.names import matches
+from torchdet_lint.catalogue.conditions import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

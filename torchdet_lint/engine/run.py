@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torchdet_lint.fixes.plan import Planner
     from torchdet_lint.inference.cross_file import Elsewhere
     from torchdet_lint.module.module import Module
-    from torchdet_lint.module.names import Library
+    from torchdet_lint.prefilter.library import Library
     from torchdet_lint.prefilter.triggers import Triggers
 
     Progress = Callable[[int, int], None]
@@ -344,9 +344,9 @@ class Linter:
 
     @property
     def library(self) -> Library:
-        """The catalogue compiled for look-ups, which imports libcst."""
+        """The catalogue compiled for look-ups."""
         if self._library is None:
-            from torchdet_lint.module.names import Library
+            from torchdet_lint.prefilter.library import Library
 
             self._library = Library(self.catalogue, self.triggers)
         return self._library

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.finding import Location
-from torchdet_lint.module.names import BUILTINS
+from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 from torchdet_lint.prefilter.triggers import IDENTIFIER
 

@@ -14,8 +14,8 @@ from torchdet_lint.inference.abstract_values import UNKNOWN, Kind
 from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module
-from torchdet_lint.module.names import BUILTINS
 from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.triggers import IDENTIFIER
 from torchdet_lint.source.cache import content_hash
 from torchdet_lint.source.files import Source, SourceFault, decode
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.module.module import Target
-    from torchdet_lint.module.names import Library
+    from torchdet_lint.prefilter.library import Library
     from torchdet_lint.source.modules import ModuleMap
 
 _DEEP = 3

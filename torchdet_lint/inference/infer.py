@@ -44,8 +44,9 @@ from torchdet_lint.inference.integrality import Wholes
 from torchdet_lint.inference.narrowing import Narrowing
 from torchdet_lint.inference.torch_returns import Results
 from torchdet_lint.module import names
-from torchdet_lint.module.names import BUILTINS, live
+from torchdet_lint.module.names import live
 from torchdet_lint.module.tree import children
+from torchdet_lint.prefilter.library import BUILTINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
+from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.inference import devices
 from torchdet_lint.inference.abstract_values import OTHER, SIZES, TENSOR, UNKNOWN, Kind, arithmetic, either, joined
 from torchdet_lint.inference.gradients import Gradients
-from torchdet_lint.module import names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -393,11 +393,11 @@ class Results:
         sizes = [self._size(value) for value in values]
         if len(values) == 1 and (elements := self.module.elements(values[0].node, values[0].scope, values[0].order)):
             sizes = [self.module.value(element).constant for element in elements]
-        last = frozenset({-1}) if len(sizes) > 1 and names.matches(sizes[-1], 1) else frozenset[int]()
+        last = frozenset({-1}) if len(sizes) > 1 and matches(sizes[-1], 1) else frozenset[int]()
         if dims is None or dims != len(sizes):
             return last
         first = sizes[:-1] if len(sizes) > 1 else sizes
-        return last | {place for place, size in enumerate(first) if names.matches(size, 1)}
+        return last | {place for place, size in enumerate(first) if matches(size, 1)}
 
     @staticmethod
     def _size(value: Value) -> object:
@@ -414,7 +414,7 @@ class Results:
         if not (isinstance(kept, cst.BinaryOperation) and isinstance(kept.operator, cst.Multiply)):
             return None
         constants = [self.module.value(side).constant for side in (kept.left, kept.right)]
-        if not any(names.matches(constant, [-1]) for constant in constants) or not isinstance(last, cst.Tuple):
+        if not any(matches(constant, [-1]) for constant in constants) or not isinstance(last, cst.Tuple):
             return None
         return frozenset(size for size in first.single if size < -len(last.elements))
 

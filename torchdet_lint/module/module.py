@@ -16,11 +16,12 @@ import libcst as cst
 from torchdet_lint.module import names, tree
 from torchdet_lint.module.collect import Walk
 from torchdet_lint.module.facts import UNIT, Assigned, Assignment, Call, Class, Unit, Value
-from torchdet_lint.module.names import BUILTINS, Binding, Library, Scope, live
+from torchdet_lint.module.names import Binding, Scope, live
 from torchdet_lint.module.positions import Places, deeply
 from torchdet_lint.module.tree import children
 from torchdet_lint.module.values import Values
 from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.library import BUILTINS, Library
 from torchdet_lint.prefilter.mentions import Mentions
 from torchdet_lint.prefilter.skeleton import SyntaxFault
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in

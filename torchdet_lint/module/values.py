@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.module import names
 from torchdet_lint.module.facts import Value
 from torchdet_lint.module.names import live
@@ -77,7 +78,7 @@ class Values:
         if isinstance(node, cst.IfExp):
             left = self.constant(node.body, scope, order, depth - 1)
             right = self.constant(node.orelse, scope, order, depth - 1)
-            return left if left is not None and right is not None and names.matches(left[0], right[0]) else None
+            return left if left is not None and right is not None and matches(left[0], right[0]) else None
         if isinstance(node, cst.Attribute):
             values = self.module.self_attribute(node, scope) or self._class_attribute(node, scope, order)
             return self._agreed(values, depth)
@@ -100,7 +101,7 @@ class Values:
         found: tuple[object] | None = None
         for value in values:
             constant = self.constant(value.node, value.scope, value.order, depth - 1)
-            if constant is None or (found is not None and not names.matches(found[0], constant[0])):
+            if constant is None or (found is not None and not matches(found[0], constant[0])):
                 return None
             found = constant
         return found
@@ -288,13 +289,11 @@ class Values:
         """Whether an argument of `call` meets `condition`."""
         value = call.argument(condition.argument, parameters or None)
         if value is None:
-            return names.condition_holds(condition, passed=False, opaque=call.opaque, known=False, value=None)
+            return condition_holds(condition, passed=False, opaque=call.opaque, known=False, value=None)
         values = [value.constant] if value.known else self._looped(value.node, value.scope, value.order)
         if values:
-            return any(
-                names.condition_holds(condition, passed=True, opaque=False, known=True, value=one) for one in values
-            )
-        return names.condition_holds(condition, passed=True, opaque=False, known=False, value=None)
+            return any(condition_holds(condition, passed=True, opaque=False, known=True, value=one) for one in values)
+        return condition_holds(condition, passed=True, opaque=False, known=False, value=None)
 
     def _looped(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> list[object]:
         """The constants that `node` is one after the other: the variable of a loop over them, or a tuple of it."""

@@ -9,12 +9,12 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from torchdet_lint.module.names import BUILTINS
 from torchdet_lint.prefilter.allocations import WORDS, Allocations
+from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.triggers import places
 
 if TYPE_CHECKING:
-    from torchdet_lint.module.names import Library, Meant
+    from torchdet_lint.prefilter.library import Library, Meant
     from torchdet_lint.prefilter.skeleton import Skeleton
 
 _TENSOR_MADE = re.compile(r"\b\w*Tensor\s*\(|\bpartial\(|=\s*[\w.]*Tensor\s*(?:$|if\b)", re.MULTILINE)

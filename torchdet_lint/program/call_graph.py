@@ -25,7 +25,7 @@ from torchdet_lint.source.modules import ModuleMap
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from torchdet_lint.module.names import Library
+    from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Body
 
 

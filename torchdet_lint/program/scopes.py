@@ -7,8 +7,8 @@ import functools
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchdet_lint.module.names import BUILTINS
 from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import SyntaxFault
 from torchdet_lint.program.events import MODULE, Body, Kind, Names
 from torchdet_lint.program.extract import Telling
