@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import data, ops, order, program, seeds, settings
+from torchdet_lint.checks import data, ops, program, seeds, settings
 from torchdet_lint.checks.memory.check import uninitialized_read
 from torchdet_lint.checks.ops import own_rule
+from torchdet_lint.checks.order.completion import completion_order
+from torchdet_lint.checks.order.files import unordered_files
+from torchdet_lint.checks.order.hashes import hash_seed
+from torchdet_lint.checks.order.sets import set_order
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.schema import Rule
@@ -33,9 +37,9 @@ CHECKS: Mapping[str, Check] = {
     "TDL301": data.dataloader_worker_seed,
     "TDL302": data.dataloader_generator,
     "TDL303": data.sampler_generator,
-    "TDL304": order.unordered_files,
-    "TDL305": order.set_order,
-    "TDL306": order.completion_order,
+    "TDL304": unordered_files,
+    "TDL305": set_order,
+    "TDL306": completion_order,
     "TDL308": data.unordered_batches,
     "TDL401": ops.listed_call,
     "TDL402": ops.listed_call,
@@ -45,7 +49,7 @@ CHECKS: Mapping[str, Check] = {
     "TDL406": ops.listed_call,
     "TDL407": ops.kernel_atomics,
     "TDL501": uninitialized_read,
-    "TDL601": order.hash_seed,
+    "TDL601": hash_seed,
 }
 
 PROGRAM_CHECKS: Mapping[str, ProgramCheck] = {

@@ -1,4 +1,4 @@
-"""Sets that are gone through more than once: the places that give the same order, and must go on doing so."""
+"""A place where a set is gone through → all places whose orders fit together, which must go on doing so."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchdet_lint.checks.order.set_shapes import copied, is_given_set, shape, source_of
 from torchdet_lint.dataflow.interpreter import bare, names_in
 from torchdet_lint.dataflow.uses import (
     COPIES,
@@ -135,7 +136,7 @@ class Agreement:
                 self._scalar(one.value) if isinstance(one, cst.Element) else self._kind(one.value)
                 for one in node.elements
             }
-        source = _source(node)
+        source = source_of(node)
         if isinstance(source, cst.Name) and self._is_set(source):
             return self._elements(source, depth - 1)
         if self._is_set(node):
@@ -148,10 +149,10 @@ class Agreement:
 
     def _made(self, node: cst.BaseExpression) -> None:
         """A set that is made at `node`, and all that are made as it is."""
-        shape = _shape(node)
-        if ("shape", shape) in self._seen:
+        form = shape(node)
+        if ("shape", form) in self._seen:
             return
-        self._seen.add(("shape", shape))
+        self._seen.add(("shape", form))
         self._kinds |= self._elements(node)
         self._visit(node)
         self._copied_from(node)
@@ -162,7 +163,7 @@ class Agreement:
         for unit in self.module.units:
             if unit.root is not None and words <= set(self.module.words[unit.index]):
                 for twin in self._sets_in(unit.root):
-                    if twin is not node and _shape(twin) == shape:
+                    if twin is not node and shape(twin) == form:
                         self._kinds |= self._elements(twin)
                         self._visit(twin)
 
@@ -171,13 +172,13 @@ class Agreement:
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "copy":
             source: cst.BaseExpression | None = node.func.value
         else:
-            source = _source(node)
+            source = source_of(node)
         if not isinstance(source, cst.Name):
             return
         home = self.module.scope_of(source).home(source.value)
         if home is not None and self._is_set(source):
             self._name(home, source.value)
-        elif any(_is_given_set(binding.node) for binding in (home.bindings[source.value] if home is not None else ())):
+        elif any(is_given_set(binding.node) for binding in (home.bindings[source.value] if home is not None else ())):
             self.sure = False
 
     def _sets_in(self, root: cst.CSTNode) -> list[cst.BaseExpression]:
@@ -289,7 +290,7 @@ class Agreement:
         while isinstance(whole, cst.CompFor):
             whole = self.module.parent(whole)
         if isinstance(whole, cst.SetComp) or self._is_measured(whole):
-            if _copied(whole) is node:
+            if copied(whole) is node:
                 copy: Any = whole if isinstance(whole, cst.SetComp) else self._call_with(whole)
                 if self._is_set(copy):
                     self._visit(copy)
@@ -371,53 +372,3 @@ class Agreement:
 
 
 _AUGMENTS = (cst.BitOrAssign, cst.BitAndAssign, cst.BitXorAssign, cst.SubtractAssign)
-
-
-def _copied(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """`x` of `n for n in x`."""
-    if not isinstance(node, (cst.SetComp, cst.GeneratorExp, cst.ListComp)):
-        return None
-    part = node.for_in
-    plain = not part.ifs and part.inner_for_in is None and bare(node.elt) == bare(part.target)
-    return part.iter if plain else None
-
-
-def _shape(node: cst.BaseExpression) -> str:
-    """A text that is the same for two sets that are made of the same in the same way."""
-    if isinstance(node, cst.BinaryOperation):
-        operator = type(node.operator).__name__
-        return f"({_shape(node.left)} {operator} {_shape(node.right)})"
-    source = _source(node)
-    if source is None:
-        return f"set({_each(node)})" if isinstance(node, cst.SetComp) else bare(node)
-    return f"set({_each(source)})"
-
-
-def _each(node: cst.BaseExpression) -> str:
-    if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
-        return f"{bare(node.elt)} {bare(node.for_in)}"
-    return bare(node)
-
-
-def _source(node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """What a set is made of, lists and sets in between left out; None for a display or a comprehension."""
-    inner: cst.BaseExpression | None = None
-    if isinstance(node, cst.Call) and last_word(node.func) in _COLLECTORS and len(node.args) == 1:
-        inner = node.args[0].value
-    elif isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.StarredElement):
-        inner = node.elements[0].value
-    else:
-        inner = _copied(node)
-    return inner if inner is None else _source(inner) or inner
-
-
-_COLLECTORS = frozenset({"list", "tuple", "set", "frozenset", "iter"})
-
-
-def _is_given_set(node: cst.CSTNode | None) -> bool:
-    """Whether `node` is a parameter that is annotated as a set."""
-    return (
-        isinstance(node, cst.Param)
-        and node.annotation is not None
-        and "set[" in bare(node.annotation.annotation).lower() + "["
-    )

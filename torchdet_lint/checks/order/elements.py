@@ -1,0 +1,187 @@
+"""An expression → what the elements of the collection that it gives are."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.dataflow.interpreter import bare
+from torchdet_lint.dataflow.uses import last_word
+from torchdet_lint.inference import element_kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.module.module import Module
+
+
+_NUMBERS = re.compile(
+    r"(?:^|_)(?:idx|idxs|idcs|index|indexes|indices|inds?|ids?|dims?|axes|axis|ranks?|sizes?|lengths?|lens|levels?|epochs?"
+    r"|steps?|updates?|iters?|iterations?|years?|nums?|numbers?|counts?|positions?|offsets?|rows|cols|seeds?|ints|integers|ports?|gpus?|devices"
+    r"|bins?|strides?|layers?|shapes?|nodes?|edges?|folds?|times?|timesteps?|thresholds?|scores?|values?)(?:_?(?:list|set|array|arr))?$"
+)
+_LABELS = re.compile(r"(?:^|_)(?:labels?|targets?|classes|y|ys|y_true|y_train|gt)$|label_set$")
+_PLACES = frozenset("where nonzero argwhere flatnonzero argsort".split())
+_MOVES = frozenset("cpu cuda detach".split())
+_MAKE_NUMBERS = frozenset("int len float item round ord size numel dim min max abs getuid".split())
+
+
+def set_kind(module: Module, node: cst.BaseExpression) -> str:
+    """What the set holds: `number`, `text`, `set` (which cannot be sorted), `identity` (hashed by address), `label`,
+    `unknown`, or `nothing`, which stands for one element too."""
+    if isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
+        return "nothing"
+    if not isinstance(node, cst.Call):
+        return collection_kind(module, node, 4)
+    if node.args:
+        return collection_kind(module, node.args[0].value, 4)
+    statement = module.parent(node)
+    targets = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
+    if isinstance(statement, cst.AnnAssign):
+        told = element_kinds.elements_of(module.code(statement.annotation.annotation))
+        if told != "unknown":
+            return told
+        targets = [statement.target]
+    if not targets:
+        return "nothing"
+    kinds: set[str] = set()
+    for target in targets:
+        if _NUMBERS.search(last_word(target)):
+            return "number"
+        name = bare(target)
+        module.load_where(_holding(f"{last_word(target)}.add("))
+        for call in module.method_calls("add"):
+            if call.receiver is not None and bare(call.receiver) == name and len(call.node.args) == 1:
+                kinds.add(scalar_kind(module, call.node.args[0].value))
+    if not kinds and all(isinstance(target, cst.Name) and _stays_empty(module, target) for target in targets):
+        return "nothing"
+    return kinds.pop() if len(kinds) == 1 else "unknown"
+
+
+def _holding(part: str) -> Callable[[str], bool]:
+    return lambda text: part in text
+
+
+def _stays_empty(module: Module, name: cst.Name) -> bool:
+    """Whether nothing is put into a function's local set: no method is called on it, and no call is given it."""
+    function = module.enclosing_function(name)
+    if function is None:
+        return False
+    grown = rf"\b{name.value}(?:\.\w|\s*[|^]=)|[(,=*]\s*{name.value}\s*[,)]|\bnonlocal\b"
+    return re.search(grown, module.code(function)) is None
+
+
+def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
+    """What the elements of `node` are."""
+    if isinstance(node, (cst.List, cst.Tuple, cst.Set)) and node.elements:
+        kinds = {scalar_kind(module, element.value) for element in node.elements}
+        return kinds.pop() if len(kinds) == 1 else "unknown"
+    if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
+        return scalar_kind(module, node.elt)
+    if isinstance(node, cst.BinaryOperation):
+        return collection_kind(module, node.left, depth)
+    if isinstance(node, cst.Subscript):
+        if isinstance(node.value, cst.Call) and last_word(node.value.func) in _PLACES:
+            return _kind_of_call(module, node.value, depth)
+        index = node.slice[0].slice
+        return "number" if isinstance(index, cst.Slice) and len(node.slice) > 1 else "unknown"
+    if isinstance(node, cst.Call):
+        return _kind_of_call(module, node, depth)
+    if isinstance(node, (cst.Name, cst.Attribute)):
+        told = element_kinds.elements(module, node)
+        if told != "unknown":
+            return told
+        if _NUMBERS.search(last_word(node)):
+            return "number"
+        value = module.followed(node, module.scope_of(node), module.order_of(node))
+        found = "unknown"
+        if value is not None and value.node is not node and depth > 0:
+            found = collection_kind(module, value.node, depth - 1)
+        return "label" if found == "unknown" and _LABELS.search(last_word(node)) else found
+    return "unknown"
+
+
+def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
+    told = element_kinds.elements(module, node)
+    if told != "unknown":
+        return told
+    word = last_word(node.func)
+    if word in ("range", "tolist", "arange", "unique", "numpy", "flatten", "ravel"):
+        return "number"
+    if word in _PLACES:
+        # A tensor is gone through as tensors, which hash by their address.
+        of_torch = any(name.startswith("torch.") for name in module.resolve(node.func))
+        return "identity" if of_torch else "number"
+    if word in _MOVES and isinstance(node.func, cst.Attribute) and not node.args:
+        return "identity"
+    if word in ("split", "listdir", "splitlines"):
+        return "text"
+    if word in ("parameters", "modules", "children", "buffers"):
+        return "identity"
+    if word in ("set", "list", "tuple", "sorted", "frozenset", "chain") and node.args and depth > 0:
+        return collection_kind(module, node.args[0].value, depth - 1)
+    if word != "values" and _NUMBERS.search(word):
+        return "number"
+    return "unknown"
+
+
+def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
+    """What `node` is as an element."""
+    if isinstance(node, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
+        return "text"
+    if isinstance(node, (cst.Integer, cst.Float)):
+        return "number"
+    if isinstance(node, cst.Call):
+        word = last_word(node.func)
+        if word in _MAKE_NUMBERS:
+            return "number"
+        if word in ("str", "lower", "upper", "strip", "join", "format", "replace", "basename", "decode", "title"):
+            return "text"
+        if word in ("tuple", "frozenset") and node.args:
+            kind = collection_kind(module, node.args[0].value, 2)
+            return "set" if word == "frozenset" and kind != "number" else kind
+    if isinstance(node, cst.Tuple):
+        kinds = {scalar_kind(module, element.value) for element in node.elements}
+        return "number" if kinds == {"number"} else "unknown"
+    if isinstance(node, cst.BinaryOperation):
+        kinds = {scalar_kind(module, node.left), scalar_kind(module, node.right)}
+        return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
+    if isinstance(node, (cst.Name, cst.Attribute)) and (told := element_kinds.single(module, node)) != "unknown":
+        return told
+    if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
+        return "number"
+    if isinstance(node, (cst.Name, cst.Attribute)) and _NUMBERS.search(last_word(node)):
+        return "number"
+    if isinstance(node, cst.Name):
+        return _looped(module, node)
+    return "unknown"
+
+
+def _looped(module: Module, node: cst.Name) -> str:
+    """The kind of a loop's variable."""
+    home = module.scope_of(node).home(node.value)
+    bindings = home.bindings[node.value] if home is not None else []
+    if len(bindings) == 1 and bindings[0].kind == "loop" and bindings[0].value is not None and not bindings[0].path:
+        told = element_kinds.elements(module, bindings[0].value)
+        if told != "unknown":
+            return told
+    for binding in bindings:
+        if binding.kind != "loop" or not isinstance(binding.value, cst.Call):
+            continue
+        word = last_word(binding.value.func)
+        if word == "range" and not binding.path:
+            return "number"
+        if word == "enumerate" and binding.path == (0,):
+            return "number"
+    return "unknown"
+
+
+def parameter_annotation(module: Module, node: cst.Name) -> str:
+    """The annotation of the parameter that `node` is, or nothing."""
+    home = module.scope_of(node).home(node.value)
+    for binding in home.bindings[node.value] if home is not None else ():
+        if isinstance(binding.node, cst.Param) and binding.node.annotation is not None:
+            return bare(binding.node.annotation.annotation)
+    return ""

@@ -1,0 +1,199 @@
+"""TDL304: listings of files → those whose order reaches a result."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.checks.order.elements import parameter_annotation
+from torchdet_lint.checks.order.results import first_ordered, telling
+from torchdet_lint.dataflow.interpreter import bare
+from torchdet_lint.dataflow.uses import Follower, last_word
+from torchdet_lint.finding import Change, Found, Replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.module.module import Call, Module
+
+
+_PATH_METHODS = ("iterdir", "rglob", "glob")
+_ENTRIES = "os.scandir"
+_WALK = "os.walk"
+
+
+def unordered_files(module: Module, rule: Rule) -> Iterator[Found]:
+    """A listing of files whose order reaches a result."""
+    names = tuple(name for row in rule.calls for name in row.names)
+    calls = {id(call.node): call for call in module.calls_to(*names)}
+    for call in module.method_calls(*_PATH_METHODS):
+        if _is_path(module, call):
+            calls.setdefault(id(call.node), call)
+    every = sorted(calls.values(), key=lambda call: call.order)
+    listings = [
+        _Listing(call, _walked(module, call) if _WALK in call.names else _listed(module, call)) for call in every
+    ]
+    for listing in listings:
+        if listing.found is not None:
+            yield _together(module, listing.call, listing.found, listings)
+
+
+class _Listing(NamedTuple):
+    """A listing of files, and what is to be reported of it."""
+
+    call: Call
+    found: Found | None
+
+
+def _together(module: Module, call: Call, found: Found, listings: Sequence[_Listing]) -> Found:
+    """`found` with a fix that sorts, with the listing, all that are paired with it as long as none is sorted: those of
+    the same folder, and those of the same function."""
+    if not found.changes:
+        return found
+    folder, function = _folder(call), module.enclosing_function(call.node)
+    changes = list(found.changes)
+    safe = found.applicability is None
+    for other, reported in listings:
+        same = _folder(other) == folder
+        if other is call or not (same or module.enclosing_function(other.node) is function):
+            continue
+        if reported is None and not _may_keep_order(module, other):
+            continue
+        added, sure = ((), False) if _WALK in other.names else _sorting(module, other)
+        safe = safe and (sure or (not added and not same))
+        changes += added
+    nodes = [change.node for change in changes if isinstance(change, Replace)]
+    if any(around is node for one in nodes for around in module.ancestors(one) for node in nodes):
+        return found._replace(applicability="unsafe")
+    return found._replace(changes=tuple(changes), applicability=None if safe else "unsafe")
+
+
+def _folder(call: Call) -> str:
+    """The text of what is listed."""
+    if (
+        call.attribute in _PATH_METHODS
+        and not {"glob.glob", "glob.iglob"} & set(call.names)
+        and call.receiver is not None
+    ):
+        node: cst.CSTNode = call.receiver
+    else:
+        node = call.node.args[0].value if call.node.args else call.node
+    if isinstance(node, cst.Call) and last_word(node.func) == "Path" and len(node.args) == 1:
+        node = node.args[0].value
+    return bare(node)
+
+
+def _may_keep_order(module: Module, call: Call) -> bool:
+    """Whether the order of a listing that is not reported may be in something all the same."""
+    loop = module.parent(call.node)
+    uses = Follower(module).uses(call.node)
+    if isinstance(loop, cst.For) and not uses:
+        return re.search(r"\]\s*=[^=]", module.code(loop.body)) is not None
+    return _only_first(module, call.node) or not all(use.kind in _FORGOTTEN for use in uses)
+
+
+_FORGOTTEN = ("sorted", "measured", "told", "printed")
+
+
+def _is_path(module: Module, call: Call) -> bool:
+    """`iterdir` and `rglob` are pathlib's alone; `glob` also belongs to fsspec and its like, which sort."""
+    assert call.receiver is not None
+    if call.attribute in ("iterdir", "rglob"):
+        return True
+    receiver = call.receiver
+    if isinstance(receiver, cst.BinaryOperation) and isinstance(receiver.operator, cst.Divide):
+        return True
+    names = {name.partition("()")[0] for name in module.resolve(receiver, call.scope, call.order)}
+    if names & {"pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath"}:
+        return True
+    if isinstance(receiver, cst.Name) and "Path" in parameter_annotation(module, receiver):
+        return True
+    value = module.followed(receiver, call.scope, call.order)
+    if value is not None and value.node is not receiver and isinstance(value.node, cst.BinaryOperation):
+        return isinstance(value.node.operator, cst.Divide)
+    return _PATH_NAMES.search(last_word(receiver)) is not None
+
+
+_PATH_NAMES = re.compile(r"(?:^|_)(?:path|dir|directory|folder|root|parent|cwd)$")
+
+
+def _listed(module: Module, call: Call) -> Found | None:
+    node = call.node
+    uses = Follower(module).uses(node)
+    function = module.enclosing_function(node)
+    if function is not None and function.name.value.startswith("test"):
+        # A test takes the one file that it has made itself.
+        uses = [use for use in uses if use.kind != "picked"]
+    use = first_ordered(uses)
+    if use is None:
+        return None
+    changes, safe = _sorting(module, call)
+    details = {"call": module.code(node.func)}
+    return Found(node, details, related=telling(use), changes=changes, applicability=None if safe else "unsafe")
+
+
+def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
+    """How to sort a listing where it is made, and whether that is all the same to what takes it."""
+    node = call.node
+    if isinstance(module.parent(node), cst.WithItem):
+        return (), False
+    key = ", key=lambda entry: entry.name" if _ENTRIES in call.names else ""
+    change = Replace(node, f"sorted({module.code(node)}{key})")
+    outer = _consumer(module, node)
+    if not key and isinstance(outer, cst.Call) and bare(outer.func) == "list" and len(outer.args) == 1:
+        change = Replace(outer.func, "sorted")
+    # A list has no `next`, and is not lazy: only what is gone through on the spot is surely the same.
+    lazy = not {"os.listdir", "glob.glob"} & set(call.names)
+    return (change,), not lazy or outer is not None
+
+
+_CONSUMERS = frozenset("list tuple set frozenset enumerate zip map filter join extend array tensor len iter".split())
+
+
+def _consumer(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The loop, comprehension or call that goes through `node` right where it stands."""
+    parent = module.parent(node)
+    if isinstance(parent, (cst.For, cst.CompFor)):
+        return parent if parent.iter is node else None
+    call = module.parent(parent) if isinstance(parent, cst.Arg) else None
+    if isinstance(call, cst.Call) and last_word(call.func) in _CONSUMERS:
+        return call
+    return parent if isinstance(parent, (cst.StarredElement, cst.Arg)) and getattr(parent, "star", "*") == "*" else None
+
+
+def _walked(module: Module, call: Call) -> Found | None:
+    """`os.walk` is in order where the folders are sorted in place and the files before they are used."""
+    node = call.node
+    loop = module.parent(node)
+    follower = Follower(module)
+    if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) and len(loop.target.elements) == 3):
+        return _listed(module, call) if not _only_first(module, node) else None
+    _, folders, files = (element.value for element in loop.target.elements)
+    use = first_ordered(follower.uses(node))
+    if use is None and isinstance(files, cst.Name):
+        use = first_ordered(follower.uses_in(files, loop))
+    body = module.code(loop.body)
+    if use is None:
+        return None
+    in_order = not isinstance(files, cst.Name) or _sorts(body, files.value) or _only_sorted(body, files.value)
+    if in_order and isinstance(folders, cst.Name) and _sorts(body, folders.value):
+        return None
+    return Found(node, {"call": module.code(node.func)}, "walk", related=telling(use))
+
+
+def _only_first(module: Module, node: cst.CSTNode) -> bool:
+    arg = module.parent(node)
+    call = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    return isinstance(call, cst.Call) and last_word(call.func) == "next"
+
+
+def _sorts(body: str, name: str) -> bool:
+    return re.search(rf"\b{name}\.sort\(|\b{name}\[:\]\s*=\s*[\w.]*sort|\b{name}\s*=\s*[\w.]*sort", body) is not None
+
+
+def _only_sorted(body: str, name: str) -> bool:
+    reads = re.findall(rf"(\w*)\(?\b{name}\b", body)
+    return all("sort" in before or before == "len" for before in reads)

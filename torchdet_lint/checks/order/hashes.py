@@ -1,0 +1,202 @@
+"""TDL601: calls of `hash()` → those of text that feed a seed, a bucket, a name or an order."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks.order.elements import collection_kind, parameter_annotation, scalar_kind
+from torchdet_lint.dataflow.interpreter import bare
+from torchdet_lint.dataflow.uses import Follower, last_word
+from torchdet_lint.finding import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.module.module import Module
+
+
+_SEEDERS = re.compile(r"seed|^(?:default_rng|RandomState|Random|SeedSequence|PRNGKey|Generator|PCG64|MT19937|Philox)$")
+_FILES = re.compile(r"path|file|fname|folder|(?:^|_)dir(?:$|_)")
+_FILE_TEXT = re.compile(r"/|\.\w{1,5}$")
+_FILE_CALLS = frozenset({"os.path.join", "builtins.open", "pathlib.Path", "torch.save", "torch.load"})
+_UNCHANGED = frozenset(f"builtins.{word}" for word in ("abs", "int", "str", "float", "hex", "format"))
+_BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
+_USES = {
+    "seed": "a seed is made of it",
+    "bucket": "a bucket or a split is chosen by it",
+    "file": "a file is named after it",
+    "order": "an order is made of it",
+}
+
+
+def hash_seed(module: Module, rule: Rule) -> Iterator[Found]:
+    """`hash()` of what may hold text, feeding a seed, a bucket, a name or an order."""
+    for call in list(module.calls_to("builtins.hash")):
+        if len(call.node.args) != 1 or _is_number(module, call.node.args[0].value, 4):
+            continue
+        function = module.enclosing_function(call.node)
+        if function is not None and function.name.value == "__hash__":
+            continue
+        use = _hash_use(module, call.node, 6)
+        if use:
+            yield Found(call.node, {"use": _USES[use]})
+    for call in list(module.calls):
+        key = call.keyword_node("key")
+        if key is not None and isinstance(key.value, cst.Name) and "builtins.hash" in module.resolve(key.value):
+            yield Found(key.value, {"use": _USES["order"]})
+
+
+def _is_wide_mask(module: Module, node: cst.BinaryOperation) -> bool:
+    """Whether `hash(x) & mask` only makes the number unsigned, as far as one can see: no bucket has 32 bits."""
+    if not isinstance(node.operator, cst.BitAnd):
+        return False
+    mask = module.value(node.right)
+    return not (isinstance(mask.constant, int) and mask.constant < 1 << 31)
+
+
+def _is_number(module: Module, node: cst.BaseExpression, depth: int) -> bool:
+    """Whether the value is evidently a number or made of numbers: their hashes are not salted."""
+    if isinstance(node, (cst.Tuple, cst.List)):
+        return all(_is_number(module, element.value, depth) for element in node.elements)
+    if isinstance(node, cst.Call) and last_word(node.func) in ("tuple", "frozenset", "list", "sorted") and node.args:
+        return _is_number(module, node.args[0].value, depth)
+    if isinstance(node, (cst.GeneratorExp, cst.ListComp)):
+        return _is_number(module, node.elt, depth)
+    if isinstance(node, cst.BinaryOperation):
+        return _is_number(module, node.left, depth) and _is_number(module, node.right, depth)
+    if isinstance(node, cst.IfExp):
+        return _is_number(module, node.body, depth) and _is_number(module, node.orelse, depth)
+    if isinstance(node, cst.Name) and node.value in ("None", "True", "False"):
+        return True
+    if isinstance(node, cst.Subscript):
+        return _is_number(module, node.value, depth)
+    if isinstance(node, cst.Attribute) and node.attr.value in ("shape", "device_index"):
+        return True
+    if isinstance(node, cst.Name) and _counts(module, node):
+        return True
+    if isinstance(node, cst.Name) and (annotation := parameter_annotation(module, node)):
+        return _is_numeric(annotation)
+    if isinstance(node, cst.Call) and (annotation := _returned_annotation(module, node)):
+        return _is_numeric(annotation)
+    if scalar_kind(module, node) == "number" or collection_kind(module, node, 0) == "number":
+        return True
+    value = module.followed(node, module.scope_of(node), module.order_of(node)) if depth > 0 else None
+    return value is not None and value.node is not node and _is_number(module, value.node, depth - 1)
+
+
+def _counts(module: Module, node: cst.Name) -> bool:
+    """Whether `node` is what a loop over `range` or `enumerate` counts with."""
+    home = module.scope_of(node).home(node.value)
+    bindings = home.bindings[node.value] if home is not None else []
+    return bool(bindings) and all(
+        binding.kind == "loop"
+        and isinstance(binding.value, cst.Call)
+        and (last_word(binding.value.func), binding.path) in (("range", ()), ("enumerate", (0,)))
+        for binding in bindings
+    )
+
+
+def _is_numeric(annotation: str) -> bool:
+    """Whether an annotation, `None` aside, says number or numbers."""
+    annotation = annotation.removesuffix("|None").removeprefix("typing.")
+    if annotation.startswith("Optional["):
+        annotation = annotation[len("Optional[") : -1]
+    return _NUMERIC.fullmatch(annotation) is not None
+
+
+_NUMERIC = re.compile(r"(?:(?:[lL]ist|[tT]uple|Sequence)\[)?(?:int|float|bool)(?:,\.\.\.|,int)*\]?")
+
+
+def _returned_annotation(module: Module, node: cst.Call) -> str:
+    """What the function or method of the file that `node` calls says that it returns, or nothing."""
+    word = last_word(node.func)
+    own = isinstance(node.func, cst.Attribute) and bare(node.func.value) in ("self", "cls")
+    if not own and not isinstance(node.func, cst.Name):
+        return ""
+    found = re.search(
+        rf"^[ \t]*(?:async )?def {re.escape(word)}\((?:[^()]|\([^()]*\))*\)\s*->\s*([^:\n]+):",
+        module.text,
+        re.MULTILINE,
+    )
+    return "".join(found[1].split()) if found is not None else ""
+
+
+def _hash_use(module: Module, node: cst.BaseExpression, depth: int) -> str:
+    """What the value of `node` decides: a key of `_USES`, or nothing."""
+    parent = module.parent(node)
+    if parent is None or depth <= 0:
+        return ""
+    if isinstance(parent, cst.BinaryOperation):
+        if isinstance(parent.operator, _BUCKETS) and node is parent.left:
+            return _seeded(module, parent, depth) or ("" if _is_wide_mask(module, parent) else "bucket")
+        if isinstance(parent.operator, cst.Divide) and isinstance(node, cst.FormattedString):
+            return "file"
+        return _hash_use(module, parent, depth - 1)
+    if isinstance(parent, cst.Arg):
+        return _hash_argument(module, node, parent, depth)
+    if isinstance(parent, (cst.UnaryOperation, cst.IfExp, cst.BooleanOperation)):
+        return _hash_use(module, parent, depth - 1)
+    if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+        operators = parent.comparisons if isinstance(parent, cst.Comparison) else (parent,)
+        return "bucket" if isinstance(operators[0].operator, (cst.LessThan, cst.GreaterThan)) else ""
+    if isinstance(parent, cst.FormattedStringExpression):
+        return _hash_text(module, parent, depth)
+    if isinstance(parent, (cst.AssignTarget, cst.Assign, cst.AnnAssign)):
+        return _hash_assigned(module, parent, depth)
+    if isinstance(parent, cst.Lambda):
+        arg = module.parent(parent)
+        return "order" if isinstance(arg, cst.Arg) and arg.keyword is not None and arg.keyword.value == "key" else ""
+    if isinstance(parent, cst.Return):
+        function = module.enclosing_function(parent)
+        return "seed" if function is not None and "seed" in function.name.value else ""
+    return ""
+
+
+def _seeded(module: Module, node: cst.BaseExpression, depth: int) -> str:
+    found = _hash_use(module, node, depth - 1)
+    return found if found == "seed" else ""
+
+
+def _hash_argument(module: Module, node: cst.BaseExpression, arg: cst.Arg, depth: int) -> str:
+    call = module.parent(arg)
+    if not isinstance(call, cst.Call):
+        return ""
+    if arg.keyword is not None and ("seed" in arg.keyword.value or arg.keyword.value == "random_state"):
+        return "seed"
+    word = last_word(call.func)
+    if _SEEDERS.search(word):
+        return "seed"
+    names = module.resolve(call.func)
+    if not _UNCHANGED.isdisjoint(names):
+        return _hash_use(module, call, depth - 1)
+    if not _FILE_CALLS.isdisjoint(names) and isinstance(node, (cst.FormattedString, cst.BinaryOperation, cst.Call)):
+        return "file"
+    return ""
+
+
+def _hash_text(module: Module, part: cst.FormattedStringExpression, depth: int) -> str:
+    text = module.parent(part)
+    assert isinstance(text, cst.FormattedString)
+    if any(isinstance(one, cst.FormattedStringText) and _FILE_TEXT.search(one.value) for one in text.parts):
+        return "file"
+    return _hash_use(module, text, depth - 1)
+
+
+def _hash_assigned(module: Module, node: cst.CSTNode, depth: int) -> str:
+    targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
+    for target in targets:
+        word = last_word(target)
+        if "seed" in word:
+            return "seed"
+        if not isinstance(target, cst.Name):
+            continue
+        follower = Follower(module)
+        for load in follower.loads_after(target, node):
+            found = _hash_use(module, load, depth - 1)
+            if found:
+                return found
+    return ""

@@ -1,0 +1,45 @@
+"""Uses of an order → the first that makes it part of a result, and the note that tells so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.finding import RelatedNode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchdet_lint.dataflow.uses import Use
+
+
+ORDERED = (
+    "indexed", "picked", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
+    "yielded",
+)  # fmt: skip
+_TOLD = {
+    "indexed": "a position in it is used here",
+    "picked": "one of them is taken here",
+    "saved": "it is saved or collated here",
+    "numbered": "numbers are given out in its order here",
+    "joined": "it becomes one text here",
+    "printed": "it is printed here",
+    "written": "it is written here in this order",
+    "drawn": "it is drawn from or shuffled here: the same seed picks other elements",
+    "gathered": "it becomes an array, a table or a data set here",
+    "returned": "it is returned in this order",
+    "yielded": "it is yielded in this order",
+    "called": "it is passed on in this order",
+}
+
+
+def telling(use: Use) -> tuple[RelatedNode, ...]:
+    """What the report says of the place where the order is used."""
+    return (RelatedNode(use.node, _TOLD[use.kind]),)
+
+
+def first_ordered(uses: Sequence[Use]) -> Use | None:
+    """The first of `uses` that makes the order part of a result."""
+    for use in uses:
+        if use.kind in ORDERED:
+            return use
+    return None

@@ -1,0 +1,72 @@
+"""The text of a file → the units in which a set may be gone through."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchdet_lint.prefilter.triggers import IDENTIFIER, places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.module.module import Module
+
+
+_CALLED = re.compile(r"\w+\(")
+_NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
+_TAKERS = r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|zip|map|sample|choice)\(\s*\(?|\*"
+_LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
+_SORTED = re.compile(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
+_TAKEN = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\breturn\s+)$")
+_GONE_THROUGH = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\w\.extend\()(?:self\.|cls\.)?$")
+_DERIVED = re.compile(
+    r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
+    r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
+)
+_BEFORE = 100
+
+
+def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]:
+    """Whether a unit may iterate a set: cheap evidence, so that not every unit with a set is parsed."""
+    taken: set[str] = set()
+    shared: set[str] = set()
+    own: dict[str, set[str]] = {}
+    for unit, text in zip(module.units, module.texts, strict=True):
+        if "set(" not in text and "{" not in text:
+            continue
+        displayed = (match.start() for match in display.finditer(text)) if "{" in text else ()
+        for start in (*places("set", text), *places("frozenset", text), *displayed):
+            if text[start] != "{" and not _CALLED.match(text, start):
+                continue
+            before = text[max(0, start - _BEFORE) : start]
+            line = before.replace("\r", "\n").rpartition("\n")[2]
+            if line.count('"') % 2 or line.count("'") % 2 or _SORTED.search(before):
+                continue
+            if _TAKEN.search(before):
+                taken.add(text)
+            elif named := _NAMED.search(before):
+                for name in named[1].split(", "):
+                    alone = "." not in name and unit.piece.kind == "function"
+                    (own.setdefault(text, set()) if alone else shared).add(name.rpartition(".")[2])
+    if not shared and not own:
+        return taken.__contains__
+    gone_through: set[str] = set()
+    for text in module.texts:
+        for name in _with_derived(shared | own.get(text, set()), text):
+            if any(_GONE_THROUGH.search(text, max(0, start - _BEFORE), start) for start in places(name, text)):
+                taken.add(text)
+                gone_through.add(name)
+    if gone_through & shared:
+        makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
+        taken.update(filter(makes.search, module.texts))
+    return taken.__contains__
+
+
+def _with_derived(names: set[str], text: str) -> set[str]:
+    """The sets `names`, and those that `text` makes of them, as `both = left & right`."""
+    found = set(names)
+    for match in _DERIVED.finditer(text):
+        if not found.isdisjoint(IDENTIFIER.findall(match[2])):
+            found.add(match[1])
+    return found

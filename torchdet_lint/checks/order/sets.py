@@ -1,0 +1,97 @@
+"""TDL305: sets → those whose order reaches a result, and the places to sort."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks.order.agreement import Agreement
+from torchdet_lint.checks.order.elements import collection_kind, scalar_kind, set_kind
+from torchdet_lint.checks.order.results import telling
+from torchdet_lint.checks.order.set_candidates import iterating
+from torchdet_lint.dataflow.interpreter import bare
+from torchdet_lint.dataflow.uses import Follower, Use, last_word
+from torchdet_lint.finding import Change, Found, Replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.module.module import Module
+
+
+_SET_MAKERS = ("builtins.set", "builtins.frozenset")
+_STRONG = ("numbered",)
+_ORDERED_SET = (
+    "indexed", "numbered", "joined", "written", "saved", "drawn", "gathered", "returned", "yielded",
+)  # fmt: skip
+
+
+def set_order(module: Module, rule: Rule) -> Iterator[Found]:
+    """A set iterated into something whose order matters."""
+    display = re.compile(rule.patterns[0])
+    if "set(" not in module.text and not display.search(module.text):
+        return
+    module.load_where(iterating(module, display))
+    reported: set[tuple[cst.CSTNode, cst.CSTNode | None]] = set()
+    for node in _sets(module):
+        kind = set_kind(module, node)
+        if kind in ("number", "nothing"):
+            continue
+        for use in Follower(module).uses(node, is_set=True):
+            if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
+                place = (use.node, use.origin)
+                if place not in reported:
+                    reported.add(place)
+                    yield _set_found(module, node, kind, use)
+                break
+
+
+def _sets(module: Module) -> list[cst.BaseExpression]:
+    """The calls, displays and comprehensions that make sets, in the order of the source."""
+    found: list[cst.BaseExpression] = [call.node for call in module.calls_to(*_SET_MAKERS)]
+    return sorted([*found, *module.set_displays], key=module.order_of)
+
+
+def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) -> Found:
+    """Sort the set where it is gone through: one that is kept must stay a set."""
+    source = module.code(node)
+    details = {"set": f"`{source}`" if len(source) < 60 and "\n" not in source else "this set"}
+    changes: tuple[Change, ...] = ()
+    safe = False
+    if kind not in ("identity", "set") and use.origin is not None and not _holds_functions(kind, use.origin):
+        agreement = Agreement(
+            module,
+            lambda made: set_kind(module, made),
+            lambda value: collection_kind(module, value, 4),
+            lambda element: scalar_kind(module, element),
+        )
+        places, safe = agreement.of(use.origin)
+        changes = tuple(_sorted_at(module, place) for place in places)
+    return Found(
+        node,
+        details,
+        "identity" if kind == "identity" else "",
+        related=telling(use),
+        changes=changes,
+        applicability="safe" if safe else "unsafe",
+    )
+
+
+def _holds_functions(kind: str, origin: cst.BaseExpression) -> bool:
+    """Whether a set of unknown elements is named after functions, which cannot be sorted."""
+    return kind == "unknown" and _FUNCTIONS.search(last_word(origin)) is not None
+
+
+_FUNCTIONS = re.compile(r"(?:^|_)(?:functions|funcs|fns|callables|callbacks|hooks)$")
+
+
+def _sorted_at(module: Module, place: cst.BaseExpression) -> Replace:
+    """Sort what is gone through at `place`."""
+    parent = module.parent(place)
+    call = module.parent(parent) if isinstance(parent, cst.Arg) else None
+    if isinstance(call, cst.Call) and bare(call.func) == "list" and len(call.args) == 1 and not call.args[0].star:
+        return Replace(call.func, "sorted")
+    return Replace(place, f"sorted({module.code(place)})")
