@@ -11,6 +11,7 @@ from torchdet_lint.catalogue import schema
 from torchdet_lint.catalogue.schema import Example, release
 from torchdet_lint.config import NEWEST_TORCH, Settings
 from torchdet_lint.engine import run
+from torchdet_lint.engine.linter import Linter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ def marks(text: str, kind: str = "expect") -> set[tuple[int, str]]:
 
 
 @functools.cache
-def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> run.Linter:
+def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> Linter:
     """Every rule, for the target that an example names; without `program` those of scope `project` are left out."""
     rules = schema.load().rules
     settings = Settings(
@@ -65,7 +66,7 @@ def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> run.L
         devices=devices or ("cpu", "cuda"),
         ignore=() if program else tuple(code for code, rule in rules.items() if rule.scope == "project"),
     )
-    return run.Linter(settings)
+    return Linter(settings)
 
 
 def reported(example: Example, *, program: bool = False) -> set[tuple[int, str]]:

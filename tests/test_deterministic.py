@@ -14,9 +14,9 @@ import rulebook
 if TYPE_CHECKING:
     from pathlib import Path
 
-from torchdet_lint.engine import run
+from torchdet_lint.catalogue.schema import RULES_DIRECTORY
 
-ROOT = run.RULES_DIRECTORY.parent
+ROOT = RULES_DIRECTORY.parent
 SEEDS = range(10)
 
 

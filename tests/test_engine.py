@@ -11,8 +11,8 @@ import pytest
 
 from torchdet_lint.cli import check
 from torchdet_lint.config import Settings
-from torchdet_lint.engine import run
-from torchdet_lint.engine.run import Linter, first_sentence
+from torchdet_lint.engine import linter, run
+from torchdet_lint.engine.linter import Linter, first_sentence
 
 
 @pytest.fixture(autouse=True)
@@ -119,14 +119,14 @@ def test_a_file_that_must_not_be_read(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_file_that_cannot_be_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may read any file, so that the refusal is made here."""
     Path("secret.py").write_text("x = 1\n")
-    really = run.read
+    really = linter.read
 
     def refuse(path: str) -> bytes:
         if path == "secret.py":
             raise PermissionError(13, "Permission denied")
         return really(path)
 
-    monkeypatch.setattr(run, "read", refuse)
+    monkeypatch.setattr(linter, "read", refuse)
     status, findings, err = lint(capsys)
     assert (status, others(findings), err) == (2, [], "torchdet-lint: error: secret.py: permission denied\n")
 
@@ -195,7 +195,7 @@ def test_skip_file_silences_everything_but_a_fault(capsys: pytest.CaptureFixture
     assert [row[0] for row in others(findings)] == ["faulty.py"]
 
 
-def test_a_name_that_is_not_utf_8_is_told_and_the_rest_is_linted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_that_is_not_utf_8_is_told_and_the_rest_islinted(capsys: pytest.CaptureFixture[str]) -> None:
     try:
         Path(os.fsdecode(b"\xff.py")).write_text("import torch\n")
     except (OSError, UnicodeError):

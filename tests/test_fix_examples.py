@@ -14,9 +14,11 @@ import rulebook
 from torchdet_lint.catalogue.schema import release
 from torchdet_lint.config import NEWEST_TORCH, Settings
 from torchdet_lint.engine import repair, run
+from torchdet_lint.engine.filtering import UNUSED
+from torchdet_lint.engine.linter import SYNTAX, Linter
 
 EVERY = ("ALL",)
-CASES = [case for case in rulebook.cases() if case.code != run.SYNTAX]
+CASES = [case for case in rulebook.cases() if case.code != SYNTAX]
 SHOWN = [case for case in CASES if case.example.fixed]
 VARIANTS = {
     "crlf": lambda text: text.replace(b"\n", b"\r\n"),
@@ -28,8 +30,8 @@ VARIANTS = {
 
 
 @functools.cache
-def linter(select: tuple[str, ...], torch_version: str, devices: tuple[str, ...]) -> run.Linter:
-    return run.Linter(
+def linter(select: tuple[str, ...], torch_version: str, devices: tuple[str, ...]) -> Linter:
+    return Linter(
         Settings(
             root=str(Path.cwd()),
             select=select,
@@ -56,7 +58,7 @@ def mended(case: rulebook.Case, text: bytes, select: tuple[str, ...] = EVERY) ->
 
 def alone(case: rulebook.Case) -> tuple[str, ...]:
     """What to select for the example's own rule; a suppression is unused only where the rule it names was run."""
-    return EVERY if case.code == run.UNUSED else (case.code,)
+    return EVERY if case.code == UNUSED else (case.code,)
 
 
 def plain(code: str) -> bytes:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
+from torchdet_lint.engine.linter import SYNTAX, Linter
 from torchdet_lint.fixes import patch
 from torchdet_lint.source.files import decode
 
@@ -21,7 +22,7 @@ settings.register_profile(
 settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
-LINTER = run.Linter(Settings(root="", min_severity="note"))
+LINTER = Linter(Settings(root="", min_severity="note"))
 EXAMPLES = [case.example.code for case in rulebook.cases()]
 NAMES = ["torch", "np", "random", "DataLoader", "x", "self", "loader", "F", "nn", "index_add_", "seed", "os"]
 
@@ -35,11 +36,11 @@ def survives(text: str) -> None:
     for finding in findings:
         assert 1 <= finding.location.row <= len(lines) + 1
         assert finding.location <= finding.end_location
-    if not any(finding.code == run.SYNTAX for finding in findings):
+    if not any(finding.code == SYNTAX for finding in findings):
         patched = patch.apply(decode("fuzz.py", data), [finding.fix for finding in findings if finding.fix is not None])
         again, errors = run.examine(LINTER, {"fuzz.py": patched.data})
         assert errors == []
-        assert run.SYNTAX not in {finding.code for finding in again}
+        assert SYNTAX not in {finding.code for finding in again}
 
 
 @given(hypothesmith.from_grammar(auto_target=False))

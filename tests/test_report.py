@@ -14,9 +14,8 @@ import jsonschema
 import pytest
 
 from torchdet_lint import report
-from torchdet_lint.engine import run
-from torchdet_lint.engine.run import Result
-from torchdet_lint.finding import Edit, Finding, Fix, Location, Related
+from torchdet_lint.config import FORMATS
+from torchdet_lint.finding import Edit, Finding, Fix, Location, Related, Result
 from torchdet_lint.report import Report, text
 from torchdet_lint.source.snippets import Snippets
 
@@ -211,7 +210,7 @@ def test_junit_says_what_was_said() -> None:
     assert ET.fromstring(written("junit", ())).get("failures") == "0"
 
 
-@pytest.mark.parametrize("name", sorted(set(run.config.FORMATS)))
+@pytest.mark.parametrize("name", sorted(set(FORMATS)))
 def test_every_format_survives_strange_characters(name: str) -> None:
     Path("odd.py").write_text("x = '\x01bold\x02\x1b[31m\x00'\n", encoding="utf-8")
     finding = Finding("odd.py", Location(1, 1), Location(1, 90), "TDL001", "n", "error", "\x1b[31m ]]> \x0b", "h", 1)

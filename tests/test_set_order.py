@@ -7,14 +7,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from torchdet_lint.cli import check
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
+from torchdet_lint.engine.linter import Linter
 from torchdet_lint.fixes import patch
 from torchdet_lint.source.files import decode
+
+if TYPE_CHECKING:
+    from torchdet_lint.finding import Finding
 
 CODES = ("TDL304", "TDL305")
 SEEDS = range(8)
@@ -262,8 +267,8 @@ def linted(program: str) -> tuple[str, str]:
     return WORDS + text, then
 
 
-def fixes(text: str) -> list[run.Finding]:
-    linter = run.Linter(Settings(root=str(Path.cwd()), select=CODES, min_severity="note", unsafe_fixes=True))
+def fixes(text: str) -> list[Finding]:
+    linter = Linter(Settings(root=str(Path.cwd()), select=CODES, min_severity="note", unsafe_fixes=True))
     findings, errors = run.examine(linter, {"program.py": text.encode()})
     assert errors == []
     return [finding for finding in findings if finding.fix is not None and finding.fix.edits]

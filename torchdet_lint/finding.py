@@ -196,3 +196,13 @@ class Finding(msgspec.Struct, frozen=True):
     def sort_key(self) -> tuple[str, int, Location, Location, str, str]:
         """By file, place, code: the order of every output."""
         return (self.filename, self.cell or 0, self.location, self.end_location, self.code, self.message)
+
+
+class Result(NamedTuple):
+    """What a run reports: findings in the order of every output, the number of files read, one line for each thing
+    that went wrong, and how many findings the baseline took away."""
+
+    findings: tuple[Finding, ...]
+    files: int
+    errors: tuple[str, ...]
+    known: int = 0

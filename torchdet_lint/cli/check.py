@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from torchdet_lint.config import Options, Settings
-    from torchdet_lint.engine.run import Result
+    from torchdet_lint.finding import Result
 
 CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 

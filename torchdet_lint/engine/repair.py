@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from torchdet_lint.config import Settings
-    from torchdet_lint.engine.run import Gathered, Progress, Result
-    from torchdet_lint.finding import Finding
+    from torchdet_lint.engine.run import Gathered, Progress
+    from torchdet_lint.finding import Finding, Result
 
 ROUNDS = 12
 

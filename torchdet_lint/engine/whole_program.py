@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from torchdet_lint.checks.program import Entry, Fault
-    from torchdet_lint.engine.run import Linter, Record
+    from torchdet_lint.engine.linter import Linter
+    from torchdet_lint.engine.record import Record
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Module
     from torchdet_lint.program.call_graph import Project

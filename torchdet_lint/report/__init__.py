@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from torchdet_lint.engine.run import Result
+    from torchdet_lint.finding import Result
     from torchdet_lint.source.snippets import Snippets
 
 

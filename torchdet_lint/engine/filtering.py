@@ -1,0 +1,117 @@
+"""Records of files -> the findings that the user asked to see: suppressions, TDL002, per-file ignores, severity."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from torchdet_lint import config
+from torchdet_lint.engine.linter import first_sentence
+from torchdet_lint.finding import Edit, Finding, Fix, Location
+from torchdet_lint.source import suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from torchdet_lint.config import Settings
+    from torchdet_lint.engine.linter import Linter
+    from torchdet_lint.engine.record import Record
+
+UNUSED = "TDL002"
+
+
+def reported(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
+    """The findings of the whole run: those of the files and of the project, less what the user asked not to see."""
+    settings = linter.settings
+    ignored = _PerFile(settings)
+    findings: list[Finding] = []
+    for path, record in records.items():
+        triples = list(zip(record.findings, record.rows, strict=True))
+        kept, used = suppress.split([(finding.code, rows) for finding, rows in triples], record.suppressions)
+        mine = [_named(finding, path) for (finding, _), stays in zip(triples, kept, strict=True) if stays]
+        if UNUSED in linter.codes:
+            mine += _unused(linter, path, record, used)
+        findings += [
+            finding
+            for finding in mine
+            if settings.reported(finding.severity) and not ignored.match(path, finding.code, finding.name)
+        ]
+    return findings
+
+
+def _named(finding: Finding, path: str) -> Finding:
+    related = tuple(
+        msgspec.structs.replace(other, filename=path) if not other.filename else other for other in finding.related
+    )
+    return msgspec.structs.replace(finding, filename=path, related=related)
+
+
+def _unused(linter: Linter, path: str, record: Record, used: Sequence[frozenset[str]]) -> Iterator[Finding]:
+    """TDL002: a suppression of our codes that silences nothing. Another linter's codes, and ours that are not
+    switched on, are left alone."""
+    for entry, hits in zip(record.suppressions, used, strict=True):
+        dead = [code for code in entry.codes if code not in hits and _judged(code, linter)]
+        if not dead:
+            continue
+        rule = linter.catalogue.rules[UNUSED]
+        cell, row = _place(record.cells, entry.row)
+        content = entry.without(dead)
+        start = Location(row, entry.begin if content else entry.column)
+        edit = Edit(content, start, Location(row, entry.end), cell)
+        yield Finding(
+            path,
+            Location(row, entry.begin),
+            Location(row, entry.end),
+            UNUSED,
+            rule.name,
+            rule.severity,
+            rule.message.format_map({"codes": ", ".join(dead)}),
+            first_sentence(rule.instead),
+            row,
+            cell,
+            Fix("safe", rule.fix_title or "Remove the suppression", (edit,)),
+        )
+
+
+def _judged(code: str, linter: Linter) -> bool:
+    """Whether this run can tell that a suppression of `code` is dead: every rule it may mean was run."""
+    meant = [known for known in linter.names if known.startswith(code)]
+    if not meant:
+        return code.startswith("TDL")
+    return UNUSED not in meant and all(known in linter.codes and not linter.silent(known) for known in meant)
+
+
+def _place(cells: Sequence[tuple[int, int]], row: int) -> tuple[int | None, int]:
+    found: tuple[int, int] | None = None
+    for cell in cells:
+        if cell[1] > row:
+            break
+        found = cell
+    return (None, row) if found is None else (found[0], row - found[1] + 1)
+
+
+class _PerFile:
+    """`per-file-ignores`: patterns in gitignore's language, relative to the project."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.root = settings.root
+        self.table: list[tuple[Any, tuple[str, ...]]] = []
+        if settings.per_file_ignores:
+            import pathspec
+
+            for pattern, codes in sorted(settings.per_file_ignores.items()):
+                self.table.append((pathspec.GitIgnoreSpec.from_lines([pattern]), codes))
+
+    def match(self, path: str, code: str, name: str) -> bool:
+        """Whether the rule is not wanted in the file `path`."""
+        if not self.table:
+            return False
+        relative = os.path.relpath(path, self.root).replace(os.sep, "/")
+        return any(
+            config.fits(selector, code, name)
+            for spec, codes in self.table
+            if spec.match_file(relative)
+            for selector in codes
+        )

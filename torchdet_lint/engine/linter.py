@@ -1,0 +1,281 @@
+"""The bytes of one file x the selected rules -> its `Record`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint import __version__, config
+from torchdet_lint.catalogue.schema import RULES_DIRECTORY, fingerprint
+from torchdet_lint.engine.record import Record
+from torchdet_lint.finding import WITHHELD, Finding, Location, Related
+from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.outline import outline
+from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
+from torchdet_lint.source import suppress
+from torchdet_lint.source.cache import content_hash, interpreter
+from torchdet_lint.source.files import Source, SourceFault, decode, read
+from torchdet_lint.source.modules import ModuleMap, Relied
+from torchdet_lint.source.suppress import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torchdet_lint.catalogue.schema import Catalogue, Rule
+    from torchdet_lint.config import Settings
+    from torchdet_lint.finding import Fix, Found
+    from torchdet_lint.fixes.plan import Planner
+    from torchdet_lint.inference.cross_file import Elsewhere
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.prefilter.library import Library
+    from torchdet_lint.prefilter.triggers import Triggers
+    from torchdet_lint.program.events import Body
+
+SYNTAX = "TDL001"
+
+_RULE_FILE = re.compile(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+
+
+class Linter:
+    """The selected rules, ready to be run on one file after the other. Making one parses no rule."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.texts: dict[str, bytes] | None = None
+        self.stand_in({})
+        self.names = rule_names(settings.rule_files)
+        self.codes = config.selection(settings, self.names)
+        self._catalogue: Catalogue | None = None
+        self._library: Library | None = None
+        self._triggers: Triggers | None = None
+        self._planner: Planner | None = None
+
+    def key(self) -> tuple[str, ...]:
+        """All that a record depends on besides the file's content."""
+        settings = self.settings
+        relevant = (
+            __version__, interpreter(), fingerprint(_extra(settings)), sorted(self.codes), settings.torch,
+            settings.devices, settings.seed, settings.seed_functions, settings.deterministic_algorithms,
+        )  # fmt: skip
+        return tuple(map(repr, relevant))
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The rules, read when the first file needs them."""
+        if self._catalogue is None:
+            from torchdet_lint.catalogue import schema
+
+            self._catalogue = schema.load(extra=_extra(self.settings))
+        return self._catalogue
+
+    @property
+    def library(self) -> Library:
+        """The catalogue compiled for look-ups."""
+        if self._library is None:
+            from torchdet_lint.prefilter.library import Library
+
+            self._library = Library(self.catalogue, self.triggers)
+        return self._library
+
+    @property
+    def triggers(self) -> Triggers:
+        """The prefilter, which imports no parser."""
+        if self._triggers is None:
+            from torchdet_lint.prefilter.triggers import Triggers
+
+            self._triggers = Triggers(self.catalogue)
+        return self._triggers
+
+    def stand_in(self, texts: Mapping[str, bytes]) -> None:
+        """Take `texts` for the content of files, in place of what is on disk."""
+        if texts == self.texts:
+            return
+        self.texts = dict(texts)
+        self._given = {os.path.abspath(path): data for path, data in texts.items()}
+        self.modules = ModuleMap(os.path.abspath(self.settings.root), self._given)
+        self._elsewhere: Elsewhere | None = None
+
+    @property
+    def elsewhere(self) -> Elsewhere:
+        """What functions of other files return."""
+        if self._elsewhere is None:
+            from torchdet_lint.inference.cross_file import Elsewhere
+            from torchdet_lint.module.module import Target
+
+            target = Target(self.settings.torch, self.settings.devices)
+            self._elsewhere = Elsewhere(self.library, target, self.modules, self.bytes_of)
+        return self._elsewhere
+
+    def relied(self) -> tuple[Relied, ...]:
+        """The looks at other files since this was asked last."""
+        return self._elsewhere.relied() if self._elsewhere is not None else ()
+
+    def bytes_of(self, path: str) -> bytes | None:
+        """The bytes of the file with the absolute `path`, or None."""
+        try:
+            return self._given[path] if path in self._given else read(path)
+        except OSError:
+            return None
+
+    def prepare(self) -> None:
+        """Import and read everything, so that forked workers share it."""
+        import torchdet_lint.checks
+
+        assert torchdet_lint.checks.CHECKS is not None
+        self.library.canonical("torch")
+
+    def file(self, path: str) -> tuple[str, Record | str]:
+        """Content hash and record of the file `path`; a complaint where it cannot be read."""
+        try:
+            data = read(path)
+        except OSError as error:
+            return "", f"{path}: {(error.strerror or str(error)).lower()}"
+        return content_hash(data), self.record(path, data)
+
+    def record(self, path: str, data: bytes) -> Record:
+        """All that the file `path` with the bytes `data` yields by itself."""
+        try:
+            source = decode(path, data)
+        except SourceFault as fault:
+            return self._faulty(fault)
+        wanted = self.triggers.within(source.text)
+        if not wanted and not self.triggers.marked(source.text):
+            with contextlib.suppress(SyntaxFault):
+                return self._quiet(source, skeleton.hollowed(source.text))
+        from torchdet_lint.module.module import Module, Target
+
+        try:
+            module = Module(source, self.library, Target(self.settings.torch, self.settings.devices), wanted)
+        except SyntaxFault as fault:
+            return self._faulty(fault, source)
+        suppressions = suppress.parse(source.text)
+        if suppressions.skip:
+            return Record()
+        absolute = os.path.abspath(path)
+        module.foreign = lambda name: self.elsewhere.returned(name, absolute)
+        module.starred = lambda name, stars: self.elsewhere.starred(name, stars, absolute)
+        found, errors = self._checked(module, path)
+        bodies = module.skeleton.bodies
+        told = self._told(module.skeleton)
+        module.release()
+        self._planner = None
+        pairs = sorted(found, key=lambda pair: pair[0].sort_key)
+        return Record(
+            tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
+            tuple((cell.number, cell.first_row) for cell in source.cells), errors,
+            outline(source.text, bodies), told, self.relied(),
+        )  # fmt: skip
+
+    def _told(self, cut: Skeleton) -> Body | None:
+        """What the file does at top level, while its tree is at hand; what fails here is told when it is asked for."""
+        if cut.tree is not None:
+            from torchdet_lint.program.summary import module_body
+
+            with contextlib.suppress(Exception):
+                return module_body(cut, frozenset(self.catalogue.facts.wrappers), self.library.canonical)
+        return None
+
+    def _quiet(self, source: Source, cut: Skeleton) -> Record:
+        """Of a file in which no rule has anything to say. The library is not read for it alone."""
+        suppressions = suppress.parse(source.text)
+        cells = tuple((cell.number, cell.first_row) for cell in source.cells)
+        if suppressions.skip:
+            return Record()
+        told = self._told(cut) if self._library is not None else None
+        return Record((), (), suppressions.entries, cells, (), outline(source.text, cut.bodies), told)
+
+    def _faulty(self, fault: Any, source: Source | None = None) -> Record:
+        if SYNTAX not in self.codes:
+            return Record()
+        rule = self.catalogue.rules[SYNTAX]
+        cell, row = source.place(fault.row) if source is not None else (None, fault.row)
+        place = Location(row, fault.column)
+        message = rule.message.format_map({"reason": fault.reason})
+        finding = Finding(
+            "", place, place, SYNTAX, rule.name, rule.severity, message, first_sentence(rule.instead), row, cell
+        )
+        return Record((finding,), (Rows(fault.row, fault.row, fault.row),))
+
+    def silent(self, code: str) -> bool:
+        """Whether the rule speaks of devices that the program does not run on."""
+        rule = self.catalogue.rules.get(code)
+        return rule is not None and rule.devices != () and set(rule.devices).isdisjoint(self.settings.devices)
+
+    def _checked(self, module: Module, path: str) -> tuple[list[tuple[Finding, Rows]], tuple[str, ...]]:
+        from torchdet_lint.checks import CHECKS, own_rule
+
+        found: list[tuple[Finding, Rows]] = []
+        errors: list[str] = []
+        for code in sorted(self.codes & self.catalogue.rules.keys()):
+            rule = self.catalogue.rules[code]
+            if rule.scope != "file" or self.silent(code):
+                continue
+            check = CHECKS.get(code, own_rule)
+            try:
+                found += [self.finding(module, rule, one) for one in check(module, rule)]
+            except Exception as error:
+                reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+                errors.append(f"{path}: {code} failed on this file, please report it: {reason}")
+        return found, tuple(errors)
+
+    def finding(self, module: Module, rule: Rule, found: Found) -> tuple[Finding, Rows]:
+        """What a check found as the user is told it, and the rows of it in the text."""
+        source = module.source
+        start, end = module.span(found.node)
+        noqa_row = module.places.noqa_rows(found.node)[1]
+        cell, row = source.place(start.row)
+        template = rule.messages[found.variant] if found.variant else rule.message
+        related = []
+        for other in found.related:
+            place = module.span(other.node)[0]
+            related.append(Related("", Location(source.place(place.row)[1], place.column), other.message))
+        planned = self._planned(module, rule, found)
+        withheld = planned.withheld if planned is not None else ""
+        advice = found.details.get("instead") or first_sentence(rule.instead)
+        finding = Finding(
+            "",
+            Location(row, start.column),
+            Location(source.place(end.row)[1], end.column),
+            rule.code,
+            rule.name,
+            found.severity or rule.severity,
+            template.format_map(found.details),
+            f"{advice}{WITHHELD}{withheld}." if withheld else advice,
+            source.place(noqa_row)[1],
+            cell,
+            None if withheld else planned,
+            tuple(related),
+            found.switchable,
+            found.raises,
+        )
+        return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
+
+    def _planned(self, module: Module, rule: Rule, found: Found) -> Fix | None:
+        if not found.changes:
+            return None
+        if self._planner is None or self._planner.module is not module:
+            from torchdet_lint.fixes.plan import Planner
+
+            self._planner = Planner(module, self.settings.seed)
+        return self._planner.plan(found, rule)
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a paragraph, on one line."""
+    return _SENTENCE.split(" ".join(text.split()), maxsplit=1)[0]
+
+
+def rule_names(extra: Iterable[str] = ()) -> dict[str, str]:
+    """Code -> name of every rule there is, from the names of the files alone."""
+    names = [*sorted(os.listdir(RULES_DIRECTORY)), *(os.path.basename(path) for path in extra)]
+    found = {match[1]: match[2] for name in names if (match := _RULE_FILE.fullmatch(name))}
+    return dict(sorted(found.items()))
+
+
+def _extra(settings: Settings) -> tuple[Any, ...]:
+    from pathlib import Path
+
+    return tuple(Path(path) for path in settings.rule_files)
