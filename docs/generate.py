@@ -10,7 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from torchdet_lint.catalogue import explain, schema
+from torchdet_lint.catalogue import explain, loading, ops
 from torchdet_lint.cli import check
 
 ROOT = Path(__file__).parents[1]
@@ -20,10 +20,10 @@ TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
 
 def generated() -> dict[Path, str]:
     """Path -> text of every generated file."""
-    known = schema.load(examples=True)
+    known = loading.load(examples=True)
     rules = list(known.rules.values())
     texts = {
-        ROOT / "docs/rules" / f"{rule.stem}.md": explain.page(rule, schema.ops_of(rule.code, known.facts.ops))
+        ROOT / "docs/rules" / f"{rule.stem}.md": explain.page(rule, ops.ops_of(rule.code, known.facts.ops))
         for rule in rules
     }
     texts[ROOT / "docs/rules/README.md"] = "# The rules\n\n" + explain.table(rules, "{stem}.md")

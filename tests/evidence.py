@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torchfacts
 
-from torchdet_lint.catalogue.schema import load, release, status_in
+from torchdet_lint.catalogue.loading import load
+from torchdet_lint.catalogue.ops import release, status_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

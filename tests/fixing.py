@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchdet_lint.catalogue.schema import Rule
+from torchdet_lint.catalogue.rules import Rule
 from torchdet_lint.finding import Change, Fix, Found
 from torchdet_lint.fixes import patch, plan
 from torchdet_lint.module.module import Call, Module

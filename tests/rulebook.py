@@ -7,14 +7,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.catalogue import schema
-from torchdet_lint.catalogue.schema import Example, release
+from torchdet_lint.catalogue import loading
+from torchdet_lint.catalogue.ops import release
 from torchdet_lint.config import NEWEST_TORCH, Settings
 from torchdet_lint.engine import run
 from torchdet_lint.engine.linter import Linter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from torchdet_lint.catalogue.rules import Example
 
 MARK = re.compile(r"#\s*(?P<kind>expect|todo):\s*(?P<codes>[A-Z]+\d+(?:\s*,\s*[A-Z]+\d+)*)")
 
@@ -30,7 +32,7 @@ class Case(NamedTuple):
     @property
     def program(self) -> bool:
         """Whether the example is a whole program: only then the rules of scope `project` judge it."""
-        scope = schema.load().rules[self.code].scope
+        scope = loading.load().rules[self.code].scope
         return scope == "project" or bool(self.example.files) or self.example.program
 
     @property
@@ -39,7 +41,7 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    for rule in schema.load(examples=True).rules.values():
+    for rule in loading.load(examples=True).rules.values():
         for kind, examples in (("bad", rule.bad), ("good", rule.good)):
             for index, example in enumerate(examples, 1):
                 yield Case(rule.code, kind, index, example)
@@ -58,7 +60,7 @@ def marks(text: str, kind: str = "expect") -> set[tuple[int, str]]:
 @functools.cache
 def linter(torch_version: str, devices: tuple[str, ...], program: bool) -> Linter:
     """Every rule, for the target that an example names; without `program` those of scope `project` are left out."""
-    rules = schema.load().rules
+    rules = loading.load().rules
     settings = Settings(
         root=str(Path.cwd()),
         min_severity="note",

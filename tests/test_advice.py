@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from torchdet_lint.catalogue.schema import load, status_at
+from torchdet_lint.catalogue.loading import load
+from torchdet_lint.catalogue.ops import status_at
 from torchdet_lint.config import NEWEST_TORCH
 
 torch = pytest.importorskip("torch")

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torchdet_lint.catalogue import schema
-from torchdet_lint.catalogue.schema import CatalogueError
+from torchdet_lint.catalogue import loading, ops, texts
+from torchdet_lint.catalogue.texts import CatalogueError
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def rule_file(tmp_path: Path, text: str, name: str = "ACME001-own-op.toml") -> P
 
 
 def test_code_and_name_come_from_the_file_name(tmp_path):
-    rule = schema.load(extra=[rule_file(tmp_path, "")]).rules["ACME001"]
+    rule = loading.load(extra=[rule_file(tmp_path, "")]).rules["ACME001"]
     assert (rule.code, rule.name, rule.stem) == ("ACME001", "own-op", "ACME001-own-op")
 
 
@@ -36,54 +36,54 @@ def test_code_and_name_come_from_the_file_name(tmp_path):
 def test_a_broken_rule_file_is_named_with_its_fault(tmp_path, text, name, complaint):
     path = rule_file(tmp_path, text, name)
     with pytest.raises(CatalogueError) as caught:
-        schema.load(extra=[path])
+        loading.load(extra=[path])
     assert str(path) in str(caught.value)
     assert complaint in str(caught.value)
 
 
 def test_a_missing_rule_file_is_named(tmp_path):
     with pytest.raises(CatalogueError, match="nowhere"):
-        schema.load(extra=[tmp_path / "nowhere.toml"])
+        loading.load(extra=[tmp_path / "nowhere.toml"])
 
 
 def test_a_code_is_given_once(tmp_path):
     first, second = rule_file(tmp_path, ""), rule_file(tmp_path, "", "ACME001-other.toml")
     with pytest.raises(CatalogueError, match="already the code"):
-        schema.load(extra=[first, second])
+        loading.load(extra=[first, second])
 
 
 def test_examples_are_read_only_when_asked_for(tmp_path):
     path = rule_file(tmp_path, "[[bad]]\ncode = 'x'\n")
-    assert schema.load(extra=[path]).rules["ACME001"].bad == ()
-    assert len(schema.load(examples=True, extra=[path]).rules["ACME001"].bad) == 1
+    assert loading.load(extra=[path]).rules["ACME001"].bad == ()
+    assert len(loading.load(examples=True, extra=[path]).rules["ACME001"].bad) == 1
 
 
 def test_the_fingerprint_follows_the_text(tmp_path):
     path = rule_file(tmp_path, "")
-    before = schema.fingerprint([path])
-    assert before == schema.load(extra=[path]).fingerprint
+    before = texts.fingerprint([path])
+    assert before == loading.load(extra=[path]).fingerprint
     rule_file(tmp_path, "# a remark\n")
-    assert schema.fingerprint([path]) != before
+    assert texts.fingerprint([path]) != before
 
 
 @pytest.mark.parametrize(("text", "expected"), [("2.13", (2, 13)), ("2.13.0+cpu", (2, 13)), ("1.8", (1, 8))])
 def test_release(text, expected):
-    assert schema.release(text) == expected
+    assert ops.release(text) == expected
 
 
 def test_release_refuses_other_text():
     with pytest.raises(ValueError, match="newest"):
-        schema.release("newest")
+        ops.release("newest")
 
 
 def test_status_in_takes_the_last_row_that_has_begun():
     rows = (
-        schema.Status(since="1.8", status="errors"),
-        schema.Status(since="2.10", status="deterministic"),
+        ops.Status(since="1.8", status="errors"),
+        ops.Status(since="2.10", status="deterministic"),
     )
     releases = [(1, 7), (1, 8), (2, 9), (2, 10), (2, 15)]
     statuses = ["absent", "errors", "errors", "deterministic", "deterministic"]
-    assert [schema.status_in(rows, release) for release in releases] == statuses
+    assert [ops.status_in(rows, release) for release in releases] == statuses
 
 
 def test_the_prefilter_finds_every_identifier():

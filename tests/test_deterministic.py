@@ -14,7 +14,7 @@ import rulebook
 if TYPE_CHECKING:
     from pathlib import Path
 
-from torchdet_lint.catalogue.schema import RULES_DIRECTORY
+from torchdet_lint.catalogue.texts import RULES_DIRECTORY
 
 ROOT = RULES_DIRECTORY.parent
 SEEDS = range(10)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchdet_lint import config
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.cli import check
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +29,7 @@ def texts() -> dict[Path, str]:
 
 
 def test_every_rule_has_a_page(texts: dict[Path, str]) -> None:
-    for rule in schema.load(examples=True).rules.values():
+    for rule in loading.load(examples=True).rules.values():
         page = texts[ROOT / f"docs/rules/{rule.stem}.md"]
         assert page.startswith(f"# {rule.code} {rule.name}\n")
         assert rule.why.strip() in page

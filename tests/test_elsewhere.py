@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 from torchdet_lint.inference.cross_file import Elsewhere
@@ -31,7 +31,7 @@ def _at(name: str) -> str:
 
 @functools.cache
 def library() -> Library:
-    return Library(schema.load())
+    return Library(loading.load())
 
 
 def elsewhere(files: dict[str, str]) -> Elsewhere:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint.catalogue.schema import Op, Status, load, release, status_at, status_in
+from torchdet_lint.catalogue.loading import load
+from torchdet_lint.catalogue.ops import Op, Status, release, status_at, status_in
 
 EXAMINED = json.loads((Path(__file__).parent / "data" / "ops-examined.json").read_text(encoding="utf-8"))
 OPS = load().facts.ops

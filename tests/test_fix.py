@@ -7,7 +7,7 @@ from textwrap import dedent
 import fixing
 import pytest
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SeedFunction, SetArgument
 from torchdet_lint.prefilter.library import Library
 
@@ -16,7 +16,7 @@ ALL = ("python", "numpy", "torch")
 
 @pytest.fixture(scope="module")
 def library():
-    return Library(schema.load())
+    return Library(loading.load())
 
 
 def worker(call):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import rulebook
 
-from torchdet_lint.catalogue.schema import release
+from torchdet_lint.catalogue.ops import release
 from torchdet_lint.config import NEWEST_TORCH, Settings
 from torchdet_lint.engine import repair, run
 from torchdet_lint.engine.filtering import UNUSED

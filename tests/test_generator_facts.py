@@ -17,9 +17,9 @@ import torch.utils.data
 import torchfacts
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 
-FACTS = schema.load().facts
+FACTS = loading.load().facts
 MODULE_ARGUMENTS = {
     "AdaptiveLogSoftmaxWithLoss": (8, 12, [4]),
     "Bilinear": (2, 3, 4),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import rulebook
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.checks import CHECKS
 from torchdet_lint.module.module import Module
 from torchdet_lint.prefilter.allocations import WORDS, Allocations
@@ -13,7 +13,7 @@ from torchdet_lint.prefilter.library import Library
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.source.files import Source
 
-LIBRARY = Library(schema.load())
+LIBRARY = Library(loading.load())
 FILE = """\
 from .inits import glorot
 import torch.nn.functional as F
@@ -89,7 +89,7 @@ def test_code_that_initialises_whatever_there_is() -> None:
 
 
 def test_words_are_those_of_the_rule() -> None:
-    names = {name for row in schema.load().rules["TDL501"].calls for name in row.names}
+    names = {name for row in loading.load().rules["TDL501"].calls for name in row.names}
     assert {name.rpartition(".")[2] for name in names} >= WORDS
 
 

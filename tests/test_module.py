@@ -5,9 +5,11 @@ import textwrap
 import libcst as cst
 import pytest
 
-from torchdet_lint.catalogue import schema
-from torchdet_lint.catalogue.conditions import condition_holds, matches
-from torchdet_lint.catalogue.schema import Call, Catalogue, Condition, Facts, Rule, Setting
+from torchdet_lint.catalogue import loading
+from torchdet_lint.catalogue.conditions import Condition, condition_holds, matches
+from torchdet_lint.catalogue.facts import Facts
+from torchdet_lint.catalogue.loading import Catalogue
+from torchdet_lint.catalogue.rules import Call, Rule, Setting
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.prefilter.library import Library
 from torchdet_lint.source.files import Source
@@ -38,7 +40,7 @@ def make_library() -> Library:
 
 
 LIBRARY = make_library()
-SHIPPED = Library(schema.load())
+SHIPPED = Library(loading.load())
 
 
 def parse(text: str) -> Module:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from torchdet_lint.catalogue import explain
-from torchdet_lint.catalogue.schema import Op, load, ops_of, release, status_in
+from torchdet_lint.catalogue.loading import load
+from torchdet_lint.catalogue.ops import Op, ops_of, release, status_in
 
 torch = pytest.importorskip("torch")
 torchfacts = pytest.importorskip("torchfacts")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import rulebook
 
-from torchdet_lint.catalogue.schema import load
+from torchdet_lint.catalogue.loading import load
 from torchdet_lint.checks import ops, rewrites
 from torchdet_lint.module.module import Module, Target
 from torchdet_lint.prefilter.library import Library

@@ -7,7 +7,7 @@ import ast
 import pytest
 import rulebook
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.checks import CHECKS
 
 CASES = list(rulebook.cases())
@@ -39,4 +39,4 @@ def test_examples_are_not_repeated():
 
 
 def test_every_check_has_a_rule_file():
-    assert set(CHECKS) <= set(schema.load().rules)
+    assert set(CHECKS) <= set(loading.load().rules)

@@ -7,7 +7,7 @@ import ast
 import pytest
 import rulebook
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.library import Library
 from torchdet_lint.program.events import MODULE
@@ -15,7 +15,7 @@ from torchdet_lint.program.scopes import Hollow
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.source.files import split_lines
 
-LIBRARY = Library(schema.load())
+LIBRARY = Library(loading.load())
 TEXTS = sorted(
     {case.example.code for case in rulebook.cases() if case.code != "TDL001" and "def " in case.example.code}
 )

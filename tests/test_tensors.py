@@ -6,7 +6,7 @@ import functools
 
 import pytest
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.inference.abstract_values import Kind, joined
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module
@@ -42,7 +42,7 @@ def function(x: Tensor, index: torch.LongTensor, array: np.ndarray, unknown, n=3
 
 @functools.cache
 def library() -> Library:
-    return Library(schema.load())
+    return Library(loading.load())
 
 
 def probed(text: str) -> Kind:

@@ -15,7 +15,7 @@ import torch
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torchdet_lint.catalogue.schema import Op
+    from torchdet_lint.catalogue.ops import Op
 
 importlib.import_module("torch.nn.attention.flex_attention")
 

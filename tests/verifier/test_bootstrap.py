@@ -73,7 +73,7 @@ def test_what_the_child_cannot_read_is_told_in_one_line_and_nothing_is_applied(c
 def test_nothing_is_imported_early_and_the_path_is_the_users(tmp_path):
     source = """
 import sys
-early = [name for name in ("torch", "numpy", "msgspec", "torchdet_lint.catalogue.schema") if name in sys.modules]
+early = [name for name in ("torch", "numpy", "msgspec", "torchdet_lint.catalogue.loading") if name in sys.modules]
 print(early, [entry for entry in sys.path if "torchdet_lint" in entry or entry.endswith("bootstrap")])
 """
     every = Interventions(fixes.every_code(), "B")

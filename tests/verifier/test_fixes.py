@@ -6,11 +6,11 @@ import pathlib
 
 import pytest
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.comparison import aten
 from torchdet_lint.verifier.remedies import fixes
 
-RULES = schema.load().rules
+RULES = loading.load().rules
 DOCUMENT = pathlib.Path(__file__).parents[2] / "docs" / "runtime-fixes.md"
 
 
@@ -58,7 +58,7 @@ def test_every_op_of_the_tables_is_one_of_torch_and_of_the_catalogue():
         *(name for pair in aten.COMPOSED_BACKWARD for name in pair),
     }
     assert [name for name in sorted(names) if not hasattr(torch.ops.aten, name)] == []
-    known = {(op.op, op.direction) for op in schema.load().facts.ops}
+    known = {(op.op, op.direction) for op in loading.load().facts.ops}
     named = {(op, "backward") for op in (*aten.BACKWARD.values(), *aten.COMPOSED_BACKWARD.values(), *aten.CALLS)}
     named |= {(op, "forward") for op in aten.FORWARD.values()}
     assert sorted(named - known) == []

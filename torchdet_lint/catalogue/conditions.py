@@ -2,10 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
-if TYPE_CHECKING:
-    from torchdet_lint.catalogue.schema import Condition
+import msgspec
+
+Scalar = str | int | float | bool | None
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of every table: an unknown key is an error."""
+
+
+class Condition(Table, frozen=True, kw_only=True):
+    """What one argument of a call must be.
+
+    `test` reads the argument's value, followed through simple assignments:
+
+    * `absent`: not passed; `missing`: not passed, or evidently `None`; `given`: passed, and not evidently `None`;
+    * `in`: evidently one of `values`; `not-in`: evidently none of `values`; `truthy`, `falsy`: evidently so;
+    * `possible`: one of `values`, or a value that only the run knows; `unless`: not evidently one of `values`.
+
+    An argument that is not passed has the value `default`. `opaque`: whether the condition holds where `**options`
+    that are not in sight may carry the argument (by default it does not).
+
+    Ops have further tests, that ask for what is inferred of a tensor: `tensor`: evidently one; `dims`: evidently one
+    with a number of dimensions in `values`; `sparse`: evidently a sparse one; `length`: evidently a sequence with a
+    number of elements in `values`; `contains`: a dictionary that holds one of `values`; `repeats`: an index that may
+    name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`; `several`: not
+    evidently one number; `overlapping`: the stride of windows that may share places, `side-by-side`: of windows that
+    evidently do not. There `self` is the tensor that the op works on: the receiver of a method, the first argument
+    of a function.
+    """
+
+    argument: str
+    test: Literal[
+        "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless",
+        "tensor", "dims", "sparse", "length", "contains", "repeats", "several",
+        "overlapping", "side-by-side",
+    ]  # fmt: skip
+    values: tuple[Scalar | list[Scalar], ...] = ()
+    default: Scalar = None
+    opaque: bool = False
 
 
 def matches(value: object, wanted: object) -> bool:

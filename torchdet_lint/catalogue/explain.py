@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.catalogue.schema import release as parsed
-from torchdet_lint.catalogue.schema import reported_as, status_at, status_in
+from torchdet_lint.catalogue.ops import release as parsed
+from torchdet_lint.catalogue.ops import reported_as, status_at, status_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.catalogue.schema import Example, Op, Rule
+    from torchdet_lint.catalogue.ops import Op
+    from torchdet_lint.catalogue.rules import Example, Rule
 
 _SCOPES = {"run": "the run itself", "file": "each file", "project": "the whole project"}
 _STATUS = {

@@ -14,7 +14,7 @@ from torchdet_lint.checks.order.hashes import hash_seed
 from torchdet_lint.checks.order.sets import set_order
 
 if TYPE_CHECKING:
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.checks.program import Entry, Fault
     from torchdet_lint.finding import Found
     from torchdet_lint.module.module import Module

@@ -14,7 +14,7 @@ from torchdet_lint.finding import DropArgument, Found, NeedHelper, SetArgument
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Call, Module
 
 _WORKERS_SEED_NUMPY = (1, 9)

@@ -23,7 +23,8 @@ from torchdet_lint.module import names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchdet_lint.catalogue.schema import Condition, Rule
+    from torchdet_lint.catalogue.conditions import Condition
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Call, Module, Value
     from torchdet_lint.prefilter.library import Operation

@@ -15,7 +15,7 @@ from torchdet_lint.program.seeders import seeding_function
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Target
     from torchdet_lint.program.call_graph import Project

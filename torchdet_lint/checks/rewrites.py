@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.catalogue.schema import release
+from torchdet_lint.catalogue.ops import release
 from torchdet_lint.finding import NeedImport, Replace, SetArgument
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchdet_lint.catalogue.schema import Condition, Rewrite
+    from torchdet_lint.catalogue.conditions import Condition
+    from torchdet_lint.catalogue.ops import Rewrite
     from torchdet_lint.finding import Change
     from torchdet_lint.inference.infer import Inference
     from torchdet_lint.module.module import Call, Module

@@ -17,8 +17,9 @@ from torchdet_lint.module.names import dotted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.catalogue.schema import Call as Row
-    from torchdet_lint.catalogue.schema import Draw, Rule
+    from torchdet_lint.catalogue.facts import Draw
+    from torchdet_lint.catalogue.rules import Call as Row
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Applicability, Change
     from torchdet_lint.module.module import Call, Module
 

@@ -15,7 +15,7 @@ from torchdet_lint.finding import Found, Replace, SetArgument
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.catalogue.schema import Rule, Setting
+    from torchdet_lint.catalogue.rules import Rule, Setting
     from torchdet_lint.module.module import Assignment, Call, Module, Value
 
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)

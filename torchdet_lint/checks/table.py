@@ -12,8 +12,8 @@ from torchdet_lint.catalogue.conditions import matches
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.catalogue.schema import Call as Row
-    from torchdet_lint.catalogue.schema import Rule, Setting
+    from torchdet_lint.catalogue.rules import Call as Row
+    from torchdet_lint.catalogue.rules import Rule, Setting
     from torchdet_lint.module.module import Assignment, Call, Module, Value
 
 _OPTION = re.compile(r"determin|reproduc|seed", re.IGNORECASE)

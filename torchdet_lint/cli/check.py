@@ -73,7 +73,7 @@ def _guarded(command: Callable[[], int]) -> int:
     except UsageError:
         raise
     except Exception as error:
-        from torchdet_lint.catalogue.schema import CatalogueError
+        from torchdet_lint.catalogue.texts import CatalogueError
         from torchdet_lint.config import ConfigError
 
         if isinstance(error, (ConfigError, CatalogueError)):
@@ -444,11 +444,11 @@ def _rule(given: argparse.Namespace) -> int:
     from pathlib import Path
 
     from torchdet_lint import config
-    from torchdet_lint.catalogue import explain, schema
+    from torchdet_lint.catalogue import explain, loading, ops
 
     if not given.rules and not given.all:
         raise UsageError("name a rule, or ask for all of them with --all (see `torchdet-lint rule --help`)")
-    release = schema.release(given.torch_version) if _release(given.torch_version) else None
+    release = ops.release(given.torch_version) if _release(given.torch_version) else None
     if given.isolated:
         found = config.isolated([os.curdir])
     else:
@@ -456,15 +456,15 @@ def _rule(given: argparse.Namespace) -> int:
     for complaint in found.errors:
         _fail(complaint)
     settings = config.merge(found, config.Options())
-    known = schema.load(examples=True, extra=[Path(path) for path in settings.rule_files])
+    known = loading.load(examples=True, extra=[Path(path) for path in settings.rule_files])
     rules = list(known.rules.values())
     if not given.all:
         names = {rule.code: rule.name for rule in rules}
         codes = config.chosen(given.rules, names)
         rules = [rule for rule in rules if rule.code in codes]
 
-    def ops(code: str) -> list[Any]:
-        return schema.ops_of(code, known.facts.ops, release)
+    def reported(code: str) -> list[Any]:
+        return ops.ops_of(code, known.facts.ops, release)
 
     if given.output_format == "json":
         single = (
@@ -474,26 +474,28 @@ def _rule(given: argparse.Namespace) -> int:
         )
         _emit(
             [
-                explain.as_json([explain.as_object(rule, ops(rule.code), release) for rule in rules], single=single)
+                explain.as_json(
+                    [explain.as_object(rule, reported(rule.code), release) for rule in rules], single=single
+                )
                 + "\n"
             ]
         )
     elif given.output_format == "markdown":
-        _emit("\n".join(explain.page(rule, ops(rule.code)) for rule in rules))
+        _emit("\n".join(explain.page(rule, reported(rule.code)) for rule in rules))
     else:
         for number, rule in enumerate(rules):
             _emit(["\n" * 2] if number else [])
-            _emit(f"{line}\n" for line in explain.as_text(rule, ops(rule.code), release))
+            _emit(f"{line}\n" for line in explain.as_text(rule, reported(rule.code), release))
     return FAILED if found.errors else CLEAN
 
 
 def _release(text: str | None) -> bool:
     if text is None:
         return False
-    from torchdet_lint.catalogue import schema
+    from torchdet_lint.catalogue import ops
 
     try:
-        schema.release(text)
+        ops.release(text)
     except ValueError as error:
         raise UsageError(f"--torch-version: {error}") from error
     return True

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint import __version__, config
-from torchdet_lint.catalogue.schema import RULES_DIRECTORY, fingerprint
+from torchdet_lint.catalogue.texts import RULES_DIRECTORY, fingerprint
 from torchdet_lint.engine.record import Record
 from torchdet_lint.finding import WITHHELD, Finding, Location, Related
 from torchdet_lint.prefilter import skeleton
@@ -23,7 +23,8 @@ from torchdet_lint.source.suppress import Rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from torchdet_lint.catalogue.schema import Catalogue, Rule
+    from torchdet_lint.catalogue.loading import Catalogue
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.config import Settings
     from torchdet_lint.finding import Fix, Found
     from torchdet_lint.fixes.plan import Planner
@@ -66,9 +67,9 @@ class Linter:
     def catalogue(self) -> Catalogue:
         """The rules, read when the first file needs them."""
         if self._catalogue is None:
-            from torchdet_lint.catalogue import schema
+            from torchdet_lint.catalogue import loading
 
-            self._catalogue = schema.load(extra=_extra(self.settings))
+            self._catalogue = loading.load(extra=_extra(self.settings))
         return self._catalogue
 
     @property

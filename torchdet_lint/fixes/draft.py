@@ -14,7 +14,7 @@ from torchdet_lint.module.names import dotted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Edit
     from torchdet_lint.fixes.layout import Layout
     from torchdet_lint.module.names import Binding

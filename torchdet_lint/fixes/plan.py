@@ -28,7 +28,7 @@ from torchdet_lint.fixes.statements import inserted, replaced
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change, Found
     from torchdet_lint.module.module import Module
 

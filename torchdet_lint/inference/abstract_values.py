@@ -12,7 +12,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from torchdet_lint.catalogue.schema import Tensors
+    from torchdet_lint.catalogue.facts import Tensors
 
 What = Literal["tensor", "other", "unknown"]
 Dtype = Literal["integer", "bool", "floating", "unknown"]

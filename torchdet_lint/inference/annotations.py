@@ -22,7 +22,7 @@ from torchdet_lint.inference.abstract_values import (
 from torchdet_lint.module import names
 
 if TYPE_CHECKING:
-    from torchdet_lint.catalogue.schema import Tensors
+    from torchdet_lint.catalogue.facts import Tensors
     from torchdet_lint.module.module import Module
 
 # A tensor as docstrings write it: `:param torch.Tensor x:`, `x (torch.Tensor): …`, `x : torch.Tensor`.

@@ -29,7 +29,7 @@ from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torchdet_lint.catalogue.schema import Condition
+    from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.finding import Location
     from torchdet_lint.source.files import Source
 

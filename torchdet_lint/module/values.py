@@ -15,7 +15,7 @@ from torchdet_lint.module.names import live
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchdet_lint.catalogue.schema import Condition
+    from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.module.facts import Assigned, Call
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Scope

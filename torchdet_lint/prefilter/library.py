@@ -6,13 +6,16 @@ import builtins
 import functools
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.catalogue.schema import reported_as, status_at
+from torchdet_lint.catalogue.ops import reported_as, status_at
 from torchdet_lint.prefilter.triggers import Triggers, op_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torchdet_lint.catalogue.schema import Catalogue, Draw, Op, Rule, Runner, Seed, Spelling
+    from torchdet_lint.catalogue.facts import Draw, Runner, Seed
+    from torchdet_lint.catalogue.loading import Catalogue
+    from torchdet_lint.catalogue.ops import Op, Spelling
+    from torchdet_lint.catalogue.rules import Rule
 
 BUILTINS = frozenset(dir(builtins))
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.catalogue.schema import Catalogue, Op
+    from torchdet_lint.catalogue.loading import Catalogue
+    from torchdet_lint.catalogue.ops import Op
 
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _WORD = re.compile(r"\w")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from torchdet_lint.catalogue.conditions import condition_holds
-from torchdet_lint.catalogue.schema import Draw
+from torchdet_lint.catalogue.facts import Draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchdet_lint.catalogue.schema import Condition, Runner, Seed
+    from torchdet_lint.catalogue.conditions import Condition
+    from torchdet_lint.catalogue.facts import Runner, Seed
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Argument, Event
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.catalogue.schema import Draw
+from torchdet_lint.catalogue.facts import Draw
 from torchdet_lint.program.effects import IN_TRAINING, LEVELS, STARTED, THINGS, TOKEN, Node, Ref, Step, Thing
 from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, MODULE, Argument, Body, Event
 from torchdet_lint.program.knowledge import LOADER, OWN_SEED
@@ -16,7 +16,7 @@ from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN, setting
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.catalogue.schema import Draw, Runner, Seed
+    from torchdet_lint.catalogue.facts import Draw, Runner, Seed
     from torchdet_lint.program.call_graph import Project
 
 _COMMAND_LINE = "lightning.pytorch.cli.LightningCLI"

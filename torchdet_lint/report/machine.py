@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.catalogue.schema import DOCUMENTATION_URL
+from torchdet_lint.catalogue.rules import DOCUMENTATION_URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

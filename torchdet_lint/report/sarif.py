@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from torchdet_lint import __version__
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ def sarif(report: Report) -> Iterator[str]:
 def _rules(report: Report, codes: list[str]) -> list[dict[str, Any]]:
     from pathlib import Path
 
-    rules = schema.load(extra=[Path(path) for path in report.rule_files]).rules
+    rules = loading.load(extra=[Path(path) for path in report.rule_files]).rules
     return [
         {
             "id": code,

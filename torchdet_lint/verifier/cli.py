@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
     command = commands.get(arguments[0]) if arguments else None
     if command is None:
         return _fail(f"torchdet-lint: which of {', '.join(commands)}?")
-    from torchdet_lint.catalogue.schema import CatalogueError
+    from torchdet_lint.catalogue.texts import CatalogueError
     from torchdet_lint.verifier.launch.launch import LaunchError
 
     try:

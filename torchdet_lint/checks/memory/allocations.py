@@ -13,7 +13,7 @@ from torchdet_lint.dataflow.interpreter import bare
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Call, Module, Value
 
 _SIZE_NAME = r"(?:\w*(?:_size|_dim|_?features|_?channels|_units)|num_\w+|n_\w+)"

@@ -14,7 +14,7 @@ from torchdet_lint.module.tree import attributes_named
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Class, Module
 
 _REGISTERS = ("register_buffer", "register_parameter")

@@ -15,7 +15,7 @@ from torchdet_lint.module.tree import LEAVES, children
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Module
 
 

@@ -16,7 +16,7 @@ from torchdet_lint.finding import Change, Found, Replace
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchdet_lint.catalogue.schema import Rule
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Call, Module
 
 

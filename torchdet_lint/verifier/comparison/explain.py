@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.recording.trace import BATCH
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def op_rule(op: str, direction: str, device: str = "cpu") -> str:
     base = op.split(".")[1] if "." in op else op
     name = _ATEN_NAMES.get(base, base).strip("_").replace("_backward", "")
     best = ""
-    for row in schema.load().facts.ops:
+    for row in loading.load().facts.ops:
         if row.direction != direction or row.status[-1].status in ("deterministic", "absent"):
             continue
         if all(spelling.name.rpartition(".")[2].strip("_").lower() != name for spelling in row.spellings):

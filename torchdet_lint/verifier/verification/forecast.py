@@ -15,14 +15,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading, ops
 from torchdet_lint.verifier.comparison import aten
 from torchdet_lint.verifier.remedies.patching import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torchdet_lint.catalogue.schema import Op
+    from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.launch.launch import Program
     from torchdet_lint.verifier.recording.trace import Site
 
@@ -82,7 +82,7 @@ def forecast(
         notes = json.loads(witnessed.read_text()) if witnessed.exists() else {"names": [""], "ops": {}, "calls": []}
         folder = Path(program.target).resolve().parent if Path(program.target).exists() else Path.cwd()
         seen = _executions(trace.Trace(recorded), notes, (folder, Path.cwd()))
-        return tuple(_places(seen, device, schema.release(torch_version)))
+        return tuple(_places(seen, device, ops.release(torch_version)))
 
 
 class ForecastError(Exception):
@@ -132,10 +132,10 @@ def _named(site: Site, by_arguments: str) -> Iterator[tuple[str, str]]:
 def _places(
     seen: collections.Counter[tuple[str, str, str, int, str]], device: str, release: tuple[int, int]
 ) -> Iterator[Place]:
-    table = schema.load().facts.ops
+    table = loading.load().facts.ops
     for (op, direction, file, line, ran), count in sorted(seen.items(), key=lambda item: (item[0][2:4], item[0])):
         row = _row(table, op, direction, device)
-        status = schema.status_in(row.status, release) if row is not None else "absent"
+        status = ops.status_in(row.status, release) if row is not None else "absent"
         if row is None or status not in _MEANS:
             continue
         plain = "TDL402" if status == "switchable" else "TDL401"
@@ -153,7 +153,7 @@ def text(places: tuple[Place, ...], device: str, torch_version: str) -> str:
     own = [place for place in places if not place.aggregate]
     everywhere = sorted({place.op for place in places if place.aggregate})
     lines = [f"{len(own)} places would differ on {device} with torch {torch_version}; the run here was on the CPU"]
-    rules = schema.load().rules
+    rules = loading.load().rules
     for place in own:
         name = f" {rules[place.rule].name}" if place.rule in rules else ""
         where = f"{place.file}:{place.line}" if place.file else "(no line)"
@@ -190,7 +190,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
     try:
-        schema.release(options.torch_version)
+        ops.release(options.torch_version)
         program = launch.Program.parse(options.program)
     except (ValueError, launch.LaunchError) as error:
         sys.stderr.write(f"torchdet-lint forecast: {error}\n")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.verification.verify import FixOutcome, verify_program
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _ratio(plain: Report, fixed: Report) -> float:
 
 
 def _command(program: Program, codes: tuple[str, ...]) -> str:
-    rules = schema.load().rules
+    rules = loading.load().rules
     fixable = [code for code in codes if code in rules and rules[code].fix is not None]
     if not fixable or program.kind == "module":
         return ""

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 import torchdet_lint
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.comparison import compare as comparing
 from torchdet_lint.verifier.comparison import explain
 from torchdet_lint.verifier.launch import launch
@@ -555,7 +555,7 @@ def _cause(item: Divergence, findings: tuple[explain.Finding, ...], root: Path) 
     code = why.rule
     if finding is not None and finding.code in named:
         code = finding.code
-    rule = schema.load().rules.get(code)
+    rule = loading.load().rules.get(code)
     return Cause(
         rule=code,
         name=rule.name if rule is not None else "",

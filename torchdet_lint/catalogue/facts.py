@@ -1,0 +1,141 @@
+"""The files of `rules/facts/` -> one struct: names, signatures, generators, runners, tensors, ops."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from torchdet_lint.catalogue.conditions import Condition, Table
+from torchdet_lint.catalogue.ops import Op
+
+
+class Draw(Table, frozen=True, kw_only=True):
+    """A callable that draws from a library's global generator, under conditions that all hold.
+
+    `at` is the moment: the call itself, the constructor of a module, its call in training, or a loader's iteration.
+    """
+
+    names: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    library: Literal["python", "numpy", "torch"]
+    at: Literal["call", "construction", "forward", "training", "iteration"] = "call"
+    when: tuple[Condition, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+class Seed(Table, frozen=True, kw_only=True):
+    """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter;
+    where it is `optional`, nothing is seeded without it.
+
+    `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always); `switch` says that
+    it is the place to turn it off as well, and `give` the arguments with which a trainer that has the switch turns it
+    on.
+    """
+
+    names: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    argument: str = ""
+    optional: bool = False
+    seeds: tuple[Literal["python", "numpy", "torch", "cuda"], ...] = ()
+    entropy: bool = False
+    mode: bool = False
+    when_mode: tuple[Condition, ...] = ()
+    switch: bool = False
+    give: dict[str, str] = msgspec.field(default_factory=dict)
+    environment: tuple[str, ...] = ()
+    note: str = ""
+    evidence: tuple[str, ...] = ()
+
+
+class Runner(Table, frozen=True, kw_only=True):
+    """A callable that runs what it is handed: `arguments` are the parameters that take it.
+
+    Of an object `methods` are run (none: it is called); `itself` says that the object whose method this is runs too.
+    `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not
+    (`first`: before whatever runs there; `rpc`: in a thread of another process);
+    `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
+    passed. `bare`: called without arguments it runs any function of the file. `trains` and `cuda`: it trains, it may
+    run on CUDA; `host`: the conditions, if any, under which it is told to run on the CPU.
+    """
+
+    names: tuple[str, ...]
+    parameters: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    itself: bool = False
+    process: Literal["", "fork", "spawn", "first", "rpc"] = ""
+    deferred: bool = False
+    workers: str = ""
+    bare: bool = False
+    trains: bool = False
+    cuda: bool = False
+    host: tuple[Condition, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+class Tensors(Table, frozen=True, kw_only=True):
+    """What the inference of tensors knows; functions and methods are given by their last name.
+
+    A function of `modules` returns one tensor, but for those of `no_tensor`, `indexed` and `several`; a tensor's method
+    too, but for those of `scalar`. `integer`, `boolean` and `floating` give the type of a result. The words are the
+    last word of a variable's, a class's or a function's name, where nothing else tells.
+    """
+
+    modules: tuple[str, ...] = ()
+    no_tensor: tuple[str, ...] = ()
+    scalar: frozenset[str] = frozenset()
+    integer: frozenset[str] = frozenset()
+    boolean: frozenset[str] = frozenset()
+    floating: frozenset[str] = frozenset()
+    creation: tuple[str, ...] = ()
+    like: tuple[str, ...] = ()
+    indexed: tuple[str, ...] = ()
+    several: tuple[str, ...] = ()
+    untracked: tuple[str, ...] = ()
+    distinctive: tuple[str, ...] = ()
+    integer_words: tuple[str, ...] = ()
+    index_words: tuple[str, ...] = ()
+    distinct_words: tuple[str, ...] = ()
+    data_words: tuple[str, ...] = ()
+    graph_words: tuple[str, ...] = ()
+    counting: tuple[str, ...] = ()
+    gradient_words: tuple[str, ...] = ()
+    untracked_words: tuple[str, ...] = ()
+    untracked_bases: tuple[str, ...] = ()
+    untracked_functions: tuple[str, ...] = ()
+    untracked_methods: tuple[str, ...] = ()
+    untracked_steps: tuple[str, ...] = ()
+    untracked_parameters: tuple[str, ...] = ()
+    search_parameters: tuple[str, ...] = ()
+    untracked_files: tuple[str, ...] = ()
+    untracked_layers: tuple[str, ...] = ()
+    untracked_runs: tuple[str, ...] = ()
+    data_classes: tuple[str, ...] = ()
+    training_methods: tuple[str, ...] = ()
+    attention_words: tuple[str, ...] = ()
+    no_grad: tuple[str, ...] = ()
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    dtypes: dict[str, str] = msgspec.field(default_factory=dict)
+    dims: dict[str, int] = msgspec.field(default_factory=dict)
+
+
+class Facts(Table, frozen=True, kw_only=True):
+    """What several rules share: canonical names, signatures, generators, ops.
+
+    `entropy` says of a callable whose result is another one in every run what it reads: "the clock".
+    """
+
+    canonical: dict[str, str] = msgspec.field(default_factory=dict)
+    signatures: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    bases: dict[str, str] = msgspec.field(default_factory=dict)
+    ops: tuple[Op, ...] = ()
+    tensors: Tensors = Tensors()
+    draws: tuple[Draw, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    runners: tuple[Runner, ...] = ()
+    wrappers: tuple[str, ...] = ()
+    fluent: tuple[str, ...] = ()
+    modes_off: tuple[str, ...] = ()
+    entropy: dict[str, str] = msgspec.field(default_factory=dict)
+    triggers: tuple[str, ...] = ()

@@ -1,0 +1,102 @@
+"""The texts of `rules/*.toml` and `rules/facts/*.toml` -> the catalogue; what breaks the schema is refused by name."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from torchdet_lint.catalogue.facts import Facts
+from torchdet_lint.catalogue.rules import Rule
+from torchdet_lint.catalogue.texts import CatalogueError, fingerprint_of, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_FILE_NAME = re.compile(r"(?P<code>[A-Z]{2,}\d{3})-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\.toml")
+_EXAMPLES = re.compile(r"^\[\[(?:bad|good)\]\]", re.MULTILINE)
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """Every rule by code, the shared facts, and a fingerprint of the text they were read from."""
+
+    rules: dict[str, Rule]
+    facts: Facts
+    fingerprint: str
+
+    def selected(self, codes: Iterable[str]) -> tuple[Rule, ...]:
+        """The rules of `codes`, in the order of their codes."""
+        return tuple(self.rules[code] for code in sorted(codes))
+
+
+def load(*, examples: bool = False, extra: Iterable[Path] = ()) -> Catalogue:
+    """Read the shipped catalogue and the user's own rule files `extra`.
+
+    Without `examples` the `[[bad]]` and `[[good]]` tables, which stand last in every file, are not parsed.
+    Raises `CatalogueError` for a file that breaks the schema.
+    """
+    return _load(examples, tuple(extra))
+
+
+@functools.lru_cache(maxsize=4)
+def _load(examples: bool, extra: tuple[Path, ...]) -> Catalogue:
+    texts = read(extra)
+    rules: dict[str, Rule] = {}
+    facts: dict[str, Any] = {}
+    for path, text in texts:
+        if path.parent.name == "facts":
+            _merge(facts, _parse(path, text), path)
+            continue
+        rule = _rule(path, text, examples=examples)
+        if rule.code in rules:
+            raise CatalogueError(
+                f"{path}: {rule.code} is already the code of {rules[rule.code].stem}.toml; choose another"
+            )
+        rules[rule.code] = rule
+    merged = _convert(facts, Facts, Path("rules/facts"))
+    return Catalogue(dict(sorted(rules.items())), merged, fingerprint_of(texts))
+
+
+def _rule(path: Path, text: str, *, examples: bool) -> Rule:
+    match = _FILE_NAME.fullmatch(path.name)
+    if match is None:
+        raise CatalogueError(f"{path}: a rule file is named CODE-name.toml, such as TDL301-dataloader-worker-seed.toml")
+    if not examples and (first := _EXAMPLES.search(text)):
+        text = text[: first.start()]
+    table = _parse(path, text)
+    for key in ("code", "name"):
+        if key in table:
+            raise CatalogueError(f"{path}: `{key}` is taken from the file's name; remove the key")
+    rule: Rule = _convert({**table, **match.groupdict()}, Rule, path)
+    return rule
+
+
+def _parse(path: Path, text: str) -> dict[str, Any]:
+    import tomli
+
+    try:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        raise CatalogueError(f"{path}: not valid TOML: {error}") from error
+
+
+def _merge(facts: dict[str, Any], table: Mapping[str, Any], path: Path) -> None:
+    for key, value in table.items():
+        if key not in facts:
+            facts[key] = value
+        elif isinstance(value, list):
+            facts[key] = [*facts[key], *value]
+        elif isinstance(value, dict):
+            facts[key] = {**facts[key], **value}
+        else:
+            raise CatalogueError(f"{path}: `{key}` must be a table or an array")
+
+
+def _convert(table: Mapping[str, Any], kind: type[Any], path: Path) -> Any:
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        raise CatalogueError(f"{path}: {error}") from error

@@ -1,0 +1,49 @@
+"""The folder of the rules, and files of the user's -> their texts and a fingerprint of them; nothing is parsed."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_PACKAGE = Path(__file__).parents[1]
+_PACKAGED = _PACKAGE / "rules"
+RULES_DIRECTORY = _PACKAGED if _PACKAGED.is_dir() else _PACKAGE.parent / "rules"
+
+
+class CatalogueError(Exception):
+    """A rule file that cannot be read; the text names the file and what is wrong with it."""
+
+
+def fingerprint(extra: Iterable[Path] = ()) -> str:
+    """The fingerprint that `load(extra=extra)` would have, without parsing anything.
+
+    Raises `CatalogueError` for a file that cannot be read.
+    """
+    return fingerprint_of(read(tuple(extra)))
+
+
+def fingerprint_of(texts: Iterable[tuple[Path, str]]) -> str:
+    """A hash of the names and texts of `read`."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path, text in texts:
+        digest.update(path.name.encode() + b"\0" + text.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def read(extra: tuple[Path, ...]) -> list[tuple[Path, str]]:
+    """Path and text of the shipped rules, of the shipped facts and of `extra`, in this order.
+
+    Raises `CatalogueError` for a file that cannot be read.
+    """
+    shipped = sorted(RULES_DIRECTORY.glob("*.toml")) + sorted((RULES_DIRECTORY / "facts").glob("*.toml"))
+    texts = []
+    for path in (*shipped, *extra):
+        try:
+            texts.append((path, path.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError) as error:
+            raise CatalogueError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    return texts
