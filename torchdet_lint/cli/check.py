@@ -56,6 +56,8 @@ def _dispatch(arguments: list[str]) -> int:
     rest = arguments[1:]
     if command in RUNTIME:
         return _runtime(arguments)
+    if command == "lsp":
+        return _lsp(rest)
     if command == "rule":
         return _guarded(lambda: _rule(_rule_parser().parse_args(rest)))
     if command == "baseline":
@@ -96,6 +98,18 @@ def _runtime(arguments: list[str]) -> int:
         )
     status: int = cli.main(arguments)
     return status
+
+
+def _lsp(arguments: list[str]) -> int:
+    """The language server, which alone needs pygls."""
+    parser = _Parser(prog="torchdet-lint lsp", description="Serve an editor over standard input and output.")
+    parser.parse_args(arguments)
+    try:
+        from torchdet_lint.lsp.server import serve
+    except ModuleNotFoundError as error:
+        return _fail(f"`torchdet-lint lsp` needs {error.name}: install it with `pip install 'torchdet-lint[lsp]'`")
+    serve()
+    return CLEAN
 
 
 # ------------------------------------------------------------------------------------------------------------ options
