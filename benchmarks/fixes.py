@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import repair
 from torchdet_lint.fixes import patch
-from torchdet_lint.source.files import decode
+from torchdet_lint.source.decoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.finding import Finding, Fix
-    from torchdet_lint.source.files import Source
+    from torchdet_lint.source.decoding import Source
 
 _BODIES = frozenset({"body", "orelse", "finalbody", "handlers", "cases"})
 

@@ -10,7 +10,7 @@ from torchdet_lint.catalogue.rules import Rule
 from torchdet_lint.finding import Change, Fix, Found
 from torchdet_lint.fixes import patch, plan
 from torchdet_lint.module.module import Call, Module
-from torchdet_lint.source.files import decode
+from torchdet_lint.source.decoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

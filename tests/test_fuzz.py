@@ -14,7 +14,7 @@ from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 from torchdet_lint.engine.linter import SYNTAX, Linter
 from torchdet_lint.fixes import patch
-from torchdet_lint.source.files import decode
+from torchdet_lint.source.decoding import decode
 
 settings.register_profile(
     "suite", max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None

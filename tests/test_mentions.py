@@ -11,7 +11,7 @@ from torchdet_lint.module.module import Module
 from torchdet_lint.prefilter.allocations import WORDS, Allocations
 from torchdet_lint.prefilter.library import Library
 from torchdet_lint.prefilter.triggers import places
-from torchdet_lint.source.files import Source
+from torchdet_lint.source.decoding import Source
 
 LIBRARY = Library(loading.load())
 FILE = """\

@@ -12,7 +12,7 @@ from torchdet_lint.catalogue.loading import Catalogue
 from torchdet_lint.catalogue.rules import Call, Rule, Setting
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.prefilter.library import Library
-from torchdet_lint.source.files import Source
+from torchdet_lint.source.decoding import Source
 
 DATALOADER = "torch.utils.data.DataLoader"
 

@@ -10,7 +10,7 @@ import pytest
 
 from torchdet_lint.finding import Edit, Fix, Location
 from torchdet_lint.fixes import patch
-from torchdet_lint.source.files import decode
+from torchdet_lint.source.decoding import decode
 
 
 def edit(row, column, end_row, end_column, content, cell=None):

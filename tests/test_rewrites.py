@@ -12,7 +12,7 @@ from torchdet_lint.catalogue.loading import load
 from torchdet_lint.checks import ops, rewrites
 from torchdet_lint.module.module import Module, Target
 from torchdet_lint.prefilter.library import Library
-from torchdet_lint.source.files import decode
+from torchdet_lint.source.decoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 from torchdet_lint.engine.linter import Linter
 from torchdet_lint.fixes import patch
-from torchdet_lint.source.files import decode
+from torchdet_lint.source.decoding import decode
 
 if TYPE_CHECKING:
     from torchdet_lint.finding import Finding

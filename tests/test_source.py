@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torchdet_lint.source.files import Exclusion, SourceFault, comments, decode, discover, split_lines
+from torchdet_lint.source.decoding import SourceFault, decode
+from torchdet_lint.source.discovery import Exclusion, discover
+from torchdet_lint.source.lines import comments, split_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

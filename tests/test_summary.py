@@ -13,7 +13,7 @@ from torchdet_lint.prefilter.library import Library
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.scopes import Hollow
 from torchdet_lint.program.summary import Shelf, Summary
-from torchdet_lint.source.files import split_lines
+from torchdet_lint.source.lines import split_lines
 
 LIBRARY = Library(loading.load())
 TEXTS = sorted(

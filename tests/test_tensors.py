@@ -11,7 +11,7 @@ from torchdet_lint.inference.abstract_values import Kind, joined
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module
 from torchdet_lint.prefilter.library import Library
-from torchdet_lint.source.files import decode
+from torchdet_lint.source.decoding import decode
 
 LAYER = """
 import torch

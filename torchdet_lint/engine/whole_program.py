@@ -14,8 +14,10 @@ from torchdet_lint.finding import Finding, Location, Related
 from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
-from torchdet_lint.source.files import SourceFault, decode, read, split_lines
+from torchdet_lint.source.decoding import SourceFault, decode
+from torchdet_lint.source.lines import split_lines
 from torchdet_lint.source.modules import Relied, Still
+from torchdet_lint.source.reading import read
 from torchdet_lint.source.suppress import Rows
 
 if TYPE_CHECKING:

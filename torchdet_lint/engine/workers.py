@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.config import Settings
     from torchdet_lint.engine.record import Record
-    from torchdet_lint.source.files import File
+    from torchdet_lint.source.discovery import File
 
 _PARALLEL_BYTES = 400_000
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.fixes.edits import Refusal, short
 from torchdet_lint.fixes.layout import line_end
-from torchdet_lint.source.files import comments
+from torchdet_lint.source.lines import comments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.finding import Edit, Location
 from torchdet_lint.fixes.layout import first_row, line_end
-from torchdet_lint.source.files import comments, split_lines
+from torchdet_lint.source.lines import comments, split_lines
 
 if TYPE_CHECKING:
     from torchdet_lint.fixes.layout import Layout

@@ -10,13 +10,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
-from torchdet_lint.source.files import SourceFault, comments, decode, split_lines
+from torchdet_lint.source.decoding import SourceFault, decode
+from torchdet_lint.source.lines import comments, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from torchdet_lint.finding import Fix, Location
-    from torchdet_lint.source.files import Source
+    from torchdet_lint.source.decoding import Source
 
 _RANKS = tuple(
     re.compile(pattern)

@@ -18,7 +18,7 @@ from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.triggers import IDENTIFIER
 from torchdet_lint.source.cache import content_hash
-from torchdet_lint.source.files import Source, SourceFault, decode
+from torchdet_lint.source.decoding import Source, SourceFault, decode
 from torchdet_lint.source.modules import Relied
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.finding import Location
-    from torchdet_lint.source.files import Source
+    from torchdet_lint.source.decoding import Source
 
 __all__ = ["Assignment", "Call", "Class", "Module", "SyntaxFault", "Target", "Value"]
 

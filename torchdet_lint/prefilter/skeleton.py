@@ -10,7 +10,7 @@ import ast
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.source.files import split_lines
+from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -19,7 +19,7 @@ from torchdet_lint.program.launch_configs import Configs
 from torchdet_lint.program.scopes import Hollow
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.transfer import Expansion, optimised
-from torchdet_lint.source.files import split_lines
+from torchdet_lint.source.lines import split_lines
 from torchdet_lint.source.modules import ModuleMap
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from torchdet_lint.source.files import comments
+from torchdet_lint.source.lines import comments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

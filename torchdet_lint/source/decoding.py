@@ -1,0 +1,130 @@
+"""The bytes of a file -> its text, whatever encoding it declares; and changed text back into bytes."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+
+import msgspec
+
+from torchdet_lint.source.notebooks import Cell, code_cells, rewritten
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+
+
+class SourceFault(Exception):
+    """A file whose bytes are no Python text; `row` and `column` count from 1."""
+
+    def __init__(self, row: int, column: int, reason: str) -> None:
+        super().__init__(f"{row}:{column}: {reason}")
+        self.row = row
+        self.column = column
+        self.reason = reason
+
+
+class Source(msgspec.Struct, frozen=True):
+    """One file as text. `text` keeps its line ends; for a notebook it is the code cells one after the other.
+
+    `raw` is the notebook's JSON, empty for a Python file. `path` is what the user is shown.
+    """
+
+    path: str
+    text: str
+    encoding: str = "utf-8"
+    bom: bool = False
+    cells: tuple[Cell, ...] = ()
+    raw: str = ""
+
+    def place(self, row: int) -> tuple[int | None, int]:
+        """Row of `text` -> cell number and row inside it; `(None, row)` for a Python file."""
+        found: Cell | None = None
+        for cell in self.cells:
+            if cell.first_row > row:
+                break
+            found = cell
+        return (None, row) if found is None else (found.number, row - found.first_row + 1)
+
+    def row(self, cell: int | None, row: int) -> int:
+        """The inverse of `place`."""
+        for candidate in self.cells:
+            if candidate.number == cell:
+                return candidate.first_row + row - 1
+        return row
+
+    def encoded(self, text: str) -> bytes:
+        """The file's bytes with `text` in place of its text; a notebook keeps every line that did not change.
+
+        For a notebook `text` must hold as many cells, each marked off as `joined` does; see `with_cells`.
+        """
+        if self.cells:
+            raise ValueError("the text of a notebook is written cell by cell: see `with_cells`")
+        return (codecs.BOM_UTF8 if self.bom else b"") + text.encode(self.encoding)
+
+    def with_cells(self, texts: dict[int, str]) -> bytes:
+        """The notebook's bytes with the code of the cells `texts` (by number) replaced."""
+        raw = self.raw
+        for cell in reversed(self.cells):
+            new = texts.get(cell.number)
+            if new is not None and new != cell.text:
+                raw = raw[: cell.start] + rewritten(raw[cell.start : cell.end], cell.text, new) + raw[cell.end :]
+        return (codecs.BOM_UTF8 if self.bom else b"") + raw.encode(self.encoding)
+
+
+def decode(path: str, data: bytes) -> Source:
+    """Read `data` as the file `path`. Raises `SourceFault` for what is no text, or no notebook."""
+    bom = data.startswith(codecs.BOM_UTF8)
+    body = data[len(codecs.BOM_UTF8) :] if bom else data
+    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SourceFault(1, 1, "the file is UTF-16; Python source is UTF-8 or declares another encoding")
+    notebook = path.endswith(".ipynb")
+    encoding = "utf-8" if notebook else _declared(body, bom)
+    try:
+        text = body.decode(encoding)
+    except UnicodeDecodeError as error:
+        row = body.count(b"\n", 0, error.start) + 1
+        column = error.start - (body.rfind(b"\n", 0, error.start) + 1) + 1
+        raise SourceFault(
+            row, column, f"byte 0x{body[error.start]:02x} is not {encoding}; declare the encoding"
+        ) from error
+    except (LookupError, UnicodeError, ValueError) as error:
+        raise SourceFault(1, 1, f"unknown encoding {encoding!r}") from error
+    if notebook:
+        return _notebook(path, text, bom)
+    if "\0" in text:
+        row = text.count("\n", 0, text.index("\0")) + 1
+        raise SourceFault(row, text.index("\0") - (text.rfind("\n", 0, text.index("\0")) + 1) + 1, "NUL byte in source")
+    return Source(path, text, encoding, bom)
+
+
+def _declared(body: bytes, bom: bool) -> str:
+    """The encoding of PEP 263: a comment in one of the first two lines, the first of them blank or a comment."""
+    head = body[:400]
+    if b"coding" not in head:
+        return "utf-8"
+    for line in head.split(b"\n")[:2]:
+        match = _COOKIE.match(line)
+        if match is not None:
+            name = match[1].decode("ascii", "replace")
+            try:
+                codec = codecs.lookup(name)
+            except LookupError as error:
+                raise SourceFault(1, 1, f"unknown encoding {name!r}") from error
+            if not codec._is_text_encoding:
+                raise SourceFault(1, 1, f"{name!r} is not a text encoding")
+            if bom and codec.name != "utf-8":
+                raise SourceFault(1, 1, f"the file starts with a UTF-8 mark and declares {name!r}")
+            return codec.name
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            break
+    return "utf-8"
+
+
+def _notebook(path: str, raw: str, bom: bool) -> Source:
+    try:
+        text, cells = code_cells(raw)
+    except (json.JSONDecodeError, RecursionError) as error:
+        row, column = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else (1, 1)
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
+        raise SourceFault(row, column, f"the notebook is not valid JSON: {reason}") from error
+    return Source(path, text, "utf-8", bom, cells, raw)

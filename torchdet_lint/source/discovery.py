@@ -1,0 +1,154 @@
+"""Paths of the user -> the files to lint: folders are walked, with what is left out of them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.source.reading import read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pathspec
+
+SUFFIXES = (".py", ".pyi", ".pyw", ".ipynb")
+EXCLUDED = frozenset(
+    (
+        ".bzr .direnv .eggs .git .git-rewrite .hg .ipynb_checkpoints .mypy_cache .nox .pants.d .pyenv .pytest_cache "
+        ".pytype .ruff_cache .svn .torchdet_cache .tox .venv .vscode __pycache__ __pypackages__ _build buck-out dist "
+        "node_modules site-packages venv"
+    ).split()
+)
+
+
+class File(NamedTuple):
+    """A file to lint: the path shown and opened, and its size in bytes."""
+
+    path: str
+    size: int
+
+
+class Exclusion(NamedTuple):
+    """What is left out of a folder. `patterns` are the user's, in gitignore's language, relative to `root`;
+    `defaults` says whether `EXCLUDED` names are left out too."""
+
+    root: str = ""
+    patterns: tuple[str, ...] = ()
+    defaults: bool = True
+    gitignore: bool = True
+
+
+def discover(paths: Iterable[str], exclusion: Exclusion) -> tuple[list[File], list[str]]:
+    """The files under `paths`, sorted by path and each once, and one line for every path that cannot be read.
+
+    A file that is named is linted whatever its suffix and whatever is excluded; links to folders are not followed.
+    """
+    found: dict[str, File] = {}
+    errors: list[str] = []
+    for path in paths:
+        shown = os.path.normpath(path)
+        try:
+            if os.path.isdir(shown):
+                for file in _Walk(exclusion, errors).files(shown):
+                    found.setdefault(file.path, file)
+            else:
+                found.setdefault(shown, File(shown, os.stat(shown).st_size))
+        except (OSError, ValueError) as error:
+            errors.append(f"{path}: {_reason(error)}")
+    for path in sorted(found):
+        try:
+            os.path.abspath(path).encode()
+        except UnicodeEncodeError:
+            del found[path]
+            errors.append(f"{path}: the path is not UTF-8 text; rename it")
+    return [found[path] for path in sorted(found)], sorted(errors)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "a path cannot hold a NUL byte"
+
+
+class _Walk:
+    """One walk through a folder, with the `.gitignore` files that hold on the way down."""
+
+    def __init__(self, exclusion: Exclusion, errors: list[str]) -> None:
+        self.exclusion = exclusion
+        self.errors = errors
+        self.excluded = _compiled(exclusion.patterns) if exclusion.patterns else None
+        self.base = os.path.realpath(exclusion.root) if exclusion.patterns else ""
+
+    def files(self, folder: str) -> Iterator[File]:
+        """The files below `folder`."""
+        real = os.path.realpath(folder)
+        ignores = tuple(self._above(real)) if self.exclusion.gitignore else ()
+        yield from self._below("" if folder == os.curdir else folder, real, ignores)
+
+    def _below(self, shown: str, real: str, ignores: tuple[tuple[str, pathspec.GitIgnoreSpec], ...]) -> Iterator[File]:
+        if self.exclusion.gitignore:
+            ignores = (*ignores, *_ignore_files(real))
+        try:
+            with os.scandir(shown or os.curdir) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            self.errors.append(f"{shown or os.curdir}: {_reason(error)}")
+            return
+        for entry in listed:
+            name = entry.name
+            try:
+                folder = entry.is_dir(follow_symlinks=False)
+                if not folder and not (name.endswith(SUFFIXES) and entry.is_file()):
+                    continue
+                if self._left_out(name, f"{real}/{name}", folder, ignores):
+                    continue
+                path = os.path.join(shown, name)
+                if folder:
+                    yield from self._below(path, f"{real}/{name}", ignores)
+                else:
+                    yield File(path, entry.stat().st_size)
+            except OSError as error:
+                self.errors.append(f"{os.path.join(shown, name)}: {_reason(error)}")
+
+    def _left_out(
+        self, name: str, real: str, folder: bool, ignores: Sequence[tuple[str, pathspec.GitIgnoreSpec]]
+    ) -> bool:
+        if folder and self.exclusion.defaults and name in EXCLUDED:
+            return True
+        slash = "/" if folder else ""
+        if self.excluded is not None:
+            relative = os.path.relpath(real, self.base).replace(os.sep, "/")
+            if self.excluded.match_file(relative + slash):
+                return True
+        for base, spec in reversed(ignores):
+            verdict: bool | None = spec.check_file(real[len(base) + 1 :].replace(os.sep, "/") + slash).include
+            if verdict is not None:
+                return verdict
+        return False
+
+    def _above(self, real: str) -> Iterator[tuple[str, pathspec.GitIgnoreSpec]]:
+        """The ignore files between the top of the git repository and `real`, outermost first."""
+        chain = [real]
+        while not os.path.exists(os.path.join(chain[-1], ".git")):
+            parent = os.path.dirname(chain[-1])
+            if parent == chain[-1]:
+                return
+            chain.append(parent)
+        for folder in reversed(chain[1:]):
+            yield from _ignore_files(folder)
+
+
+def _ignore_files(folder: str) -> Iterator[tuple[str, pathspec.GitIgnoreSpec]]:
+    for name in (".git/info/exclude", ".gitignore"):
+        try:
+            text = read(f"{folder}/{name}").decode("utf-8", "replace")
+        except OSError:
+            continue
+        patterns = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        if patterns:
+            yield folder, _compiled(tuple(patterns))
+
+
+def _compiled(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
+    import pathspec
+
+    return pathspec.GitIgnoreSpec.from_lines(patterns)

@@ -1,0 +1,55 @@
+"""Python text -> its lines, its comments, and the rows on which a logical line starts."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LEXEME = re.compile(
+    r"(?P<comment>#[^\r\n]*)"
+    r'|"""(?:\\[\s\S]|[^\\])*?"""|\'\'\'(?:\\[\s\S]|[^\\])*?\'\'\''
+    r'|"(?:\\[\s\S]|[^"\\\r\n])*"|\'(?:\\[\s\S]|[^\'\\\r\n])*\''
+)
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of `text` with their ends, cut where Python cuts them (form feeds do not end a line)."""
+    return list(io.StringIO(text, newline=""))
+
+
+def comments(text: str) -> Iterator[tuple[int, str]]:
+    """Offset and text of every comment in Python source."""
+    for match in _LEXEME.finditer(text):
+        if match.lastgroup == "comment":
+            yield match.start(), match[0]
+
+
+def logical_rows(text: str) -> set[int]:
+    """The rows (from 0) on which a logical line starts: those inside a bracket or a string are none."""
+    starts = {0}
+    depth = row = at = 0
+    for match in _LEXEME.finditer(text + "\n"):
+        depth, row = _scan(text[at : match.start()], depth, row, starts)
+        row += match[0].count("\n")
+        at = match.end()
+    _scan(text[at:], depth, row, starts)
+    return starts
+
+
+def _scan(text: str, depth: int, row: int, starts: set[int]) -> tuple[int, int]:
+    before = ""
+    for character in text:
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth = max(depth - 1, 0)
+        elif character == "\n":
+            row += 1
+            if depth == 0 and before != "\\":
+                starts.add(row)
+        before = character
+    return depth, row
