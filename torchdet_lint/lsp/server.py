@@ -18,7 +18,8 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from torchdet_lint import __version__, config
-from torchdet_lint.catalogue import schema
+from torchdet_lint.catalogue.loading import load
+from torchdet_lint.catalogue.texts import CatalogueError
 from torchdet_lint.lsp.analysis import Analysis
 from torchdet_lint.lsp.translate import SOURCE, Sheet, Translator
 from torchdet_lint.source.files import decode
@@ -67,7 +68,7 @@ class Server(LanguageServer):
     @functools.cached_property
     def translator(self) -> Translator:
         """Places as the client counts them."""
-        return Translator(self.workspace.position_codec, schema.load())
+        return Translator(self.workspace.position_codec, load())
 
     # ------------------------------------------------------------------ documents
 
@@ -130,7 +131,7 @@ class Server(LanguageServer):
             texts = {other: sheet.data() for other, sheet in sheets.items()}
             try:
                 found, errors = await loop.run_in_executor(self.linting, self.analysis.findings, path, texts)
-            except (config.ConfigError, schema.CatalogueError) as fault:
+            except (config.ConfigError, CatalogueError) as fault:
                 self.pending.discard(path)
                 self.complain(str(fault))
                 continue

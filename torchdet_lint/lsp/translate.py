@@ -9,14 +9,15 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from torchdet_lint import __version__
-from torchdet_lint.catalogue.schema import DOCUMENTATION_URL
+from torchdet_lint.catalogue.rules import DOCUMENTATION_URL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pygls.workspace import PositionCodec
 
-    from torchdet_lint.catalogue.schema import Catalogue, Rule
+    from torchdet_lint.catalogue.loading import Catalogue
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Edit, Finding, Fix, Location
 
 SOURCE = "torchdet-lint"
