@@ -82,11 +82,11 @@ def test_circles_of_imports_and_calls_come_to_an_end(files, project):
 
 def test_a_function_is_looked_at_once_however_many_ways_lead_to_it(project, monkeypatch):
     """Each level calls the next twice: the ways double, the work does not."""
-    from torchdet_lint.program import transfer as half
+    from torchdet_lint.program.transfer import transfer as half
 
     looked = []
-    run = half.Expansion.run
-    monkeypatch.setattr(half.Expansion, "run", lambda self: looked.append(self.node) or run(self))
+    run = half.Transfer.run
+    monkeypatch.setattr(half.Transfer, "run", lambda self: looked.append(self.node) or run(self))
     levels = "".join(f"def f{n}():\n    f{n + 1}()\n    f{n + 1}()\n\n" for n in range(300))
     folder = project(main_DOT_py=f"import random\n\n{levels}def f300():\n    random.random()\n\n{GUARD}    f0()\n")
     (finding,) = lint(folder)

@@ -11,8 +11,8 @@ from torchdet_lint.catalogue import loading
 from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.library import Library
 from torchdet_lint.program.events import MODULE
-from torchdet_lint.program.scopes import Hollow
 from torchdet_lint.program.summary import Shelf, Summary
+from torchdet_lint.program.syntax.hollow import Hollow
 from torchdet_lint.source.lines import split_lines
 
 LIBRARY = Library(loading.load())

@@ -248,7 +248,7 @@ class _Program:
 
         known = decoded(self.cache.get(path, self.read[path]), Memo)
         if known is not None:
-            self.project.memos[path] = known
+            self.project.files.memos[path] = known
 
     def run(self) -> Outcome:
         from torchdet_lint.checks import PROGRAM_CHECKS
@@ -285,12 +285,12 @@ class _Program:
                 if path not in linted and path not in self.given
             },
             tuple(self.errors),
-            {folder: self.project.modules.state(folder) for folder in self.project.modules.folders},
+            {folder: self.project.files.modules.state(folder) for folder in self.project.files.modules.folders},
             self.linter.relied(),
         )
 
     def _remember(self) -> None:
-        for path, summary in self.project.summaries.items():
+        for path, summary in self.project.files.summaries.items():
             if summary.grown and path in self.read:
                 memo = encoded(summary.memo)
                 if memo is not None:
@@ -327,8 +327,8 @@ class _Program:
         if known is not None:
             return known
         found = self.imported[path] = set()
-        for dotted in self.project.outline(path).imports:
-            place = self.project.modules.locate(dotted, path)
+        for dotted in self.project.files.outline(path).imports:
+            place = self.project.files.modules.locate(dotted, path)
             if place is not None and place.path != path:
                 found.add(place.path)
         return found
@@ -345,7 +345,7 @@ class _Program:
 
     def seeders(self) -> list[tuple[str, str]]:
         """The functions that speak of seeds, of the files linted and of those that were read on the way."""
-        outlines = {path: self.project.outline(path) for path in sorted({*self.records, *self.read})}
+        outlines = {path: self.project.files.outline(path) for path in sorted({*self.records, *self.read})}
         return [
             (path, name)
             for path, outline in outlines.items()
@@ -457,7 +457,7 @@ class _Program:
 
     def _among(self, path: str, names: set[str]) -> tuple[int, ...]:
         """The rows of the findings about loaders in `path` that stand in one of the functions `names`."""
-        record, summary = self.records[path], self.project.summary(path)
+        record, summary = self.records[path], self.project.files.summary(path)
         pairs = zip(record.findings, record.rows, strict=True)
         wanted = sorted({rows.first for finding, rows in pairs if finding.code in _LOADERS})
         bodies = {body.row for name in names if name and (body := summary.body(name)) is not None}

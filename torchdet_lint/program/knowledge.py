@@ -8,7 +8,7 @@ from torchdet_lint.catalogue.conditions import condition_holds
 from torchdet_lint.catalogue.facts import Draw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.catalogue.facts import Runner, Seed
@@ -61,8 +61,10 @@ def _matches(name: str, prefix: str, suffix: str) -> bool:
 class Tables:
     """The catalogue's tables by name."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, seed_functions: Iterable[str] = ()) -> None:
+        """`seed_functions` are the user's own seeding functions."""
         self.library = library
+        self.seed_functions = frozenset(seed_functions)
         facts = library.facts
         self.draws: dict[str, list[Draw]] = {}
         self.seeds: dict[str, list[Seed]] = {}
@@ -76,7 +78,6 @@ class Tables:
         for runner in facts.runners:
             for name in runner.names:
                 self.runners.setdefault(name, []).append(runner)
-        self.wrappers = frozenset(facts.wrappers)
         self.fluent = frozenset(facts.fluent)
         self.modes_off = frozenset(facts.modes_off)
         self.tensor_draws = frozenset(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Node, Thing
 from torchdet_lint.program.events import MODULE
-from torchdet_lint.program.scopes import parsed
+from torchdet_lint.program.syntax.hollow import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,21 +35,21 @@ def seeding_function(
             continue
         if any(key.startswith(_MORE_THAN_SEEDS) for key in effects) or ("flag:mode" in effects and not mode):
             continue
-        if _takes_a_seed(project.text(file), name):
+        if _takes_a_seed(project.files.text(file), name):
             return f"{module}:{name}"
     return ""
 
 
 def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
     """The module, file and name of the candidates that `entry` can import, those first that it has at hand."""
-    outline = project.outline(entry)
+    outline = project.files.outline(entry)
     imported = set().union(*(_named(project, dotted, entry) for dotted in outline.imports))
     found = []
     for file, name in candidates:
-        if file == entry or entry in project.imported(file):
+        if file == entry or entry in project.files.imported(file):
             continue
         at_hand = _at_hand(project, outline.imports, entry, file, name)
-        module = at_hand or project.modules.name_of(file, entry, outline.imports)
+        module = at_hand or project.files.modules.name_of(file, entry, outline.imports)
         if module:
             found.append((not at_hand, file not in imported, module.count("."), module, file, name))
     for _, new, _, module, file, name in sorted(found):
@@ -58,7 +58,7 @@ def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, st
 
 
 def _named(project: Project, dotted: str, entry: str) -> set[str]:
-    place = project.modules.locate(dotted, entry)
+    place = project.files.modules.locate(dotted, entry)
     return {place.path} if place is not None else set()
 
 
@@ -66,7 +66,7 @@ def _at_hand(project: Project, imports: Iterable[str], entry: str, file: str, na
     """The module from which `entry` imports the function by its name already."""
     for dotted in imports:
         module, _, last = dotted.rpartition(".")
-        if last == name and Thing("function", file, name) in project.evaluate(dotted, entry):
+        if last == name and Thing("function", file, name) in project.lookup.evaluate(dotted, entry):
             return module or "."
     return ""
 
@@ -77,7 +77,7 @@ def _works(project: Project, file: str) -> bool:
     return any(key.startswith(("draw:", "seed:", "flag:")) for key in effects) or not all(
         isinstance(statement, _DEFINING)
         or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-        for statement in _leaves(_statements(project.text(file)))
+        for statement in _leaves(_statements(project.files.text(file)))
     )
 
 

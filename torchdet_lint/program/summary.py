@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import MODULE, Body, Kind, Memo, Names
-from torchdet_lint.program.scopes import File, Hollow
+from torchdet_lint.program.syntax.file import File
+from torchdet_lint.program.syntax.hollow import Hollow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +114,7 @@ class Summary:
     def stars(self) -> Names:
         """The modules of `from … import *`."""
         if self.memo.stars is None:
-            self.memo.stars = tuple(self._file.stars)
+            self.memo.stars = tuple(self._file.scopes.stars)
         return self.memo.stars
 
     @property

@@ -1,4 +1,4 @@
-"""The events of one body in the order in which they run."""
+"""The statements of a function -> its events, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, Argument, Event, Names
-from torchdet_lint.program.shapes import (
+from torchdet_lint.program.syntax.names import INSTANTIATE
+from torchdet_lint.program.syntax.scopes import constant, followed
+from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     LITERALS,
     TRY,
@@ -21,13 +23,13 @@ from torchdet_lint.program.shapes import (
 )
 
 if TYPE_CHECKING:
-    from torchdet_lint.program.scopes import File, Scope
+    from torchdet_lint.program.syntax.names import Resolver
+    from torchdet_lint.program.syntax.scopes import Scope
 
 
 _LONG = 20
 _CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::(?:\d*|%[dis]|\{[^{}]*\}))?|nccl")
 _CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
-_INSTANTIATE = frozenset({"hydra.utils.instantiate", "hydra.utils.call"})
 _IDLE = re.compile(
     r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b|\bu?uid\b|\bsleep\(",
     re.IGNORECASE,
@@ -35,11 +37,11 @@ _IDLE = re.compile(
 _PICKS = re.compile(r"(?:choose|gen|get|make|new|pick|random|sample|shared)\w*_seed$")
 
 
-class Telling:
+class Extractor:
     """The events of one body in the order in which they run."""
 
-    def __init__(self, file: File, scope: Scope) -> None:
-        self.file = file
+    def __init__(self, names: Resolver, scope: Scope) -> None:
+        self.names = names
         self.scope = scope
         self.events: list[Event] = []
         self.returns: list[ast.expr] = []
@@ -139,7 +141,7 @@ class Telling:
         locked = any("lock" in ast.unparse(item.context_expr).lower() for item in node.items)
         for item in node.items:
             self.expression(item.context_expr, branch)
-            names = self.file.resolve(item.context_expr, self.scope)
+            names = self.names.resolve(item.context_expr, self.scope)
             mine = tuple(f"{name}.__enter__" for name in names if name.startswith(("@", "$", ".")))
             if mine:
                 self.add("call", item.context_expr, branch, mine)
@@ -152,10 +154,10 @@ class Telling:
         if isinstance(over, LITERALS):
             return
         # A container stands for what is in it, and that is not iterated.
-        inside = self.file.elements(over, self.scope)
+        inside = self.names.elements(over, self.scope)
         mine = tuple(
             f"{name}.{method}"
-            for name in self.file.resolve(over, self.scope)
+            for name in self.names.resolve(over, self.scope)
             if name.startswith(("@", "$", ".")) and name not in inside
             for method in ("__iter__", "__next__", "__getitem__")
         )
@@ -167,7 +169,7 @@ class Telling:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
         last = min(node.end_lineno or node.lineno, node.lineno + _LONG)
-        self.idle = self.picks or bool(_IDLE.search("".join(self.file.hollow.lines[node.lineno - 1 : last])))
+        self.idle = self.picks or bool(_IDLE.search("".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])))
         self.effects(node, branch)
         self.idle = False
 
@@ -197,13 +199,13 @@ class Telling:
     def assignment(self, target: ast.expr, value: ast.expr, branch: tuple[int, ...]) -> None:
         """Record that an attribute, an environment variable or a gradient is assigned."""
         if isinstance(target, ast.Attribute):
-            names = tuple(name for name in self.file.resolve(target, self.scope) if not name.startswith("$"))
+            names = tuple(name for name in self.names.resolve(target, self.scope) if not name.startswith("$"))
             if names:
                 self.add("set", target, branch, names, (self.argument(value),))
         elif isinstance(target, ast.Subscript):
             self.expression(target.value, branch)
-            if "os.environ" in self.file.resolve(target.value, self.scope):
-                key = self.file.constant(target.slice, self.scope)
+            if "os.environ" in self.names.resolve(target.value, self.scope):
+                key = constant(target.slice, self.scope)
                 if key is not None and isinstance(key[0], str):
                     self.add("env", target, branch, (key[0],))
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -236,11 +238,11 @@ class Telling:
             elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
             elif isinstance(node, ast.Attribute):
-                if node.attr == "cuda" and "torch.cuda" in self.file.resolve(node, self.scope):
+                if node.attr == "cuda" and "torch.cuda" in self.names.resolve(node, self.scope):
                     self.add("cuda", node, branch, ("evident",))
                 parts = [node.value]
             elif isinstance(node, ast.Subscript):
-                names = self.file.resolve(node.value, self.scope)
+                names = self.names.resolve(node.value, self.scope)
                 mine = tuple(
                     f"{name}.__getitem__" for name in names if name.startswith(("@", "$")) and name.endswith(")")
                 )
@@ -256,7 +258,7 @@ class Telling:
         return (
             isinstance(node, ast.Attribute)
             and node.attr.startswith(DEVICE_QUERIES)
-            and not {"torch.cuda", "torch.accelerator"}.isdisjoint(self.file.resolve(node.value, self.scope))
+            and not {"torch.cuda", "torch.accelerator"}.isdisjoint(self.names.resolve(node.value, self.scope))
         )
 
     def text(self, node: ast.Constant, branch: tuple[int, ...]) -> None:
@@ -271,21 +273,21 @@ class Telling:
 
     def argument(self, node: ast.expr) -> Argument:
         """An argument as a caller needs to know it."""
-        constant = self.file.constant(node, self.scope)
-        if constant is not None:
-            return Argument((), True, constant[0])
+        known = constant(node, self.scope)
+        if known is not None:
+            return Argument((), True, known[0])
         if isinstance(node, (ast.BoolOp, ast.IfExp)) and asks_for_training(
             node.test if isinstance(node, ast.IfExp) else node
         ):
             return Argument(("?.training",))
-        names = self.file.resolve(node, self.scope)
+        names = self.names.resolve(node, self.scope)
         last = last_word(node) if not names else ""
         return Argument(names or ((f"?.{last}",) if last else ()))
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call."""
         function = node.func
-        names = self.file.resolve(function, self.scope)
+        names = self.names.resolve(function, self.scope)
         if not names:
             tail = tail_of(function)
             if not tail:
@@ -297,37 +299,37 @@ class Telling:
         ):
             return
         positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
-        if names[0] in _INSTANTIATE and node.args:
-            positional = (Argument(self.file.path(node.args[0], self.scope)),)
+        if names[0] in INSTANTIATE and node.args:
+            positional = (Argument(self.names.path(node.args[0], self.scope)),)
         keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
             if word.arg is None:
                 unpacked, whole = self.unpacked(word.value)
                 keywords = unpacked | keywords
                 opaque = opaque or not whole
-                if not whole and (paths := self.file.path(word.value, self.scope)):
+                if not whole and (paths := self.names.path(word.value, self.scope)):
                     keywords["**"] = Argument(paths)
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
 
     def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
         """What `**node` passes, and whether that is all."""
-        literal, where = self.file.followed(node, self.scope)
+        literal, where = followed(node, self.scope)
         pairs: list[tuple[ast.expr | None, ast.expr]] = []
         if isinstance(literal, ast.Dict):
             pairs = list(zip(literal.keys, literal.values, strict=True))
-        elif isinstance(literal, ast.Call) and self.file.resolve(literal.func, where) == ("builtins.dict",):
+        elif isinstance(literal, ast.Call) and self.names.resolve(literal.func, where) == ("builtins.dict",):
             pairs = [(ast.Constant(word.arg) if word.arg else None, word.value) for word in literal.keywords]
         else:
             return {}, False
         found: dict[str, Argument] = {}
         for key, value in pairs:
             if isinstance(key, ast.Constant):
-                constant = self.file.constant(value, where)
-                names = () if constant else self.file.resolve(value, where)
-                found[str(key.value)] = Argument(names, True, constant[0]) if constant else Argument(names)
+                known = constant(value, where)
+                names = () if known else self.names.resolve(value, where)
+                found[str(key.value)] = Argument(names, True, known[0]) if known else Argument(names)
         changed = isinstance(node, ast.Name) and any(
             f"{node.id}{change}" in line
-            for line in self.file.hollow.lines
+            for line in self.names.scopes.hollow.lines
             for change in ("[", ".update", ".setdefault")
         )
         return found, not changed and all(isinstance(key, ast.Constant) for key, _ in pairs) and not (
@@ -343,9 +345,9 @@ class Telling:
                 if word.arg:
                     self.add("env", node, branch, (word.arg,))
         for key in keys:
-            constant = self.file.constant(key, self.scope) if key is not None else None
-            if constant is not None and isinstance(constant[0], str):
-                self.add("env", node, branch, (constant[0],))
+            known = constant(key, self.scope) if key is not None else None
+            if known is not None and isinstance(known[0], str):
+                self.add("env", node, branch, (known[0],))
         return True
 
     def add(

@@ -1,0 +1,123 @@
+"""The modules below a root -> their texts, outlines and summaries, read when something in them is reached."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.prefilter.outline import Outline, outline
+from torchdet_lint.program.events import MODULE, Memo
+from torchdet_lint.program.launch_configs import Configs
+from torchdet_lint.program.summary import Shelf, Summary
+from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.source.lines import split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torchdet_lint.prefilter.library import Library
+    from torchdet_lint.program.events import Body
+    from torchdet_lint.source.modules import ModuleMap
+
+
+_TEXTS = 64
+_OPTIMIZER = re.compile(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
+
+
+class ProjectFiles:
+    """The files of a project. Paths are absolute."""
+
+    def __init__(
+        self,
+        library: Library,
+        root: str,
+        read: Callable[[str], str | None],
+        outlines: Mapping[str, Outline],
+        bodies: Mapping[str, Body],
+        modules: ModuleMap,
+    ) -> None:
+        """`read` gives the text of a file, or None; `outlines`, and `bodies` of what files do at top level, are those
+        known already."""
+        self.library = library
+        self.modules = modules
+        self.configs = Configs(root, modules.listing, self.text)
+        self.memos: dict[str, Memo] = {}
+        self.summaries: dict[str, Summary] = {}
+        self._read = read
+        self._wrappers = frozenset(library.facts.wrappers)
+        self._texts: dict[str, str] = {}
+        self._shelf = Shelf()
+        self._outlines = dict(outlines)
+        self._bodies = bodies
+        self._optimised: dict[tuple[str, str], frozenset[str]] = {}
+
+    def text(self, file: str) -> str:
+        """The text of a file; empty where it cannot be read."""
+        known = self._texts.get(file)
+        if known is None:
+            if len(self._texts) >= _TEXTS:
+                del self._texts[next(iter(self._texts))]
+            known = self._texts[file] = self._read(file) or ""
+        return known
+
+    def outline(self, file: str) -> Outline:
+        """What `file` imports, and whether it is started or does work."""
+        if file not in self._outlines:
+            self._outlines[file] = outline(self.text(file))
+        return self._outlines[file]
+
+    def summary(self, file: str) -> Summary:
+        """The functions of `file`."""
+        if file not in self.summaries:
+            self.summaries[file] = Summary(
+                lambda: self._hollow(file),
+                self._wrappers,
+                self.library.canonical,
+                self._memo(file),
+                self._shelf,
+            )
+        return self.summaries[file]
+
+    def _memo(self, file: str) -> Memo | None:
+        known = self.memos.get(file)
+        body = self._bodies.get(file)
+        return Memo({MODULE: body}, {}, {}, {}) if known is None and body is not None else known
+
+    def _hollow(self, file: str) -> Hollow:
+        known = self._outlines.get(file)
+        return Hollow(split_lines(self.text(file)), known.bodies if known is not None else ())
+
+    def imported(self, file: str) -> set[str]:
+        """The files of the project that `file` names in its imports, packages around them included."""
+        found: set[str] = set()
+        for dotted in self.outline(file).imports:
+            found.update(self.files_of(dotted, file))
+        return found
+
+    def files_of(self, dotted: str, file: str) -> list[str]:
+        """The files that importing `dotted` runs: the module and the packages that it is in."""
+        place = self.modules.locate(dotted, file)
+        if place is None:
+            return []
+        own = (place.path,) if place.path.endswith(".py") else ()
+        return [path for path in (*self.modules.packages(place.path), *own) if path != file]
+
+    def optimised(self, file: str, name: str, body: Body) -> frozenset[str]:
+        """Whose parameters an optimizer gets in the function `name` of `file`."""
+        if (file, name) not in self._optimised:
+            self._optimised[file, name] = _optimised(body)
+        return self._optimised[file, name]
+
+    def configured(self, file: str, path: str) -> list[dict[str, Any]]:
+        """What the configurations of the programs in `file` have at `path`: mappings."""
+        if "hydra" not in self.text(file):
+            return []
+        return self.configs.at(file, self.summary(file).configs, path.split("/"))
+
+
+def _optimised(body: Body) -> frozenset[str]:
+    """Whose parameters a function takes that makes an optimizer: `$net`, or `models.Net()` of its `.parameters()`."""
+    names = [name for event in body.events if event.kind == "call" for name in event.names]
+    if not any(map(_OPTIMIZER.match, names)):
+        return frozenset()
+    return frozenset(name.rpartition(".")[0] for name in names if name.endswith((".parameters", ".named_parameters")))

@@ -1,0 +1,159 @@
+"""One parsed file -> what a summary asks of it: bodies, classes, globals, dispatch, configurations."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.events import Body, Kind
+from torchdet_lint.program.syntax.extract import Extractor
+from torchdet_lint.program.syntax.names import Resolver
+from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
+from torchdet_lint.program.syntax.shapes import last_word, parameters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torchdet_lint.program.events import Names
+    from torchdet_lint.program.syntax.hollow import Hollow
+
+
+_HYDRA = ("config_path", "config_name")
+
+
+class File:
+    """One file, parsed as far as it is asked."""
+
+    def __init__(self, hollow: Hollow, wrappers: frozenset[str], canonical: Callable[[str], str]) -> None:
+        """`wrappers` and `canonical` are as `Resolver` has them."""
+        self.hollow = hollow
+        self.scopes = Scopes(hollow)
+        self.names = Resolver(self.scopes, wrappers, canonical)
+
+    @property
+    def size(self) -> int:
+        """How many characters are parsed so far."""
+        return self.scopes.size
+
+    def stands_for(self, name: str) -> Names:
+        """As `Summary.stands_for`."""
+        if name not in self.scopes.module.bindings:
+            return ()
+        return tuple(dict.fromkeys(self.names.resolve_name(name, self.scopes.module)))[:NAMES]
+
+    def kind(self, name: str) -> Kind | None:
+        """As `Summary.kind`."""
+        scope = self.scopes.function(name)
+        if scope is None or scope.kind != "class":
+            return None
+        methods: dict[str, str] = {}
+        properties: list[str] = []
+        for key, bounds in scope.bindings.items():
+            for bound in bounds:
+                if bound.kind == "def":
+                    methods[key] = bound.target
+                    decorators = self.scopes.by_name[bound.target].node.decorator_list
+                    if any(last_word(decorator) in ("property", "cached_property") for decorator in decorators):
+                        properties.append(key)
+        bases = [
+            name for base in scope.node.bases for name in self.names.resolve(base, scope.outer or self.scopes.module)
+        ]
+        return Kind(tuple(bases), methods, tuple(properties))
+
+    def attribute(self, kind: str, name: str) -> Names:
+        """As `Summary.attribute`."""
+        scope = self.scopes.function(kind)
+        if scope is None or scope.kind != "class":
+            return ()
+        found = [
+            full
+            for value, where in self.names.values_of(scope).get(name, ())
+            for full in self.names.resolve(value, where)
+        ]
+        for bound in scope.bindings.get(name, ()):
+            if bound.kind == "value" and bound.value is not None:
+                found.extend(self.names.resolve(bound.value, scope))
+            elif bound.kind == "class":
+                found.append(f"@.{bound.target}")
+        return tuple(dict.fromkeys(found))[:NAMES]
+
+    def dispatch(self) -> dict[str, Names]:
+        """As `Summary.dispatch`."""
+        found: dict[str, list[str]] = {}
+        registered = self.hollow.registers
+        if registered:
+            self.scopes.fill()
+        for name in list(self.scopes.by_name):
+            scope = self.scopes.by_name[name]
+            if scope.kind != "function":
+                continue
+            for decorator in scope.node.decorator_list:
+                call = decorator.func if isinstance(decorator, ast.Call) else decorator
+                if isinstance(call, ast.Attribute) and call.attr in ("command", "callback", "result_callback", "group"):
+                    for key in self.names.resolve(call.value, scope.outer or self.scopes.module):
+                        found.setdefault(key, []).append(f"@.{name}")
+        for node in ast.walk(self.scopes.tree) if registered else ():
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("set_defaults", "add_command")
+            ):
+                for word in node.keywords:
+                    if word.arg and isinstance(word.value, (ast.Name, ast.Attribute)):
+                        found.setdefault(f".{word.arg}", []).extend(self.names.resolve(word.value, self.scopes.module))
+                if node.func.attr == "add_command" and node.args:
+                    for key in self.names.resolve(node.func.value, self.scopes.module):
+                        found.setdefault(key, []).extend(self.names.resolve(node.args[0], self.scopes.module))
+        return {key: tuple(dict.fromkeys(value)) for key, value in sorted(found.items())}
+
+    def configs(self) -> Iterator[tuple[str, str]]:
+        """As `Summary.configs`."""
+        for scope in list(self.scopes.by_name.values()):
+            for decorator in getattr(scope.node, "decorator_list", ()):
+                if not isinstance(decorator, ast.Call):
+                    continue
+                if "hydra.main" not in self.names.resolve(decorator.func, scope.outer or self.scopes.module):
+                    continue
+                given = dict(zip(("config_path", "config_name"), decorator.args, strict=False))
+                given |= {word.arg: word.value for word in decorator.keywords if word.arg}
+                told = [constant(given[key], self.scopes.module) if key in given else (".",) for key in _HYDRA]
+                if "config_name" in given and all(one is not None and isinstance(one[0], str) for one in told):
+                    yield str(told[0][0]), str(told[1][0])  # type: ignore[index]
+
+    def body(self, name: str) -> Body | None:
+        """As `Summary.body`."""
+        scope = self.scopes.function(name)
+        if scope is None:
+            return None
+        if scope.kind == "class":
+            return None
+        node = scope.node
+        walk = Extractor(self.names, scope)
+        walk.block(node.body, ())
+        if scope.kind == "module":
+            return Body(1, tuple(walk.events), inner=tuple(self.scopes.functions()))
+        parameters = parameters_of(node.args)
+        uses = {
+            event_name[1:].partition(".")[0].partition("(")[0]
+            for event in walk.events
+            for event_name in (
+                *event.names,
+                *(one for argument in (*event.positional, *event.keywords.values()) for one in argument.names),
+            )
+            if event_name.startswith("$")
+        }
+        returns: list[str] = []
+        for value in walk.returns:
+            returns.extend(self.names.resolve(value, scope))
+        return Body(
+            node.lineno,
+            tuple(walk.events),
+            tuple(dict.fromkeys(returns))[:NAMES],
+            tuple(parameter.arg for parameter in parameters),
+            tuple(sorted(uses - {"self", "cls", "super"})),
+            scope.first,
+            tuple(
+                self.names.resolve(decorator, scope.outer or self.scopes.module) for decorator in node.decorator_list
+            ),
+            tuple(bound.target for bounds in scope.bindings.values() for bound in bounds if bound.kind == "def"),
+        )

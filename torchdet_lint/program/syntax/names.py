@@ -1,0 +1,334 @@
+"""An expression and the scope it stands in -> the names that it may stand for."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.prefilter.library import BUILTINS
+from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
+from torchdet_lint.program.syntax.shapes import (
+    FUNCTIONS,
+    LITERALS,
+    PASSED_ON,
+    added_to,
+    is_item,
+    parameters_of,
+    starts_empty,
+    statements_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from torchdet_lint.program.events import Names
+    from torchdet_lint.program.syntax.scopes import Bound, Scope, Scopes
+
+
+_LONGEST = 200
+_FIRST_ARGUMENT = frozenset({"functools.partial", "copy.deepcopy", "copy.copy", "functools.lru_cache()"})
+_CONTAINERS = frozenset(
+    {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "collections.OrderedDict"}
+)
+INSTANTIATE = frozenset({"hydra.utils.instantiate", "hydra.utils.call"})
+_MOVES = (".to", ".cuda", ".cpu", ".half", ".float", ".eval")
+
+
+class Resolver:
+    """What the names of one file stand for."""
+
+    def __init__(self, scopes: Scopes, wrappers: frozenset[str], canonical: Callable[[str], str]) -> None:
+        """`wrappers` are the callables that return what they are given; `canonical` is `Library.canonical`."""
+        self.scopes = scopes
+        self.wrappers = wrappers
+        self.canonical = canonical
+        self._resolved: dict[tuple[ast.expr, Scope], Names] = {}
+        self._elements: dict[tuple[ast.expr, Scope], Names] = {}
+        self._registries: dict[str, Names] = {}
+        self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
+
+    def resolve(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
+        """The names that `node` may stand for."""
+        if depth <= 0:
+            return ()
+        key = (node, scope)
+        known = self._resolved.get(key)
+        if known is None:
+            self._resolved[key] = ()
+            found = self._resolve(node, scope, depth)
+            known = tuple(dict.fromkeys(name for name in found if len(name) < _LONGEST))[:NAMES]
+            self._resolved[key] = known
+        return known
+
+    def _resolve(self, node: ast.expr, scope: Scope, depth: int) -> Iterable[str]:
+        if isinstance(node, ast.Name):
+            return self.resolve_name(node.id, scope, depth)
+        if isinstance(node, ast.Attribute):
+            if node.attr == "__dict__":
+                return [f"{name}.*" for name in self.resolve(node.value, scope, depth - 1)]
+            return [self._joined(name, node.attr) for name in self.resolve(node.value, scope, depth - 1)]
+        if isinstance(node, ast.Call):
+            return self._resolve_call(node, scope, depth)
+        if isinstance(node, ast.IfExp):
+            return (*self.resolve(node.body, scope, depth - 1), *self.resolve(node.orelse, scope, depth - 1))
+        if isinstance(node, ast.BoolOp):
+            return [name for value in node.values for name in self.resolve(value, scope, depth - 1)]
+        if isinstance(node, (ast.NamedExpr, ast.Await)):
+            return self.resolve(node.value, scope, depth - 1)
+        if isinstance(node, ast.Subscript):
+            return self._resolve_subscript(node, scope, depth)
+        if isinstance(node, (ast.Dict, ast.Tuple, ast.List)):
+            elements = node.values if isinstance(node, ast.Dict) else node.elts
+            return (
+                [name for value in elements if value is not None for name in self.resolve(value, scope, depth - 1)]
+                if len(elements) <= 4 * NAMES
+                else ()
+            )
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            return self.resolve(node.elt, scope, depth - 1)
+        if isinstance(node, ast.Starred):
+            return self.elements(node.value, scope, depth - 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            sides = (node.left, node.right)
+            if any(isinstance(side, LITERALS) for side in sides):
+                return [name for side in sides for name in self.resolve(side, scope, depth - 1)]
+        return ()
+
+    def elements(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
+        """The names of what is in the container `node`, as far as it is filled in sight."""
+        key = (node, scope)
+        known = self._elements.get(key)
+        if known is None and depth > 0:
+            self._elements[key] = ()
+            known = self._elements[key] = tuple(dict.fromkeys(self._find_elements(node, scope, depth)))[:NAMES]
+        return known or ()
+
+    def _find_elements(self, node: ast.expr, scope: Scope, depth: int) -> Iterable[str]:
+        if isinstance(node, LITERALS):
+            return self.resolve(node, scope, depth - 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return [name for side in (node.left, node.right) for name in self.elements(side, scope, depth - 1)]
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in PASSED_ON and node.args:
+                return self.elements(node.args[0], scope, depth - 1)
+            if not _CONTAINERS.isdisjoint(self.resolve(node.func, scope, depth - 1)):
+                return [name for arg in node.args for name in self.resolve(arg, scope, depth - 1)]
+        values: Iterable[tuple[ast.expr, Scope]] = ()
+        if isinstance(node, ast.Name):
+            home = scope.home(node.id)
+            bounds = home.bindings[node.id] if home is not None else []
+            values = [
+                (bound.value, home)
+                for bound in bounds
+                if home is not None and bound.value is not None and bound.kind in ("value", "part")
+            ]
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            method = scope.method
+            if (
+                method is not None
+                and method.outer is not None
+                and "$self" in self.resolve(node.value, scope, depth - 1)
+            ):
+                values = self.values_of(method.outer).get(node.attr, ())
+        return [name for value, where in values for name in self.elements(value, where, depth - 1)]
+
+    def _joined(self, name: str, attribute: str) -> str:
+        if name.endswith("."):
+            return name + attribute
+        full = f"{name}.{attribute}"
+        return full if name.startswith(("@", ".", "$")) else self.canonical(full)
+
+    def resolve_name(self, name: str, scope: Scope, depth: int = DEPTH) -> list[str]:
+        """The names that `name` may stand for in `scope`."""
+        home = scope.home(name)
+        if home is None:
+            if name in BUILTINS:
+                return [f"builtins.{name}"]
+            return [f"*.{name}"] if self.scopes.stars else []
+        found: list[str] = []
+        for bound in home.bindings[name]:
+            if bound.kind == "import":
+                found.append(bound.target if bound.target.startswith(".") else self.canonical(bound.target))
+            elif bound.kind in ("def", "class"):
+                found.append(f"@.{bound.target}")
+            elif bound.kind == "parameter":
+                found.extend(self._resolve_parameter(name, bound, home, scope, depth))
+            elif bound.kind == "element" and bound.value is not None:
+                found.extend(self.elements(bound.value, home, depth - 1))
+            elif bound.value is not None and bound.kind in ("value", "default", "part"):
+                outer = home if bound.kind != "default" else home.outer or home
+                found.extend(self.resolve(bound.value, outer, depth - 1))
+        return found
+
+    def _resolve_parameter(self, name: str, bound: Bound, home: Scope, scope: Scope, depth: int) -> list[str]:
+        first = home.first
+        if first and parameters_of(home.node.args)[0].arg == name:
+            return ["$self" if first == "self" else "$cls"]
+        found = [f"${name}"] if home is scope else []
+        annotation = bound.value
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            try:
+                annotation = ast.parse(annotation.value, mode="eval").body
+            except (SyntaxError, ValueError):
+                return found
+        if isinstance(annotation, (ast.Name, ast.Attribute)) and home.outer is not None:
+            found.extend(
+                f"{kind}()"
+                for kind in self.resolve(annotation, home.outer, depth - 1)
+                if not kind.startswith("builtins.")
+            )
+        return found
+
+    def _resolve_call(self, node: ast.Call, scope: Scope, depth: int) -> list[str]:
+        found: list[str] = []
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            found.extend(self.registered(node.func.value, scope))
+        for function in self.resolve(node.func, scope, depth - 1):
+            if function == "builtins.super":
+                found.append("$super")
+            elif function == "builtins.getattr" and len(node.args) >= 2:
+                attribute = constant(node.args[1], scope)
+                last = str(attribute[0]) if attribute else "*"
+                found.extend(self._joined(name, last) for name in self.resolve(node.args[0], scope, depth - 1))
+            elif function in ("importlib.import_module", "builtins.__import__"):
+                module = constant(node.args[0], scope) if node.args else None
+                if module is not None and isinstance(module[0], str):
+                    found.append(self.canonical(module[0]))
+            elif function in INSTANTIATE:
+                paths = self.path(node.args[0], scope) if node.args else ()
+                found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
+            elif function in _FIRST_ARGUMENT or function in self.wrappers:
+                found.extend(self._wrapped(node, scope, depth))
+            elif function.endswith(_MOVES) and ")" in function and function[0] not in "@.$*":
+                found.append(function[: function.rindex(".")])
+            elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
+                found.append(f"{function}()")
+                if function in _CONTAINERS:
+                    found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
+        return found
+
+    def path(self, node: ast.expr, scope: Scope) -> Names:
+        """`$cfg.model.net` of `cfg.model["net"]`, where `cfg` is a parameter."""
+        parts: list[str] = []
+        while True:
+            if isinstance(node, ast.Attribute):
+                parts.append(node.attr)
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                parts.append(str(node.slice.value))
+            else:
+                break
+            node = node.value
+        names = self.resolve(node, scope)
+        return tuple(".".join([name, *reversed(parts)]) for name in names if name[0] == "$" and "." not in name)
+
+    def _wrapped(self, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
+        """The names of what a wrapper is given."""
+        given = node.args[:1] or [word.value for word in node.keywords if word.arg in ("module", "model")]
+        for value in given:
+            yield from self.resolve(value, scope, depth - 1)
+
+    def _resolve_subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> list[str]:
+        value = followed(node.value, scope)
+        if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)) and not starts_empty(value[0]):
+            elements = value[0].values if isinstance(value[0], ast.Dict) else value[0].elts
+            if isinstance(value[0], ast.Dict) and isinstance(node.slice, ast.Constant):
+                picked = [
+                    v
+                    for k, v in zip(value[0].keys, value[0].values, strict=True)
+                    if isinstance(k, ast.Constant) and k.value == node.slice.value
+                ]
+                elements = picked or elements
+            return [
+                name
+                for element in elements[: 4 * NAMES]
+                if element is not None
+                for name in self.resolve(element, value[1], depth - 1)
+            ]
+        found = self.resolve(node.value, scope, depth - 1)
+        return [
+            *self.registered(node.value, scope),
+            *self.elements(node.value, scope, depth - 1),
+            *(
+                name
+                for name in found
+                if name.endswith(".*") or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
+            ),
+        ]
+
+    def registered(self, node: ast.expr, scope: Scope) -> Names:
+        """The names of what functions of this file put into the dictionary `node` of the module, which starts empty."""
+        if not isinstance(node, ast.Name) or scope.home(node.id) is not self.scopes.module:
+            return ()
+        bounds = self.scopes.module.bindings[node.id]
+        if not any(starts_empty(bound.value) for bound in bounds):
+            return ()
+        known = self._registries.get(node.id)
+        if known is None:
+            self._registries[node.id] = ()
+            known = self._registries[node.id] = tuple(dict.fromkeys(self._find_registered(node.id)))[: 2 * NAMES]
+        return known
+
+    def _find_registered(self, registry: str) -> Iterator[str]:
+        if not any(f"{registry}[" in line for line in self.scopes.hollow.lines):
+            return
+        self.scopes.fill()
+        for name in self.scopes.functions():
+            node = self.scopes.by_name[name].node
+            given = {
+                one.arg for inner in ast.walk(node) if isinstance(inner, FUNCTIONS) for one in parameters_of(inner.args)
+            }
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Assign) and any(is_item(target, registry) for target in inner.targets):
+                    if isinstance(inner.value, ast.Name) and inner.value.id in given:
+                        yield from self._decorated_with(f"@.{name}")
+                    else:
+                        yield from self.resolve(inner.value, self.scopes.module)
+        for statement in self.scopes.tree.body:
+            if isinstance(statement, ast.Assign) and any(is_item(target, registry) for target in statement.targets):
+                yield from self.resolve(statement.value, self.scopes.module)
+
+    def _decorated_with(self, decorator: str) -> Iterator[str]:
+        for bounds in list(self.scopes.module.bindings.values()):
+            for bound in bounds:
+                if bound.kind in ("def", "class"):
+                    for one in self.scopes.by_name[bound.target].node.decorator_list:
+                        if not {decorator, f"{decorator}()"}.isdisjoint(self.resolve(one, self.scopes.module)):
+                            yield f"@.{bound.target}"
+
+    def values_of(self, scope: Scope) -> dict[str, list[tuple[ast.expr, Scope]]]:
+        """Attribute -> the values that the class `scope` gives to it in its methods."""
+        if scope.name not in self._self_values:
+            self._self_values[scope.name] = self._assigned(scope)
+        return self._self_values[scope.name]
+
+    def _assigned(self, scope: Scope) -> dict[str, list[tuple[ast.expr, Scope]]]:
+        """Attribute -> the values that the methods of a class give to it through their first parameter."""
+        found: dict[str, list[tuple[ast.expr, Scope]]] = {}
+        for bounds in list(scope.bindings.values()):
+            for bound in bounds:
+                if bound.kind != "def":
+                    continue
+                method = self.scopes.function(bound.target)
+                if method is None or method.first != "self":
+                    continue
+                me = parameters_of(method.node.args)[0].arg
+                for statement in statements_in(method.node.body):
+                    if isinstance(statement, ast.Assign):
+                        targets, value = statement.targets, statement.value
+                    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                        targets, value = [statement.target], statement.value
+                    elif isinstance(statement, (ast.AugAssign, ast.Expr)):
+                        owner, part = added_to(statement)
+                        if owner is None or part is None:
+                            continue
+                        targets, value = [owner], part
+                    else:
+                        continue
+                    for target in targets:
+                        if (
+                            isinstance(target, ast.Attribute)
+                            and isinstance(target.value, ast.Name)
+                            and target.value.id == me
+                        ):
+                            found.setdefault(target.attr, []).append((value, method))
+        return found

@@ -1,0 +1,262 @@
+"""The tree of a file -> its scopes, and what binds each name in them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchdet_lint.prefilter import skeleton
+from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.syntax.shapes import (
+    FUNCTIONS,
+    PASSED_ON,
+    added_to,
+    defaults_of,
+    parameters_of,
+    statements_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchdet_lint.program.syntax.hollow import Hollow
+
+
+DEPTH = 14
+NAMES = 8
+
+
+class Bound(NamedTuple):
+    """One thing that binds a name: an import's target, a definition, or the expression of a value."""
+
+    kind: str
+    target: str = ""
+    value: ast.expr | None = None
+
+
+class Scope:
+    """A module, class or function with the names that its statements bind."""
+
+    __slots__ = ("bindings", "kind", "name", "node", "outer")
+
+    def __init__(self, kind: str, outer: Scope | None, node: Any, name: str) -> None:
+        self.kind = kind
+        self.outer = outer
+        self.node = node
+        self.name = name
+        self.bindings: dict[str, list[Bound]] = {}
+
+    def bind(self, name: str, bound: Bound) -> None:
+        """Record that `bound` binds `name` here."""
+        self.bindings.setdefault(name, []).append(bound)
+
+    def home(self, name: str) -> Scope | None:
+        """The scope in which `name` is bound, seen from here."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.bindings and (scope.kind != "class" or scope is self):
+                return scope
+            scope = scope.outer
+        return None
+
+    @property
+    def method(self) -> Scope | None:
+        """The method that this function is, or stands in."""
+        scope: Scope | None = self
+        while scope is not None and not (
+            scope.kind == "function" and scope.outer is not None and scope.outer.kind == "class"
+        ):
+            scope = scope.outer
+        return scope
+
+    @property
+    def first(self) -> str:
+        """What the first parameter of a function is: `self`, `class`, or nothing special."""
+        if (
+            self.kind != "function"
+            or self.outer is None
+            or self.outer.kind != "class"
+            or not parameters_of(self.node.args)
+        ):
+            return ""
+        for decorator in self.node.decorator_list:
+            if isinstance(decorator, ast.Name) and decorator.id == "staticmethod":
+                return ""
+            if isinstance(decorator, ast.Name) and decorator.id == "classmethod":
+                return "class"
+        return "class" if self.node.name in ("__new__", "__init_subclass__") else "self"
+
+
+class Scopes:
+    """The scopes of one file, opened when something in them is asked for."""
+
+    def __init__(self, hollow: Hollow) -> None:
+        self.hollow = hollow
+        self.tree, self.size = hollow.tree()
+        self.stars: list[str] = []
+        self.module = Scope("module", None, self.tree, MODULE)
+        self.by_name: dict[str, Scope] = {MODULE: self.module}
+        self._bind_all(self.module, self.tree.body)
+
+    def functions(self) -> list[str]:
+        """The names of the functions at top level."""
+        return [bound.target for bounds in self.module.bindings.values() for bound in bounds if bound.kind == "def"]
+
+    def function(self, name: str) -> Scope | None:
+        """The scope of a function or class, its own names bound. Functions inside functions are found on the way."""
+        if name not in self.by_name:
+            outer = name.rpartition(".")[0]
+            if outer:
+                self.function(outer)
+        scope = self.by_name.get(name)
+        if scope is None:
+            return None
+        if scope.kind == "function" and not scope.bindings:
+            self._open(scope)
+        return scope
+
+    def _open(self, scope: Scope) -> None:
+        node = scope.node
+        self.size += self.hollow.fill(node)
+        for parameter in parameters_of(node.args):
+            scope.bind(parameter.arg, Bound("parameter", parameter.arg, parameter.annotation))
+        scope.bind(" opened", Bound("value"))
+        defaults = defaults_of(node.args)
+        for parameter_name, default in defaults:
+            scope.bind(parameter_name, Bound("default", value=default))
+        self._bind_all(scope, node.body)
+
+    def fill(self) -> None:
+        """Parse the bodies of all functions that are known so far."""
+        for scope in list(self.by_name.values()):
+            if scope.kind == "function":
+                self.size += self.hollow.fill(scope.node)
+
+    def _bind_all(self, scope: Scope, body: list[ast.stmt]) -> None:
+        for statement in statements_in(body):
+            self._bind(scope, statement)
+
+    def _bind(self, scope: Scope, node: ast.stmt) -> None:
+        if isinstance(node, FUNCTIONS):
+            scope.bind(node.name, Bound("def", self._enter("function", scope, node)))
+        elif isinstance(node, ast.ClassDef):
+            name = self._enter("class", scope, node)
+            scope.bind(node.name, Bound("class", name))
+            self._bind_all(self.by_name[name], node.body)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for imported, origin in skeleton.imported(node):
+                if imported == "*":
+                    self.stars.append(origin)
+                else:
+                    scope.bind(imported, Bound("import", origin))
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                self._bind_target(scope, target, node.value)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            self._bind_target(scope, node.target, node.value)
+        elif isinstance(node, (ast.AugAssign, ast.Expr)):
+            self._bind_part(scope, node)
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            self._bind_loop(scope, node.target, node.iter)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    self._bind_target(scope, item.optional_vars, item.context_expr)
+
+    def _bind_part(self, scope: Scope, node: ast.AugAssign | ast.Expr) -> None:
+        """`blocks += [Block()]` and `blocks.append(Block())`."""
+        owner, part = added_to(node)
+        if part is not None:
+            if isinstance(owner, ast.Name) and owner.id in scope.bindings:
+                scope.bind(owner.id, Bound("part", value=part))
+        elif isinstance(node, ast.AugAssign):
+            self._bind_target(scope, node.target, None)
+
+    def _enter(self, kind: str, outer: Scope, node: Any) -> str:
+        name = f"{outer.name}.{node.name}" if outer.name else node.name
+        while name in self.by_name:
+            name += "'"
+        self.by_name[name] = Scope(kind, outer, node, name)
+        return name
+
+    def _bind_target(self, scope: Scope, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            scope.bind(target.id, Bound("value", value=value))
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            values: Sequence[ast.expr | None] = [None] * len(target.elts)
+            if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
+                values = value.elts
+            elif isinstance(value, ast.Call):
+                # What a call stands for are all the things that it returns, those of a tuple too.
+                values = [value] * len(target.elts)
+            for element, part in zip(target.elts, values, strict=True):
+                self._bind_target(scope, element, part)
+        elif isinstance(target, ast.Starred):
+            self._bind_target(scope, target.value, None)
+
+    def _bind_loop(self, scope: Scope, target: ast.expr, over: ast.expr) -> None:
+        """A loop over a tuple in sight binds each of its elements; over a name, what is in it; else nothing known."""
+        if isinstance(target, ast.Name) and isinstance(over, (ast.Tuple, ast.List)):
+            for element in over.elts:
+                scope.bind(target.id, Bound("value", value=element))
+        elif isinstance(target, ast.Name) and isinstance(over, (ast.Name, ast.Attribute)):
+            scope.bind(target.id, Bound("element", value=over))
+        elif isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
+            targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+            if over.func.id == "enumerate" and len(targets) == 2:
+                self._bind_target(scope, targets[0], None)
+                self._bind_loop(scope, targets[1], over.args[0])
+            elif over.func.id == "zip" and len(targets) == len(over.args):
+                for element, part in zip(targets, over.args, strict=True):
+                    self._bind_loop(scope, element, part)
+            elif over.func.id in PASSED_ON:
+                self._bind_loop(scope, target, over.args[0])
+            else:
+                self._bind_target(scope, target, None)
+        else:
+            self._bind_target(scope, target, None)
+
+
+def followed(node: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
+    """The one expression that a name stands for, and where; the name itself where there are several."""
+    for _ in range(DEPTH):
+        if not isinstance(node, ast.Name):
+            break
+        home = scope.home(node.id)
+        bindings = home.bindings[node.id] if home is not None else []
+        if home is None or len(bindings) != 1 or bindings[0].kind != "value" or bindings[0].value is None:
+            break
+        node, scope = bindings[0].value, home
+    return node, scope
+
+
+def constant(node: ast.expr, scope: Scope, depth: int = DEPTH) -> tuple[Any] | None:
+    """The constant that `node` evidently is, in a 1-tuple, or None."""
+    if depth <= 0:
+        return None
+    if isinstance(node, ast.Constant):
+        return (node.value,) if isinstance(node.value, (str, int, float, bool, type(None))) else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
+        value = constant(node.operand, scope, depth - 1)
+        if value is None:
+            return None
+        if isinstance(node.op, ast.Not):
+            return (not value[0],)
+        return (-value[0],) if isinstance(value[0], (int, float)) else None
+    if isinstance(node, (ast.Tuple, ast.List)):
+        items = [constant(element, scope, depth - 1) for element in node.elts[:NAMES]]
+        return ([item[0] for item in items if item is not None],) if all(items) else None
+    if isinstance(node, ast.Name):
+        home = scope.home(node.id)
+        if home is None:
+            return None
+        found: tuple[Any] | None = None
+        for bound in home.bindings[node.id]:
+            value = (
+                constant(bound.value, home, depth - 1) if bound.kind == "value" and bound.value is not None else None
+            )
+            if value is None or (found is not None and (found[0] != value[0] or type(found[0]) is not type(value[0]))):
+                return None
+            found = value
+        return found
+    return None

@@ -1,0 +1,102 @@
+"""A call that YAML decides on -> what is made of it: Hydra's `instantiate` and Lightning's command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from torchdet_lint.program.effects import THINGS
+from torchdet_lint.program.events import Argument
+from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN, setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torchdet_lint.program.events import Event
+    from torchdet_lint.program.transfer.recorder import Recorder
+
+
+COMMAND_LINE = "lightning.pytorch.cli.LightningCLI"
+
+
+class ConfiguredCalls:
+    """What configurations say of calls; what Lightning's command line does is recorded."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.facts = recorder.facts
+        self.files = recorder.files
+
+    def mappings(self, arguments: Iterable[Argument]) -> list[dict[str, Any]]:
+        """What arguments such as `cfg.model` stand for in the configurations of this file's programs."""
+        paths = [name.partition(".")[2].replace(".", "/") for argument in arguments for name in argument.names]
+        return [mapping for path in paths if path for mapping in self.files.configured(self.recorder.node.file, path)]
+
+    def filled(self, event: Event) -> Event:
+        """`event` with what `**cfg.trainer` passes, where there is one configuration that says so."""
+        found = self.mappings([event.keywords["**"]])
+        keywords = {key: value for key, value in event.keywords.items() if key != "**"}
+        if len(found) == 1 and HIDDEN not in found[0]:
+            return msgspec.structs.replace(event, keywords=_passed(found[0]) | keywords, opaque=False)
+        return msgspec.structs.replace(event, keywords=keywords)
+
+    def instantiated(self, value: Any, event: Event, depth: int = 0) -> Iterator[tuple[str, Event]]:
+        """What Hydra makes of a part of a configuration, names and the calls of them: what is inside first."""
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            if depth < THINGS:
+                yield from self.instantiated(inner, event, depth + 1)
+        target = value.get("_target_") if isinstance(value, dict) else None
+        if not isinstance(target, str) or value.get("_partial_"):
+            return
+        name = self.facts.library.canonical(target)
+        keywords, opaque = _passed(value), HIDDEN in value
+        if depth == 0:
+            keywords, opaque = keywords | event.keywords, opaque or event.opaque
+        elif any(seed.give for full in self.facts.spellings(name) for seed in self.facts.seeds.get(full, ())):
+            opaque = True  # its switch cannot be turned at the call
+        yield name, msgspec.structs.replace(event, names=(name,), positional=(), keywords=keywords, opaque=opaque)
+
+    def command_line(self, event: Event) -> None:
+        """Lightning's command line: what it is given in code, and in the YAML that lies beside it."""
+        configurations = self.files.configs.command_lines(self.recorder.node.file)
+        seeds = [setting(data, "seed_everything") for data in configurations]
+        default = event.keywords.get("seed_everything_default")
+        unseeded = default is not None and default.known and default.value in (None, False)
+        if any(seed is UNKNOWN for seed in seeds or [UNKNOWN]):
+            seeds.append(not unseeded)
+        if any(seed is not False and seed is not None for seed in seeds):
+            for channel in ("python", "numpy", "torch", "cuda"):
+                self.recorder.add("seed", COMMAND_LINE, channel)
+        modes = [setting(data, "trainer", "deterministic") for data in configurations]
+        if any(mode is True for mode in modes):
+            self.recorder.add("flag", COMMAND_LINE, "mode")
+            self.recorder.environment(["CUBLAS_WORKSPACE_CONFIG"])
+        elif (
+            not configurations
+            or event.opaque
+            or any(mode is not UNKNOWN for mode in modes)
+            or not {"trainer_defaults", "args", "parser_kwargs"}.isdisjoint(event.keywords)
+            or "deterministic" in self.files.text(self.recorder.node.file)
+        ):
+            self.recorder.add("flag", COMMAND_LINE, "relaxed")
+        else:
+            self.recorder.add("flag", COMMAND_LINE, "switch")
+        accelerators = [setting(data, "trainer", "accelerator") for data in configurations]
+        if accelerators and all(accelerator == "cpu" for accelerator in accelerators):
+            self.recorder.add("flag", channel="host")
+        else:
+            self.recorder.add("flag", channel="cuda")
+        run = event.keywords.get("run")
+        if configurations and not (run is not None and run.known and not run.value):
+            self.recorder.add("flag", channel="trains")
+
+
+def _passed(mapping: dict[str, Any]) -> dict[str, Argument]:
+    """The arguments that Hydra makes of a mapping, or that `**mapping` passes."""
+    plain = {key: value for key, value in mapping.items() if isinstance(key, str) and not key.startswith("_")}
+    return {
+        key: Argument((), True, value) if value is None or isinstance(value, (bool, int, float, str)) else Argument()
+        for key, value in plain.items()
+        if key != HIDDEN
+    }

@@ -1,0 +1,104 @@
+"""A call of what the tables know -> what it draws from, seeds and switches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from torchdet_lint.program.effects import IN_TRAINING
+
+if TYPE_CHECKING:
+    from torchdet_lint.catalogue.facts import Draw, Runner, Seed
+    from torchdet_lint.program.events import Argument, Event
+    from torchdet_lint.program.transfer.recorder import Recorder
+
+
+class LibraryCalls:
+    """The effects of calls of a library's functions, recorded."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.facts = recorder.facts
+
+    def draw_or_borrow(self, draw: Draw, full: str, event: Event) -> None:
+        """A draw from the global generator, or from one that is a parameter of this function."""
+        if event.idle:
+            return
+        if self.facts.meets(event, draw.when, draw.parameters):
+            self.draw(draw, full)
+            return
+        argument = event.keywords.get("generator")
+        lender = parameter_of(argument) if argument is not None else None
+        if lender is not None and draw.library == "torch":
+            rest = {key: value for key, value in event.keywords.items() if key != "generator"}
+            if self.facts.meets(msgspec.structs.replace(event, keywords=rest), draw.when, draw.parameters):
+                self.recorder.add("borrow", full.replace("()", ""), lender)
+
+    def draw(self, draw: Draw, full: str) -> None:
+        """A draw from a global generator."""
+        what = full.replace("()", "")
+        channel: str = draw.library
+        initialises = draw.at == "construction" or (self.recorder.initialises and draw.at == "call")
+        if channel == "torch" and (initialises or full.startswith("torch.nn.init.")):
+            channel = "weights"
+        elif draw.at == "training" or in_training(self.recorder.event):
+            channel = IN_TRAINING[channel]
+        self.recorder.add("draw", what, channel, now=draw.at in ("call", "construction"))
+
+    def seed(self, seed: Seed, full: str, event: Event) -> None:
+        """A seed, and the modes that come with it."""
+        what = full.replace("()", "")
+        value = self.facts.argument(event, seed.argument, seed.parameters)
+        left_out = not event.opaque if value is None else value.known and value.value is None
+        for channel in () if seed.optional and left_out else seed.seeds:
+            self.recorder.add("seed", what, channel)
+        if seed.mode or (seed.when_mode and self.facts.meets(event, seed.when_mode, seed.parameters)):
+            self.recorder.add("flag", what, "mode")
+            self.recorder.environment(seed.environment)
+        elif seed.switch and self._told(event, seed):
+            self.recorder.add("flag", what, "relaxed")
+        else:
+            self.recorder.environment(seed.environment if not seed.when_mode else ())
+            if seed.give:
+                self.recorder.add("flag", full, "switch")
+
+    def _told(self, event: Event, seed: Seed) -> bool:
+        """Whether a switch was given at all: what it is set against is TDL204's and TDL208's business."""
+        return (
+            any(self.facts.given(event, condition.argument, seed.parameters) for condition in seed.when_mode)
+            or event.opaque
+        )
+
+    def in_workers(self, event: Event, runner: Runner) -> bool:
+        """Whether a loader runs its dataset in worker processes, which torch seeds from its own generator."""
+        value = self.facts.argument(event, runner.workers, runner.parameters)
+        if value is None:
+            return False
+        return not value.known or bool(value.value)
+
+
+def parameter_of(argument: Argument) -> str | None:
+    """The parameter of the function around that an argument passes on."""
+    first = argument.names[0] if len(argument.names) == 1 else ""
+    return first[1:] if first.startswith("$") and first[1:].isidentifier() else None
+
+
+def handed(runner: Runner, event: Event) -> list[Argument]:
+    """The arguments of `event` that `runner` runs."""
+    found = []
+    for name in runner.arguments:
+        if name in event.keywords:
+            found.append(event.keywords[name])
+        elif name in runner.parameters and runner.parameters.index(name) < len(event.positional):
+            found.append(event.positional[runner.parameters.index(name)])
+    return found
+
+
+def in_training(event: Event) -> bool:
+    """Whether a call stands under `if self.training`, or is told whether it is so."""
+    return event.trained or any(
+        name.rpartition(".")[2] in ("training", "$training")
+        for argument in (*event.positional, *event.keywords.values())
+        for name in argument.names
+    )

@@ -1,0 +1,191 @@
+"""A call of something out of sight -> what its name alone says of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.effects import TOKEN, Thing
+from torchdet_lint.program.knowledge import OWN_SEED
+from torchdet_lint.program.transfer.library_calls import in_training
+from torchdet_lint.program.transfer.recorder import bound_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.program.events import Body, Event
+    from torchdet_lint.program.transfer.recorder import Recorder
+
+
+_SEEDING = re.compile(
+    r"(?:^|_)seed|seed(?:s|ing)?(?:$|_)|seed_?(?:everything|all|worker)|determinis|reproducib|set_?(?:random_)?seed",
+    re.IGNORECASE,
+)
+_MODE_NAME = re.compile(r"determinis|reproducib", re.IGNORECASE)
+_NOT_SEEDING = re.compile(
+    r"(?:get|worker|add|parse|print|log|with|check|has|is|next|spawn|derive)_\w*seed|initial_seed|seed_?worker",
+    re.IGNORECASE,
+)
+_FLAGS = {
+    "backward": "trains",
+    "optimize_parameters": "trains",
+    "optimizer_step": "trains",
+    "cuda": "cuda",
+    "share_memory": "shares",
+}
+_ENVIRONMENT = re.compile(r"env|space|sampler|generator|rng", re.IGNORECASE)
+_DEVICES = frozenset({"device", "gpu", "rank", "local_rank", "gpu_id", "device_id", "cuda"})
+_MADE = re.compile(r"([^$?@][\w.]*)\(\)")
+_GIVEN_A_MODEL = re.compile(
+    r"load|from_|restore|resume|copy|clone|wrap|parallel|ddp|fsdp|ema|prepare|convert|compile|initialize|distribut|freeze"
+    r"|reduce|apply|quanti|peft|lora",
+    re.IGNORECASE,
+)
+_TRAINING = re.compile(r"(?:^|_)(?:train|fit)(?:$|_|er$|ing)", re.IGNORECASE)
+
+
+class NameHints:
+    """What names say where nothing else is known, recorded."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.facts = recorder.facts
+        self.optimised: frozenset[str] = frozenset()
+
+    def by_last_name(self, last: str, event: Event) -> bool:
+        """What the name of a method says; whether it says anything."""
+        first = event.names[0]
+        if last in _FLAGS:
+            self.recorder.add("flag", last, _FLAGS[last])
+            if last == "cuda":
+                self.recorder.add("draw", ".cuda()", "cublas")
+        elif last == "to":
+            self._moved(event)
+        elif last == "step" and not event.positional:
+            self._stepped(first, event)
+        elif last in self.facts.tensor_draws:
+            self._tensor_draw(last, first, event)
+        else:
+            return False
+        return True
+
+    def models(self, body: Body) -> Iterator[str]:
+        """What made the models of which an optimizer gets the parameters, here or in a function that is called here."""
+        for name in self.recorder.files.optimised(self.recorder.node.file, self.recorder.node.name, body):
+            yield from self._makers(name)
+        for event in body.events:
+            if event.kind != "call" or not (event.positional or event.keywords):
+                continue
+            for thing in [
+                thing for name in event.names for thing in self.recorder.stands_for(name) if thing.kind == "function"
+            ]:
+                inner = self.recorder.files.summary(thing.file).body(thing.name)
+                names = self.recorder.files.optimised(thing.file, thing.name, inner) if inner is not None else ()
+                given = bound_arguments(thing, inner, event) if inner is not None and names else {}
+                for parameter in sorted(given.keys() & {name[1:] for name in names}):
+                    for name in given[parameter].names:
+                        yield from self._makers(name)
+
+    def _makers(self, name: str) -> Iterator[str]:
+        names = (name,) if name[:1] not in "$?@" else (thing.name for thing in self.recorder.stands_for(name))
+        for one in names:
+            if (match := _MADE.match(one)) is not None:
+                yield match[1]
+
+    def out_of_sight(self, name: str, thing: Thing, event: Event) -> None:
+        """A model whose parameters are optimised here was initialised where it was made, and a function that is called
+        after training and given the optimizer trains, wherever both are defined."""
+        if not (name in self.optimised or event.positional or event.keywords):
+            return
+        last = name.rpartition(".")[2]
+        if thing.kind not in ("unknown", "external") or name.startswith("torch."):
+            return
+        if name in self.optimised and not _GIVEN_A_MODEL.search(last) and not self.facts.speaks_of(name):
+            self.recorder.add("draw", name, "weights")
+        elif _TRAINING.search(last) and any(
+            known.startswith("torch.optim.") and known.endswith("()")
+            for argument in (*event.positional, *event.keywords.values())
+            for known in argument.names
+        ):
+            self.recorder.add("flag", last, "trains")
+
+    def _stepped(self, first: str, event: Event) -> None:
+        """A step of an optimizer, or of something else that steps."""
+        self.recorder.add("flag", "step", "locked" if event.locked else "steps")
+        if first.startswith("torch.optim.") or "opt" in first.rpartition(".")[0].rpartition(".")[2].lower():
+            self.recorder.add("flag", "step", "trains")
+
+    def _tensor_draw(self, last: str, first: str, event: Event) -> None:
+        """A method that only tensors have, or one of a tensor that a function of torch returns."""
+        if event.idle or event.opaque or first in self.facts.draws or "generator" in event.keywords:
+            return
+        if last.endswith("_") or first.startswith("torch."):
+            drawn = "dropout" if in_training(event) else "torch"
+            self.recorder.add("draw", f"Tensor.{last}", "weights" if self.recorder.initialises else drawn)
+
+    def _moved(self, event: Event) -> None:
+        for argument in (*event.positional[:1], *(value for key, value in event.keywords.items() if key == "device")):
+            if argument.known and isinstance(argument.value, str) and argument.value.startswith("cuda"):
+                self.recorder.add("flag", channel="cuda")
+                self.recorder.add("draw", ".to('cuda')", "cublas")
+            elif any(
+                name.rpartition(".")[2].rstrip("()") in _DEVICES
+                for name in argument.names
+                if name.startswith(("?", "$")) or self.is_out_of_sight(name)
+            ):
+                self.recorder.add("flag", channel="cuda")
+
+    def is_out_of_sight(self, name: str) -> bool:
+        """Whether a name is imported from a file that is not there, or from a library that no table knows."""
+        things = self.recorder.stands_for(name)
+        return bool(things) and not self.facts.makes(name) and all(thing.kind == "external" for thing in things)
+
+    def perhaps_seeds(self, thing: Thing, event: Event) -> None:
+        """A function that is not in sight and whose name or arguments speak of a seed silences rather than accuses."""
+        tokens = [token for token in TOKEN.findall(thing.name) if token != "()"]
+        if not tokens:
+            return
+        last = tokens[-1]
+        root = tokens[0]
+        if last in self.facts.seed_functions or thing.name in self.facts.seed_functions:
+            self.recorder.seeded(thing.name)
+            return
+        if thing.kind == "external" and root in OWN_SEED:
+            return
+        told = any("seed" in key.lower() for key in event.keywords) or any(
+            "seed" in name.rpartition(".")[2].lower() for argument in event.positional for name in argument.names
+        )
+        named = _SEEDING.search(last) and not _NOT_SEEDING.search(last)
+        if (
+            named
+            and last == "seed"
+            and ((len(tokens) > 1 and _ENVIRONMENT.search(tokens[-2])) or _of_environment(event))
+        ):
+            return
+        if named or (told and not _keeps_to_itself(thing, last)):
+            self.recorder.add("flag", last, "perhaps")
+            if _MODE_NAME.search(last) or any(_MODE_NAME.search(key) for key in event.keywords):
+                self.recorder.add("flag", last, "relaxed")
+
+
+def _of_environment(event: Event) -> bool:
+    return any(_ENVIRONMENT.search(name) for name in event.names)
+
+
+def _keeps_to_itself(thing: Thing, last: str) -> bool:
+    """Whether something that takes a seed is an object or a data function, which have generators of their own."""
+    return last in (
+        "reset",
+        "split",
+        "shuffle",
+        "train_test_split",
+        "sample",
+        "add_argument",
+        "print",
+        "format",
+        "info",
+        "make",
+        "manual_seed",
+        "seed",
+        "append",
+    )

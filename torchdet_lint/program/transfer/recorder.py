@@ -1,0 +1,71 @@
+"""The events of one function -> the steps recorded of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.effects import Node, Ref, Step, Thing
+from torchdet_lint.program.events import Argument, Body, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torchdet_lint.program.lookup import Lookup
+
+
+_INITIALISER = re.compile(r"init|reset_param", re.IGNORECASE)
+_MODULES = frozenset({"torch.nn.Module", "lightning.pytorch.LightningModule"})
+
+
+class Recorder:
+    """Records the steps of one node, at the event that is being looked at."""
+
+    def __init__(self, lookup: Lookup, node: Node) -> None:
+        self.lookup = lookup
+        self.files = lookup.files
+        self.facts = lookup.facts
+        self.node = node
+        self.found: list[Step] = []
+        self.event = Event("call", 1, 0, 1)
+        last = node.name.rpartition(".")[2]
+        self.initialises = bool(_INITIALISER.search(last)) and (
+            last not in ("__init__", "init", "setup") or lookup.derives(node.owner, _MODULES)
+        )
+
+    def add(
+        self,
+        kind: str,
+        what: str = "",
+        channel: str = "",
+        node: Node | None = None,
+        *,
+        now: bool = True,
+        lends: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """Record a step at the event that is being looked at."""
+        event = self.event
+        ref = Ref(self.node.file, event.row, event.column, event.statement, what)
+        weights = node is not None and kind == "call" and self.initialises
+        now = now and not event.deferred
+        self.found.append(Step(kind, ref, channel, node, now, event.branch, event.locked, weights, lends))
+
+    def stands_for(self, name: str) -> tuple[Thing, ...]:
+        """What a name of this node stands for."""
+        return self.lookup.evaluate(name, self.node.file, self.node.owner, self.node.name)
+
+    def environment(self, names: Iterable[str]) -> None:
+        """What the environment variables `names` switch."""
+        if "CUBLAS_WORKSPACE_CONFIG" in names:
+            self.add("seed", "CUBLAS_WORKSPACE_CONFIG", "cublas")
+
+    def seeded(self, what: str) -> None:
+        """All generators are seeded."""
+        for channel in ("python", "numpy", "torch", "cuda"):
+            self.add("seed", what, channel)
+
+
+def bound_arguments(thing: Thing, body: Body, event: Event) -> dict[str, Argument]:
+    """What the call `event` passes to a function, by parameter."""
+    parameters = body.parameters[1:] if body.first and thing.owner[1] else body.parameters
+    return dict(zip(parameters, event.positional, strict=False)) | event.keywords

@@ -1,0 +1,362 @@
+"""The events of one function -> its steps: what each call stands for, and what it does."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from torchdet_lint.program.effects import STARTED, TOKEN, Node, Step, Thing
+from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, MODULE, Body, Event
+from torchdet_lint.program.knowledge import LOADER
+from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
+from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed, parameter_of
+from torchdet_lint.program.transfer.name_hints import NameHints
+from torchdet_lint.program.transfer.recorder import Recorder, bound_arguments
+
+if TYPE_CHECKING:
+    from torchdet_lint.catalogue.facts import Runner
+    from torchdet_lint.program.lookup import Lookup
+
+_LOADING = re.compile(
+    r"(?:load|restore|resume)_(?:state|check|ckpt|weight|model|pretrained|param|net|pkl|from)\w*|from_pretrained|restore"
+)
+_LIGHTNING = frozenset({"lightning.pytorch.LightningModule"})
+_LOADERS = frozenset({LOADER})
+
+
+class Transfer(Recorder):
+    """The transfer function of one node: its events in, its steps out."""
+
+    def __init__(self, lookup: Lookup, node: Node) -> None:
+        super().__init__(lookup, node)
+        self.libraries = LibraryCalls(self)
+        self.configured = ConfiguredCalls(self)
+        self.hints = NameHints(self)
+
+    def run(self) -> list[Step]:
+        """The steps of the node, in order."""
+        node = self.node
+        name = MODULE if node.name == STARTED else node.name
+        body = self.files.summary(node.file).body(name)
+        if body is None:
+            return []
+        self._decorated(body)
+        self.hints.optimised = frozenset(self.hints.models(body))
+        without = GUARD if node.name == MODULE else -GUARD
+        for event in body.events:
+            if without in event.branch:
+                continue
+            if node.name == MODULE and (event.deferred or (event.branch and event.kind == "call")):
+                continue
+            self.event = event
+            getattr(self, f"on_{event.kind}")(event)
+        return self.found
+
+    def _decorated(self, body: Body) -> None:
+        """What the wrapper of a decorator of the project does before the function itself."""
+        self.event = Event("call", body.row, 0, body.row)
+        for names in body.decorators:
+            for name in names:
+                for thing in self.stands_for(name):
+                    if thing.kind == "function":
+                        inner = self.files.summary(thing.file).body(thing.name)
+                        for wrapper in inner.inner if inner is not None else ():
+                            self.add("call", node=Node(thing.file, wrapper, thing.owner))
+                    elif thing.kind in ("unknown", "external"):
+                        self.hints.perhaps_seeds(thing, Event("call", body.row, 0, body.row))
+
+    # ------------------------------------------------------------------ events
+
+    def on_import(self, event: Event) -> None:
+        """An import runs the modules it names."""
+        seen: set[str] = set()
+        for name in event.names:
+            for file in self.files.files_of(name, self.node.file):
+                if file not in seen:
+                    seen.add(file)
+                    self.add("call", node=Node(file, MODULE))
+
+    def on_env(self, event: Event) -> None:
+        """Environment variables are set."""
+        self.environment(event.names)
+
+    def on_cuda(self, event: Event) -> None:
+        """A text speaks of CUDA."""
+        self.add("flag", channel="cuda")
+
+    def on_update(self, event: Event) -> None:
+        """A gradient is updated in place."""
+        self.add("flag", channel="update" if not event.locked else "locked")
+
+    def on_set(self, event: Event) -> None:
+        """What an attribute is given is looked up where it is read."""
+
+    def on_call(self, event: Event) -> None:
+        """A call, of whatever its names stand for."""
+        done: set[Thing] = set()
+        for name in event.names:
+            for thing in self.stands_for(name):
+                if thing not in done:
+                    done.add(thing)
+                    self.called(thing, event)
+                    self.hints.out_of_sight(name, thing, event)
+        last = event.names[0].rpartition(".")[2].removesuffix("()")
+        self.by_last_name(last, event, done)
+
+    def called(self, thing: Thing, event: Event) -> None:
+        """A call of `thing`."""
+        if thing.kind == "function":
+            self.function(thing, event)
+        elif thing.kind == "class":
+            self.constructed((thing.file, thing.name), event)
+        elif thing.kind == "instance":
+            self.instance_called(thing, event)
+        elif thing.kind == "external":
+            self.external(thing.name, event, thing.owner)
+        elif thing.kind == "unknown":
+            self.hints.perhaps_seeds(thing, event)
+
+    def function(self, thing: Thing, event: Event, *, kind: str = "call") -> None:
+        """A call of a function of the project."""
+        full = thing.name
+        if full in self.facts.seed_functions or full.rpartition(".")[2] in self.facts.seed_functions:
+            self.seeded(full)
+            return
+        self.add(kind, node=Node(thing.file, full, thing.owner), lends=self.lent(thing, event))
+        self.passed(thing, event)
+
+    def lent(self, thing: Thing, event: Event) -> tuple[tuple[str, str], ...]:
+        """The generators among the parameters of a function that `event` leaves out, or passes on from here."""
+        body = self.files.summary(thing.file).body(thing.name)
+        if body is None or event.opaque or not any("generator" in name for name in body.parameters):
+            return ()
+        given = bound_arguments(thing, body, event)
+        found = []
+        for name in body.parameters:
+            if "generator" in name:
+                argument = given.get(name)
+                if argument is None or (argument.known and argument.value is None):
+                    found.append((name, ""))
+                elif (own := parameter_of(argument)) is not None:
+                    found.append((name, own))
+        return tuple(found)
+
+    def passed(self, thing: Thing, event: Event) -> None:
+        """Functions and objects that are handed to a function which calls them."""
+        body = self.files.summary(thing.file).body(thing.name)
+        if body is None or not body.uses:
+            return
+        bound = self._bound(thing, body, event)
+        if not bound:
+            return
+        outer = self.event
+        for inner in body.events:
+            self.event = _at(outer, inner)
+            for name in inner.names:
+                if name.startswith("$"):
+                    self._used(bound, TOKEN.findall(name[1:]))
+            if inner.kind == "call":
+                for argument in (*inner.positional, *inner.keywords.values()):
+                    for use in sorted({name[1:] for name in argument.names} & bound.keys()):
+                        self.handed_on(inner, use, bound[use], thing)
+        self.event = outer
+
+    def _bound(self, thing: Thing, body: Body, event: Event) -> dict[str, list[Thing]]:
+        """What the call `event` passes for those parameters of a function that it calls."""
+        given = bound_arguments(thing, body, event)
+        bound: dict[str, list[Thing]] = {}
+        for use in body.uses:
+            things = [thing for name in given[use].names for thing in self.stands_for(name)] if use in given else []
+            things = [thing for thing in things if thing.kind in ("function", "class", "instance", "external")]
+            if things:
+                bound[use] = things
+        return bound
+
+    def _used(self, bound: dict[str, list[Thing]], tokens: list[str]) -> None:
+        """A call of a parameter, or of something of it."""
+        for result in self.lookup.follow(bound.get(tokens[0], []), tokens[1:]):
+            if result.kind in ("function", "class", "instance"):
+                self.called_plainly(result)
+            elif result.kind == "external":
+                self.external(result.name, self.event, result.owner)
+
+    def handed_on(self, inner: Event, use: str, things: list[Thing], callee: Thing) -> None:
+        """A parameter that the callee hands to a runner: `launch(main)` whose body is `mp.spawn(main, …)`."""
+        for name in inner.names:
+            for target in self.lookup.evaluate(name, callee.file, callee.owner, callee.name):
+                if target.kind != "external":
+                    continue
+                for runner in self.facts.runners.get(target.name, ()):
+                    if any(f"${use}" in argument.names for argument in handed(runner, inner)):
+                        for thing in things:
+                            self.run_thing(runner, thing)
+
+    def called_plainly(self, thing: Thing) -> None:
+        """A call of which the arguments are not known."""
+        if thing.kind == "function":
+            self.add("call", node=Node(thing.file, thing.name, thing.owner))
+        elif thing.kind == "class":
+            self.constructed((thing.file, thing.name), self.event)
+        else:
+            self.instance_called(thing, self.event)
+
+    def constructed(self, kind: tuple[str, str], event: Event) -> None:
+        """An object of the class `kind` of the project is made."""
+        if "shuffle" in event.keywords and self.lookup.derives(kind, _LOADERS):
+            asked = {key: value for key, value in event.keywords.items() if key in ("shuffle", "generator")}
+            self.external(LOADER, msgspec.structs.replace(event, positional=(), keywords=asked))
+        for thing in self.lookup.class_attribute(Thing("instance", *kind), "__init__"):
+            if thing.kind == "function":
+                self.function(thing, event)
+            elif thing.kind == "external":
+                self.external(thing.name, event, kind)
+        for thing in self.lookup.class_attribute(Thing("instance", *kind), "__post_init__"):
+            if thing.kind == "function":
+                self.add("call", node=Node(thing.file, thing.name, thing.owner))
+
+    def instance_called(self, thing: Thing, event: Event) -> None:
+        """An object of the project is called."""
+        for name in ("__call__", "forward"):
+            for method in self.lookup.class_attribute(thing, name):
+                if method.kind == "function":
+                    self.function(method, event)
+                    return
+
+    # ------------------------------------------------------------------ libraries
+
+    def external(self, name: str, event: Event, owner: tuple[str, str] = ("", "")) -> None:
+        """A call of what the tables know, or may know."""
+        facts = self.facts
+        if "**" in event.keywords:
+            event = self.configured.filled(event)
+        if name == "hydra.utils.instantiate":
+            for mapping in self.configured.mappings(event.positional[:1]):
+                for made, arguments in self.configured.instantiated(mapping, event):
+                    for thing in self.stands_for(made):
+                        self.called(thing, arguments)
+        known = [self.tabled(full, name, event, owner) for full in facts.spellings(name)]
+        if not any(known) and not facts.makes(name):
+            self.hints.perhaps_seeds(Thing("external", "", name), event)
+        if name.startswith(("torch.cuda.", "torch.accelerator.")) and not name.partition(".")[2].partition(".")[
+            2
+        ].startswith(DEVICE_QUERIES):
+            self.add("flag", channel="cuda")
+        if name in facts.modes_off:
+            self.add("flag", name, "relaxed")
+
+    def tabled(self, full: str, name: str, event: Event, owner: tuple[str, str]) -> bool:
+        """What the tables have under `full`, a spelling of `name`; whether they have anything."""
+        facts = self.facts
+        if full == COMMAND_LINE:
+            self.configured.command_line(event)
+            for runner in facts.runners[COMMAND_LINE]:
+                self.run_handed(runner, event)
+            return True
+        draws, seeds, runners = facts.draws.get(full, ()), facts.seeds.get(full, ()), facts.runners.get(full, ())
+        for draw in draws:
+            self.libraries.draw_or_borrow(draw, name if "*" in full else full, event)
+        for seed in seeds:
+            self.libraries.seed(seed, full, event)
+        for runner in runners:
+            self.hand_over(runner, event, owner)
+        if full in facts.everywhere:
+            self.add("flag", full, "everywhere")
+        if full in facts.seed_functions:
+            self.seeded(full)
+        return bool(draws or seeds or runners) or full in facts.everywhere
+
+    def run_handed(self, runner: Runner, event: Event) -> None:
+        """What a runner runs of its arguments."""
+        for argument in handed(runner, event):
+            for name in argument.names:
+                for thing in self.stands_for(name):
+                    self.run_thing(runner, thing, event)
+
+    def hand_over(self, runner: Runner, event: Event, owner: tuple[str, str]) -> None:
+        """A runner gets what it runs."""
+        if runner.trains:
+            self.add("flag", channel="trains")
+        if runner.host and self.facts.meets(event, runner.host, runner.parameters):
+            self.add("flag", channel="host")
+        elif runner.cuda:
+            self.add("flag", channel="cuda")
+        for argument in handed(runner, event):
+            things = [thing for name in argument.names for thing in self.stands_for(name)]
+            for thing in things:
+                self.run_thing(runner, thing, event)
+            if runner.process == "first" and not argument.known and all(thing.kind != "function" for thing in things):
+                self.add("flag", channel="perhaps")
+        if runner.bare and not event.positional and not event.keywords:
+            body = self.files.summary(self.node.file).body(MODULE)
+            for name in body.inner if body is not None else ():
+                self.add("call", node=Node(self.node.file, name))
+        if runner.itself and owner[1]:
+            self.run_thing(runner, Thing("instance", *owner), event)
+
+    def run_thing(self, runner: Runner, thing: Thing, event: Event | None = None) -> None:
+        """What a runner runs of `thing`."""
+        targets: list[Thing] = []
+        if thing.kind == "function":
+            targets = [thing]
+        elif thing.kind == "class" and not runner.methods:
+            self.constructed((thing.file, thing.name), self.event)
+        elif thing.kind in ("class", "instance"):
+            receiver = Thing("instance", thing.file, thing.name)
+            for method in runner.methods or ("__call__", "forward"):
+                targets += [
+                    found for found in self.lookup.class_attribute(receiver, method) if found.kind == "function"
+                ]
+        kind = "process" if runner.process in ("fork", "spawn", "first") else "later" if runner.deferred else "call"
+        if runner.workers and event is not None and self.libraries.in_workers(event, runner):
+            return
+        for target in dict.fromkeys(targets):
+            self.add(kind, runner.process, runner.process, Node(target.file, target.name, target.owner))
+
+    def by_last_name(self, last: str, event: Event, things: set[Thing]) -> None:
+        """What a method's name says where its receiver is not known."""
+        first = event.names[0]
+        self.dispatched(first, last)
+        if _LOADING.fullmatch(last) or first in ("torch.load", "torch.jit.load", "pickle.load"):
+            self.add("flag", last, "loads")
+        if {thing.kind for thing in things} & {"function", "class", "instance"}:
+            return
+        if self.hints.by_last_name(last, event):
+            return
+        if last == "fit" and not any(self.facts.speaks_of(thing.name) for thing in things):
+            self._fitted(event)
+        elif last in ("apply", "step"):
+            for thing in [
+                thing for argument in event.positional[:1] for name in argument.names for thing in self.stands_for(name)
+            ]:
+                if thing.kind == "function":
+                    self.add("call", node=Node(thing.file, thing.name, thing.owner))
+
+    def _fitted(self, event: Event) -> None:
+        """A trainer that something out of sight has made fits a module of Lightning; its flags are not known."""
+        given = [
+            thing for argument in event.positional[:1] for name in argument.names for thing in self.stands_for(name)
+        ]
+        if any(
+            thing.kind == "instance" and self.lookup.derives((thing.file, thing.name), _LIGHTNING) for thing in given
+        ):
+            self.external("lightning.pytorch.Trainer().fit", event)
+            self.add("flag", "fit", "relaxed")
+
+    def dispatched(self, first: str, last: str) -> None:
+        """What a click group, a typer application or a function that argparse has picked runs."""
+        dispatch = self.files.summary(self.node.file).dispatch
+        for key in sorted({f".{last}", first} & dispatch.keys()):
+            for name in dispatch[key]:
+                for thing in self.lookup.evaluate(name, self.node.file):
+                    if thing.kind == "function" and thing.name != self.node.name:
+                        self.add("call", node=Node(thing.file, thing.name))
+
+
+def _at(outer: Event, inner: Event) -> Event:
+    """The event `inner` of a callee as it happens at the call `outer`."""
+    return Event(
+        "call", outer.row, outer.column, outer.statement, inner.names, inner.positional, inner.keywords, inner.opaque,
+        outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained,
+    )  # fmt: skip
