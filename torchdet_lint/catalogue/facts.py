@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from torchdet_lint.catalogue.conditions import Condition, Table
+from torchdet_lint.catalogue.conventions import Conventions
 from torchdet_lint.catalogue.ops import Op
 
 
@@ -138,4 +139,5 @@ class Facts(Table, frozen=True, kw_only=True):
     fluent: tuple[str, ...] = ()
     modes_off: tuple[str, ...] = ()
     entropy: dict[str, str] = msgspec.field(default_factory=dict)
+    conventions: Conventions = Conventions()
     triggers: tuple[str, ...] = ()

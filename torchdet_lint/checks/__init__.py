@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import data, ops, program, seeds, settings
+from torchdet_lint.checks import data, ops, program, settings
 from torchdet_lint.checks.memory.check import uninitialized_read
 from torchdet_lint.checks.ops import own_rule
 from torchdet_lint.checks.order.completion import completion_order
 from torchdet_lint.checks.order.files import unordered_files
 from torchdet_lint.checks.order.hashes import hash_seed
 from torchdet_lint.checks.order.sets import set_order
+from torchdet_lint.checks.seeds.entropy import entropy_seed
+from torchdet_lint.checks.seeds.generators import missing_random_state, unseeded_generator
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
@@ -25,9 +27,9 @@ ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]
 __all__ = ["CHECKS", "PROGRAM_CHECKS", "Check", "ProgramCheck", "own_rule"]
 
 CHECKS: Mapping[str, Check] = {
-    "TDL104": seeds.unseeded_generator,
-    "TDL105": seeds.entropy_seed,
-    "TDL107": seeds.missing_random_state,
+    "TDL104": unseeded_generator,
+    "TDL105": entropy_seed,
+    "TDL107": missing_random_state,
     "TDL201": settings.against_determinism,
     "TDL202": settings.against_determinism,
     "TDL204": settings.against_determinism,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module
 
 _WORKERS_SEED_NUMPY = (1, 9)
-_RANDOM_SAMPLERS = frozenset(f"torch.utils.data.{kind}RandomSampler" for kind in ("", "Subset", "Weighted"))
 
 
 def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Found]:
@@ -37,7 +36,7 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
         shuffle = call.argument("shuffle")
         if shuffle is not None and not (shuffle.known and not shuffle.constant) and not _is_ordered(module, call):
             variant = "" if shuffle.known else "unknown"
-        elif _takes_random_sampler(module, call):
+        elif _takes_random_sampler(module, rule, call):
             variant = "sampler"
         else:
             continue
@@ -52,13 +51,14 @@ def _is_ordered(module: Module, call: Call) -> bool:
     return bool(made) and all(isinstance(node, cst.Call) and last_word(node.func).endswith("Sampler") for node in made)
 
 
-def _takes_random_sampler(module: Module, call: Call) -> bool:
+def _takes_random_sampler(module: Module, rule: Rule, call: Call) -> bool:
     """Whether the order that `call` is given, straight or in batches, comes from a sampler without a generator."""
     for made in _made(module, call, "batch_sampler"):
-        if "torch.utils.data.BatchSampler" in made.names and _takes_random_sampler(module, made):
+        if "torch.utils.data.BatchSampler" in made.names and _takes_random_sampler(module, rule, made):
             return True
+    samplers = rule.words["samplers"]
     for made in _made(module, call, "sampler"):
-        if not _RANDOM_SAMPLERS.isdisjoint(made.names) and not made.opaque:
+        if not set(made.names).isdisjoint(samplers) and not made.opaque:
             generator = made.argument("generator")
             if generator is None or generator.is_none:
                 return True

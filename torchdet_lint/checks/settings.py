@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Assignment, Call, Module, Value
 
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
-_LEAVING = re.compile(r"tearDown\w*|teardown\w*|__a?exit__")
 
 
 def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
@@ -75,7 +74,7 @@ def _puts_back(module: Module, call: Call) -> bool:
     for around in module.ancestors(call.node):
         inside = inside or isinstance(around, cst.Finally)
         if isinstance(around, cst.FunctionDef):
-            if _LEAVING.fullmatch(around.name.value):
+            if module.library.facts.conventions.leaves.fullmatch(around.name.value):
                 return True
             return inside and any(
                 other.scope is call.scope and other.order < call.order for other in module.calls_to(*call.names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,15 +11,10 @@ from torchdet_lint.catalogue.conditions import matches
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torchdet_lint.catalogue.conventions import Conventions
     from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule, Setting
     from torchdet_lint.module.module import Assignment, Call, Module, Value
-
-_OPTION = re.compile(r"determin|reproduc|seed", re.IGNORECASE)
-_UNDOING = re.compile(
-    r"^_*(?:un|un_?set|un_?do|disable|reset|restore|relax|turn_off|no|non)_?\w*determin", re.IGNORECASE
-)
-_OPPOSITE = re.compile(r"non_?determin|no_determin|un_?seeded|irreproduc", re.IGNORECASE)
 
 
 def calls(module: Module, rule: Rule) -> Iterator[tuple[Call, Row]]:
@@ -51,7 +45,8 @@ def may_be_asked_for(module: Module, node: cst.CSTNode, values: tuple[Value, ...
     it, in a function that says of itself that it undoes determinism, nor where one of `values`, that only the run
     knows, is worked out from such an option.
     """
-    if any(_OPTION.search(value.source) for value in values):
+    option = module.library.facts.conventions.asks_for_determinism
+    if any(option.search(value.source) for value in values):
         return False
     wanted = asked_for(module, node)
     return wanted is None or (wanted and not values)
@@ -59,28 +54,29 @@ def may_be_asked_for(module: Module, node: cst.CSTNode, values: tuple[Value, ...
 
 def asked_for(module: Module, node: cst.CSTNode) -> bool | None:
     """Whether `node` stands in the branch of an option that asks for determinism (False: in the one that does not)."""
+    conventions = module.library.facts.conventions
     child = node
     for ancestor in module.ancestors(node):
         if isinstance(ancestor, cst.FunctionDef):
-            return None if _UNDOING.search(ancestor.name.value) is None else False
+            return None if conventions.undoes_determinism.search(ancestor.name.value) is None else False
         if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-            wanted = _asks(ancestor.test)
+            wanted = _asks(conventions, ancestor.test)
             if wanted is not None:
                 return wanted is (child is ancestor.body)
         child = ancestor
     return None
 
 
-def _asks(test: cst.BaseExpression) -> bool | None:
+def _asks(conventions: Conventions, test: cst.BaseExpression) -> bool | None:
     """Whether `test` holds where determinism is asked for (False: where it is not); None where it does not say."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        inner = _asks(test.expression)
+        inner = _asks(conventions, test.expression)
         return None if inner is None else not inner
     if isinstance(test, cst.BooleanOperation):
-        sides = [side for side in (_asks(test.left), _asks(test.right)) if side is not None]
+        sides = [side for side in (_asks(conventions, test.left), _asks(conventions, test.right)) if side is not None]
         return all(sides) if sides else None
     if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        inner = _asks(test.left)
+        inner = _asks(conventions, test.left)
         part = test.comparisons[0]
         if inner is None:
             return None
@@ -88,6 +84,6 @@ def _asks(test: cst.BaseExpression) -> bool | None:
         equal = isinstance(part.operator, (cst.Is, cst.Equal, cst.LessThan, cst.LessThanEqual))
         return inner is not (absent and equal)
     text = cst.Module([]).code_for_node(test)
-    if _OPTION.search(text) is None:
+    if conventions.asks_for_determinism.search(text) is None:
         return None
-    return _OPPOSITE.search(text) is None
+    return conventions.asks_against_determinism.search(text) is None

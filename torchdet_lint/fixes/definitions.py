@@ -1,4 +1,4 @@
-"""A helper that a fix calls for -> its name in the file: one that is there, or a new definition after the imports."""
+"""A helper that a fix calls for → its name in the file: one that is there, or a new definition after the imports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import libcst as cst
 if TYPE_CHECKING:
     from torchdet_lint.fixes.draft import Draft
 
-WORKER_FUNCTION = re.compile(r"(?:seed|init)\w*worker|worker\w*(?:seed|init)", re.IGNORECASE)
 _GENERATOR_NAMES = ("generator", "data_generator", "loader_generator", "seeded_generator")
 _WORKER_NAMES = ("seed_worker", "seed_data_worker", "seed_loader_worker")
 _ONLY_GENERATORS = re.compile(r"\bdefault_rng\b|\brandom\.Generator\b")
@@ -31,7 +30,8 @@ def generator(draft: Draft) -> str:
 
 def _known_worker_function(draft: Draft) -> str | None:
     """A function of the file, or one that it imports, that seeds a worker."""
-    for unit in draft.module.load_functions(WORKER_FUNCTION.search):
+    seeds_worker = draft.module.library.facts.conventions.seeds_worker
+    for unit in draft.module.load_functions(seeds_worker.search):
         assert unit.root is not None
         node = unit.root.body[0]
         if not isinstance(node, cst.FunctionDef) or required_parameters(node.params) > 1 or not node.params.params:
@@ -40,7 +40,7 @@ def _known_worker_function(draft: Draft) -> str | None:
             return node.name.value
     for name, bindings in sorted(draft.module.scope.bindings.items()):
         if (
-            WORKER_FUNCTION.search(name)
+            seeds_worker.search(name)
             and "seed" in name
             and all(binding.kind == "import" and not binding.conditional for binding in bindings)
             and draft.visible(name)

@@ -1,4 +1,4 @@
-"""Seeds and switches of a program -> the edits at the place where the program, or a process of it, begins."""
+"""Seeds and switches of a program → the edits at the place where the program, or a process of it, begins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.finding import InsertBefore
-from torchdet_lint.fixes.definitions import WORKER_FUNCTION, required_parameters
+from torchdet_lint.fixes.definitions import required_parameters
 from torchdet_lint.fixes.edits import Refusal
 from torchdet_lint.fixes.statements import inserted
 from torchdet_lint.module.tree import children
@@ -30,8 +30,6 @@ _SEED_LINE = {
 _OWN_LIBRARY = {"TDL101": "torch", "TDL102": "numpy", "TDL103": "python"}
 DETERMINISTIC = ("torch", "{torch}.use_deterministic_algorithms(True)")
 CUBLAS = ("os", '{os}.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")')
-_SEED_FUNCTION = re.compile(r"seed|determinis|reproduc", re.IGNORECASE)
-_NUMBER_OF_PROCESS = re.compile(r"\w*rank|\w*(?:_id|_index|_idx)|index|idx|i|number")
 _GUARD = re.compile(r"__name__\s*==|==\s*__name__")
 
 
@@ -56,6 +54,7 @@ def _project_function(draft: Draft, function: str) -> str:
 
 def _seed_function(draft: Draft, libraries: frozenset[str], before: cst.CSTNode | None) -> str | None:
     """The function of this file, or of a framework that it imports, that seeds all of `libraries`."""
+    conventions = draft.module.library.facts.conventions
     limit = draft.module.span(before)[0].row if before is not None else None
     rows = {
         name: row for row in draft.module.library.facts.seeds for name in row.names if row.argument and not row.optional
@@ -71,10 +70,10 @@ def _seed_function(draft: Draft, libraries: frozenset[str], before: cst.CSTNode 
                 and (limit is None or draft.above(binding, limit))
             ):
                 return name
-    for unit in draft.module.load_functions(_SEED_FUNCTION.search):
+    for unit in draft.module.load_functions(conventions.asks_for_determinism.search):
         assert unit.root is not None
         node = unit.root.body[0]
-        if not isinstance(node, cst.FunctionDef) or WORKER_FUNCTION.search(node.name.value):
+        if not isinstance(node, cst.FunctionDef) or conventions.seeds_worker.search(node.name.value):
             continue
         parameters = [*node.params.posonly_params, *node.params.params]
         if required_parameters(node.params) > 1 or not parameters or "seed" not in parameters[0].name.value.lower():
@@ -137,7 +136,7 @@ def seeded_function(draft: Draft, change: SeedFunction) -> Edit:
     seed, test = str(draft.seed), ""
     if change.given is not None:
         seed, test = _given_seed(draft, change, {one.name.value for one in (*parameters, *node.params.kwonly_params)})
-    if _NUMBER_OF_PROCESS.fullmatch(first):
+    if draft.module.library.facts.conventions.is_process_number.fullmatch(first):
         seed = f"{seed} + {first}" if seed != "0" else first
     lines = [f"if {test}:"] if test else []
     for library in (one for one in LIBRARIES if one in change.libraries):

@@ -1,4 +1,4 @@
-"""Generators and their seeds: objects made without one, seeds that differ in every run, calls that are given none."""
+"""Seeds that differ in every run: calls that ask for a fresh one, and the clock and its like on the way to a seed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
-from torchdet_lint.checks.trace import assigned, inside, origins
-from torchdet_lint.dataflow.uses import Follower, last_word
+from torchdet_lint.checks.trace import assigned, inside
+from torchdet_lint.dataflow.uses import last_word
 from torchdet_lint.finding import Found, NeedImport, RelatedNode, Replace, SetArgument
 from torchdet_lint.module.module import Value
 from torchdet_lint.module.names import dotted
@@ -20,83 +20,11 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Draw
     from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule
-    from torchdet_lint.finding import Applicability, Change
+    from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Call, Module
 
-_SEEDING_METHODS = ("manual_seed", "seed", "set_state", "setstate")
-_SEED_KEYWORDS = frozenset({"manual_seed", "random_seed", "random_state", "rng_seed", "seed"})
-_SEEDING_NAME = re.compile(
-    r"(?:fix|init|init_all|set|set_all|set_global|set_random|set_rng|setup)_?seeds?|seed_(?:all|everything)"
-)
-_MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__|["']__main__["']\s*==\s*__name__""")
-_IDENTITY = re.compile(r"(?:^|_)(?:id|ids|uid|uuid|name|names|token|port|suffix|nonce|salt|tmp|tag)_*$", re.IGNORECASE)
-_PROCESS_NUMBER = re.compile(r"(?:^|_)(?:rank|pid|proc_id|process_id|process_index|worker_id)$")
-_CONVERSIONS = frozenset({"builtins", "hashlib", "math", "numpy", "struct", "zlib"})
-_EVERY_TIME = re.compile(
-    r"__(?:getitem|getitems|call|iter|next)__|forward|collate\w*|\w*transform\w*|augment\w*|\w*_step|sample\w*|generate"
-)
+_MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__""")
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
-
-
-def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
-    """A generator object that is made without a seed, and is not given one afterwards."""
-    for call, row in table.calls(module, rule):
-        if any(name.endswith(".__init__") for name in call.own) or _seeded_afterwards(module, call):
-            continue
-        if _names_things(module, call):
-            continue
-        function = module.code(call.node.func)
-        argument = row.when[0].argument
-        change: Change = SetArgument(call.node, argument, "{seed}")
-        if not call.node.args:
-            change = Replace(call.node, f"{function}({{seed}})")
-        again = _applicability(module, call.node)
-        yield Found(call.node, {"call": function}, row.variant, changes=(change,), applicability=again)
-
-
-def _applicability(module: Module, node: cst.CSTNode) -> Applicability | None:
-    """Unsafe where the same seed would be used again and again: each time round a loop, for each item."""
-    for around in module.ancestors(node):
-        if isinstance(around, (cst.For, cst.While, cst.BaseComp)):
-            return "unsafe"
-        if isinstance(around, cst.FunctionDef):
-            return "unsafe" if _EVERY_TIME.fullmatch(around.name.value) else None
-    return None
-
-
-def _names_things(module: Module, call: Call) -> bool:
-    """Whether all that is drawn from the object that `call` makes, in its function, tells things apart: identifiers,
-    names, ports, which two runs must not share."""
-    statement = module.parent(call.node)
-    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
-    if statement is None or not isinstance(target, cst.Name) or module.enclosing_function(call.node) is None:
-        return False
-    loads = module.shared(Follower).loads_after(target, statement)
-    return bool(loads) and all(_drawn_for_a_name(module, load) for load in loads)
-
-
-def _drawn_for_a_name(module: Module, load: cst.Name) -> bool:
-    statement: cst.CSTNode | None = module.parent(load)
-    while isinstance(statement, (cst.Attribute, cst.Call, cst.Arg, cst.FormattedStringExpression, cst.FormattedString)):
-        statement = module.parent(statement)
-    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
-    return target is not None and _IDENTITY.search(last_word(target)) is not None
-
-
-def _seeded_afterwards(module: Module, call: Call) -> bool:
-    """Whether the object that `call` makes gets a seed or a state where it is kept."""
-    statement = module.parent(call.node)
-    if isinstance(statement, cst.Assign):
-        targets = [target.target for target in statement.targets]
-    elif isinstance(statement, cst.AnnAssign):
-        targets = [statement.target]
-    else:
-        return False
-    kept = {dotted(target) for target in targets} - {""}
-    for method in module.method_calls(*_SEEDING_METHODS):
-        if method.receiver is not None and dotted(method.receiver) in kept and method.node.args:
-            return True
-    return any(True for name in sorted(kept) for _ in module.assignments_written(f"{name}.bit_generator.state"))
 
 
 def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
@@ -171,20 +99,21 @@ def _sinks(module: Module) -> Iterator[_Sink]:
             if not arg.star and arg.keyword is None and id(arg.value) not in seen:
                 seen.add(id(arg.value))
                 yield _Sink(call, Value(module, arg.value, call.scope, call.order), ())
+    conventions = module.library.facts.conventions
     for call in list(module.calls):
         for place, arg in enumerate(call.node.args):
-            named = arg.keyword is not None and arg.keyword.value in _SEED_KEYWORDS
-            first = place == 0 and arg.keyword is None and not arg.star and _seeds_by_its_name(call)
+            named = arg.keyword is not None and arg.keyword.value in conventions.seed_arguments
+            first = place == 0 and arg.keyword is None and not arg.star and _seeds_by_its_name(module, call)
             if (named or first) and id(arg.value) not in seen:
                 seen.add(id(arg.value))
                 yield _Sink(call, Value(module, arg.value, call.scope, call.order), ())
 
 
-def _seeds_by_its_name(call: Call) -> bool:
+def _seeds_by_its_name(module: Module, call: Call) -> bool:
     """Whether a function of the program's other files evidently takes a seed first: `set_seed(…)`."""
     function = call.node.func
     name = function.value if isinstance(function, cst.Name) else call.attribute
-    return _SEEDING_NAME.fullmatch(name) is not None
+    return module.library.facts.conventions.seeds.fullmatch(name) is not None
 
 
 def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
@@ -209,18 +138,18 @@ def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
                     if module.meets(call, draws[name].when, draws[name].parameters) and _unseeded(module, call, sink):
                         yield call, ""
                 else:
-                    stack.extend(_passed_on(call, name))
+                    stack.extend(_passed_on(module, call, name))
             elif isinstance(node, (cst.Name, cst.Attribute)) and (isinstance(node, cst.Name) or dotted(node)):
                 queue.extend(assigned(module, Value(module, node, value.scope, value.order)))
             elif not (isinstance(node, cst.Subscript) and dotted(node.value)):
                 stack.extend(part for part in inside(node) if part is not node)
 
 
-def _passed_on(call: Call, name: str) -> Iterator[cst.CSTNode]:
+def _passed_on(module: Module, call: Call, name: str) -> Iterator[cst.CSTNode]:
     """The parts of a call that its result is made of: `int(x)`, `x.item()`."""
     if call.receiver is not None and not dotted(call.receiver):
         yield call.receiver
-    if not name or name.partition(".")[0] in _CONVERSIONS:
+    if not name or name.partition(".")[0] in module.library.facts.conventions.conversions:
         yield from (arg.value for arg in call.node.args)
 
 
@@ -262,7 +191,7 @@ def _numbered(module: Module, draw: Call) -> bool:
     while isinstance(parent := module.parent(node), (cst.BinaryOperation, cst.Attribute, cst.Call)):
         if isinstance(parent, cst.BinaryOperation):
             other = parent.right if parent.left is node else parent.left
-            if _PROCESS_NUMBER.search(last_word(other)):
+            if module.library.facts.conventions.numbers_process.search(last_word(other)):
                 return True
         node = parent
     return False
@@ -281,7 +210,8 @@ def _wider(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
     if isinstance(parent, cst.Arg):
         call = module.parent(parent)
         assert isinstance(call, cst.Call)
-        converts = any(name.partition(".")[0] in _CONVERSIONS for name in module.resolve(call.func))
+        conversions = module.library.facts.conventions.conversions
+        converts = any(name.partition(".")[0] in conversions for name in module.resolve(call.func))
         others = [arg.value for arg in call.args if arg is not parent]
         return call if converts and all(_literal(module, other) for other in others) else None
     if isinstance(parent, cst.BinaryOperation):
@@ -294,75 +224,3 @@ def _literal(module: Module, node: cst.BaseExpression) -> bool:
     if isinstance(node, cst.BinaryOperation):
         return _literal(module, node.left) and _literal(module, node.right)
     return module.value(node).known
-
-
-def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
-    """A call of scikit-learn, pandas, SciPy or imbalanced-learn that draws and is told no generator."""
-    pairs = list(table.calls(module, rule))
-    for row in rule.calls:
-        if row.variant == "sample":
-            pairs += [(call, row) for call in module.method_calls("sample") if _is_frame(module, call)]
-        elif row.variant in ("rvs", "frozen rvs"):
-            pairs += [(call, row) for call in module.calls if call.attribute == "rvs" and _is_distribution(call, row)]
-    done = set[cst.CSTNode]()
-    seeded = bool(pairs) and _seeds_numpy(module)
-    for call, row in pairs:
-        if call.node in done or not module.meets(call, row.when, row.parameters):
-            continue
-        done.add(call.node)
-        argument = row.when[0].argument
-        change = SetArgument(call.node, argument, "{seed}")
-        severity = row.severity or ("warning" if seeded else None)
-        variant = "own" if row.severity == "error" else "seeded" if seeded else ""
-        details = {"call": module.code(call.node.func), "argument": argument}
-        again = _applicability(module, call.node)
-        yield Found(call.node, details, variant, severity, changes=(change,), applicability=again)
-
-
-def _seeds_numpy(module: Module) -> bool:
-    """Whether the file seeds NumPy's global generator anywhere."""
-    return any(
-        True
-        for seed in module.library.facts.seeds
-        if "numpy" in seed.seeds and not seed.entropy
-        for call in module.calls_to(*seed.names)
-        if not seed.argument or call.argument(seed.argument, seed.parameters) is not None
-    )
-
-
-def _is_distribution(call: Call, row: Row) -> bool:
-    """Whether `.rvs` is that of SciPy: of a distribution (`norm.rvs`), or of a frozen one (`norm(0, 1).rvs`)."""
-    frozen = row.variant == "frozen rvs"
-    return any(name.startswith("scipy.stats.") and name.endswith("().rvs") is frozen for name in call.own)
-
-
-def _is_frame(module: Module, call: Call) -> bool:
-    """Whether the receiver of `.sample` evidently comes from pandas."""
-    assert call.receiver is not None
-    if call.keyword_node("frac") is not None:
-        return True
-    queue = [Value(module, call.receiver, call.scope, call.order)]
-    for _ in range(12):
-        if not queue:
-            return False
-        value = queue.pop()
-        for origin in origins(module, value):
-            node: cst.BaseExpression = origin.node
-            if any(name.startswith("pandas.") for name in Value(module, node, origin.scope, origin.order).names):
-                return True
-            if isinstance(node, cst.Name) and _annotated(module, node, origin):
-                return True
-            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-                queue.append(Value(module, node.func.value, origin.scope, origin.order))
-            elif isinstance(node, (cst.Subscript, cst.Attribute)):
-                queue.append(Value(module, node.value, origin.scope, origin.order))
-    return False
-
-
-def _annotated(module: Module, name: cst.Name, value: Value) -> bool:
-    home = value.scope.home(name.value)
-    for binding in home.bindings[name.value] if home is not None else ():
-        node = binding.node
-        if isinstance(node, cst.Param) and node.annotation is not None:
-            return any(full.startswith("pandas.") for full in module.value(node.annotation.annotation).names)
-    return False

@@ -1,0 +1,74 @@
+"""`rules/facts/conventions.toml` → the names by which programs say what their code does, compiled to patterns."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from torchdet_lint.catalogue.conditions import Table
+
+
+class Conventions(Table, frozen=True, kw_only=True, dict=True):
+    """Regular expressions for names; what each list is for, and what it is matched with, stands in the file."""
+
+    determinism: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    undoing: tuple[str, ...] = ()
+    leaving: tuple[str, ...] = ()
+    seeding: tuple[str, ...] = ()
+    seed_arguments: frozenset[str] = frozenset()
+    seeding_methods: tuple[str, ...] = ()
+    worker: tuple[str, ...] = ()
+    process: tuple[str, ...] = ()
+    process_parameters: tuple[str, ...] = ()
+    identity: tuple[str, ...] = ()
+    conversions: frozenset[str] = frozenset()
+
+    @functools.cached_property
+    def asks_for_determinism(self) -> re.Pattern[str]:
+        """Text that speaks of determinism: search."""
+        return _any(self.determinism, re.IGNORECASE)
+
+    @functools.cached_property
+    def asks_against_determinism(self) -> re.Pattern[str]:
+        """Text that speaks of determinism and means its opposite: search."""
+        return _any(self.against, re.IGNORECASE)
+
+    @functools.cached_property
+    def undoes_determinism(self) -> re.Pattern[str]:
+        """The name of a function that takes determinism back: search."""
+        return re.compile(rf"^_*(?:{'|'.join(self.undoing)})_?\w*determin", re.IGNORECASE)
+
+    @functools.cached_property
+    def leaves(self) -> re.Pattern[str]:
+        """The name of a method with which a test or a context ends: fullmatch."""
+        return _any(self.leaving)
+
+    @functools.cached_property
+    def seeds(self) -> re.Pattern[str]:
+        """The name of a function that takes a seed first: fullmatch."""
+        return _any(self.seeding)
+
+    @functools.cached_property
+    def seeds_worker(self) -> re.Pattern[str]:
+        """The name of a function that seeds a worker of a loader: search."""
+        return _any(self.worker, re.IGNORECASE)
+
+    @functools.cached_property
+    def numbers_process(self) -> re.Pattern[str]:
+        """The name of what holds the number of a process: search."""
+        return re.compile(rf"(?:^|_)(?:{'|'.join(self.process)})$")
+
+    @functools.cached_property
+    def is_process_number(self) -> re.Pattern[str]:
+        """The first parameter of a function that processes run, where it is the number of the process: fullmatch."""
+        return _any(self.process_parameters)
+
+    @functools.cached_property
+    def identifies(self) -> re.Pattern[str]:
+        """The name of what tells things apart: search."""
+        return re.compile(rf"(?:^|_)(?:{'|'.join(self.identity)})_*$", re.IGNORECASE)
+
+
+def _any(patterns: tuple[str, ...], flags: int = 0) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), flags)

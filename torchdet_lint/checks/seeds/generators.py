@@ -1,0 +1,160 @@
+"""Generators that a program makes, or that a library makes for it, and that are given no seed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks import table
+from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.uses import Follower, last_word
+from torchdet_lint.finding import Found, Replace, SetArgument
+from torchdet_lint.module.module import Value
+from torchdet_lint.module.names import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue.rules import Call as Row
+    from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.finding import Applicability, Change
+    from torchdet_lint.module.module import Call, Module
+
+_EVERY_TIME = re.compile(
+    r"__(?:getitem|getitems|call|iter|next)__|forward|collate\w*|\w*transform\w*|augment\w*|\w*_step|sample\w*|generate"
+)
+
+
+def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
+    """A generator object that is made without a seed, and is not given one afterwards."""
+    for call, row in table.calls(module, rule):
+        if any(name.endswith(".__init__") for name in call.own) or _seeded_afterwards(module, call):
+            continue
+        if _names_things(module, call):
+            continue
+        function = module.code(call.node.func)
+        argument = row.when[0].argument
+        change: Change = SetArgument(call.node, argument, "{seed}")
+        if not call.node.args:
+            change = Replace(call.node, f"{function}({{seed}})")
+        again = _applicability(module, call.node)
+        yield Found(call.node, {"call": function}, row.variant, changes=(change,), applicability=again)
+
+
+def _applicability(module: Module, node: cst.CSTNode) -> Applicability | None:
+    """Unsafe where the same seed would be used again and again: each time round a loop, for each item."""
+    for around in module.ancestors(node):
+        if isinstance(around, (cst.For, cst.While, cst.BaseComp)):
+            return "unsafe"
+        if isinstance(around, cst.FunctionDef):
+            return "unsafe" if _EVERY_TIME.fullmatch(around.name.value) else None
+    return None
+
+
+def _names_things(module: Module, call: Call) -> bool:
+    """Whether all that is drawn from the object that `call` makes, in its function, tells things apart: identifiers,
+    names, ports, which two runs must not share."""
+    statement = module.parent(call.node)
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+    if statement is None or not isinstance(target, cst.Name) or module.enclosing_function(call.node) is None:
+        return False
+    loads = module.shared(Follower).loads_after(target, statement)
+    return bool(loads) and all(_drawn_for_a_name(module, load) for load in loads)
+
+
+def _drawn_for_a_name(module: Module, load: cst.Name) -> bool:
+    statement: cst.CSTNode | None = module.parent(load)
+    while isinstance(statement, (cst.Attribute, cst.Call, cst.Arg, cst.FormattedStringExpression, cst.FormattedString)):
+        statement = module.parent(statement)
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+    return target is not None and (module.library.facts.conventions.identifies.search(last_word(target)) is not None)
+
+
+def _seeded_afterwards(module: Module, call: Call) -> bool:
+    """Whether the object that `call` makes gets a seed or a state where it is kept."""
+    statement = module.parent(call.node)
+    if isinstance(statement, cst.Assign):
+        targets = [target.target for target in statement.targets]
+    elif isinstance(statement, cst.AnnAssign):
+        targets = [statement.target]
+    else:
+        return False
+    kept = {dotted(target) for target in targets} - {""}
+    for method in module.method_calls(*module.library.facts.conventions.seeding_methods):
+        if method.receiver is not None and dotted(method.receiver) in kept and method.node.args:
+            return True
+    return any(True for name in sorted(kept) for _ in module.assignments_written(f"{name}.bit_generator.state"))
+
+
+def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
+    """A call of scikit-learn, pandas, SciPy or imbalanced-learn that draws and is told no generator."""
+    pairs = list(table.calls(module, rule))
+    for row in rule.calls:
+        if row.variant == "sample":
+            pairs += [(call, row) for call in module.method_calls("sample") if _is_frame(module, call)]
+        elif row.variant in ("rvs", "frozen rvs"):
+            pairs += [(call, row) for call in module.calls if call.attribute == "rvs" and _is_distribution(call, row)]
+    done = set[cst.CSTNode]()
+    seeded = bool(pairs) and _seeds_numpy(module)
+    for call, row in pairs:
+        if call.node in done or not module.meets(call, row.when, row.parameters):
+            continue
+        done.add(call.node)
+        argument = row.when[0].argument
+        change = SetArgument(call.node, argument, "{seed}")
+        severity = row.severity or ("warning" if seeded else None)
+        variant = "own" if row.severity == "error" else "seeded" if seeded else ""
+        details = {"call": module.code(call.node.func), "argument": argument}
+        again = _applicability(module, call.node)
+        yield Found(call.node, details, variant, severity, changes=(change,), applicability=again)
+
+
+def _seeds_numpy(module: Module) -> bool:
+    """Whether the file seeds NumPy's global generator anywhere."""
+    return any(
+        True
+        for seed in module.library.facts.seeds
+        if "numpy" in seed.seeds and not seed.entropy
+        for call in module.calls_to(*seed.names)
+        if not seed.argument or call.argument(seed.argument, seed.parameters) is not None
+    )
+
+
+def _is_distribution(call: Call, row: Row) -> bool:
+    """Whether `.rvs` is that of SciPy: of a distribution (`norm.rvs`), or of a frozen one (`norm(0, 1).rvs`)."""
+    frozen = row.variant == "frozen rvs"
+    return any(name.startswith("scipy.stats.") and name.endswith("().rvs") is frozen for name in call.own)
+
+
+def _is_frame(module: Module, call: Call) -> bool:
+    """Whether the receiver of `.sample` evidently comes from pandas."""
+    assert call.receiver is not None
+    if call.keyword_node("frac") is not None:
+        return True
+    queue = [Value(module, call.receiver, call.scope, call.order)]
+    for _ in range(12):
+        if not queue:
+            return False
+        value = queue.pop()
+        for origin in origins(module, value):
+            node: cst.BaseExpression = origin.node
+            if any(name.startswith("pandas.") for name in Value(module, node, origin.scope, origin.order).names):
+                return True
+            if isinstance(node, cst.Name) and _annotated(module, node, origin):
+                return True
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                queue.append(Value(module, node.func.value, origin.scope, origin.order))
+            elif isinstance(node, (cst.Subscript, cst.Attribute)):
+                queue.append(Value(module, node.value, origin.scope, origin.order))
+    return False
+
+
+def _annotated(module: Module, name: cst.Name, value: Value) -> bool:
+    home = value.scope.home(name.value)
+    for binding in home.bindings[name.value] if home is not None else ():
+        node = binding.node
+        if isinstance(node, cst.Param) and node.annotation is not None:
+            return any(full.startswith("pandas.") for full in module.value(node.annotation.annotation).names)
+    return False
