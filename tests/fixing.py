@@ -26,7 +26,7 @@ def module_of(text: str | bytes, library: Library, path: str = "example.py") -> 
     data = text.encode() if isinstance(text, str) else text
     module = Module(decode(path, data), library)
     module.load_all()
-    module._awake = True
+    module.loading.awake = True
     return module
 
 

@@ -177,14 +177,14 @@ def test_argument_with_a_comment_is_not_dropped(library):
 )
 def test_statement_is_removed(before, after, library):
     def ask(call):
-        return (Replace(call.module.parent(call.node), ""),)
+        return (Replace(call.evaluator.relations.parent(call.node), ""),)
 
     assert fixing.fixed(before, library, "f", ask) == after
 
 
 def test_statement_with_a_comment_is_not_removed(library):
     def ask(call):
-        return (Replace(call.module.statement(call.node), ""),)
+        return (Replace(call.evaluator.relations.statement(call.node), ""),)
 
     assert "# why" in fixing.refusal("f()  # why\n", library, "f", ask) or fixing.fixed(
         "f()  # why\n", library, "f", ask

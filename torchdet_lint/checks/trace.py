@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.module.module import Value
 from torchdet_lint.module.names import dotted, live
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.module import Module, Value
     from torchdet_lint.module.names import Scope
 
 _LIMIT = 64
@@ -34,7 +33,7 @@ def origins(module: Module, value: Value) -> Iterator[Value]:
             parts = [node.left, node.right]
         elif isinstance(node, cst.NamedExpr):
             parts = [node.value]
-        queue.extend(Value(module, part, current.scope, current.order) for part in parts)
+        queue.extend(module.value_at(part, current.scope, current.order) for part in parts)
         if parts:
             continue
         bound = assigned(module, current)
@@ -54,7 +53,7 @@ def assigned(module: Module, value: Value) -> list[Value]:
         found = []
         for binding in live(home.bindings[node.value], value.order if home.function is scope.function else None):
             if binding.kind == "assign" and binding.value is not None and not binding.path:
-                found.append(Value(module, binding.value, home, binding.order))
+                found.append(module.value_at(binding.value, home, binding.order))
             elif binding.kind == "parameter":
                 found.extend(_passed(module, home, node.value))
         return found

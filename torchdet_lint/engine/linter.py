@@ -158,7 +158,7 @@ class Linter:
             return Record()
         absolute = os.path.abspath(path)
         module.foreign = lambda name: self.elsewhere.returned(name, absolute)
-        module.starred = lambda name, stars: self.elsewhere.starred(name, stars, absolute)
+        module.ask_for_stars(lambda name, stars: self.elsewhere.starred(name, stars, absolute))
         found, errors = self._checked(module, path)
         bodies = module.skeleton.bodies
         told = self._told(module.skeleton)

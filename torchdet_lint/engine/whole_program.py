@@ -387,7 +387,7 @@ class _Program:
             try:
                 data = self.given[path] if path in self.given else read(path)
                 module = Module(decode(self.paths[path], data), self.linter.library, _target(self.linter))
-                module.starred = lambda name, stars: self.linter.elsewhere.starred(name, stars, path)
+                module.ask_for_stars(lambda name, stars: self.linter.elsewhere.starred(name, stars, path))
                 self.modules[path] = module
             except (OSError, SourceFault, SyntaxFault):
                 pass
@@ -500,7 +500,7 @@ def _placed(change: Change, module: Module) -> Change:
         return change._replace(given=module.places.node_at(change.given.row, change.given.column))
     if isinstance(change, SetArgument):
         ref = change.call
-        calls = module.places.calls_at(ref.row, ref.column)
+        calls = module.calls_at(ref.row, ref.column)
         named = [call for call in calls if ref.what in call.names] or calls
         if len(named) != 1:
             return Withhold(f"the call in line {ref.row} that takes `{change.name}` is not evident")

@@ -182,7 +182,7 @@ class Elsewhere:
         except skeleton.SyntaxFault:
             return UNKNOWN
         module.foreign = lambda dotted: self.returned(dotted, path)
-        module.starred = lambda name, stars: self.starred(name, stars, path)
+        module.ask_for_stars(lambda name, stars: self.starred(name, stars, path))
         function = module.definition(name)
         found = module.shared(Inference).returned(function) if function is not None else UNKNOWN
         module.release()

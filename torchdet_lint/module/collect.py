@@ -1,139 +1,49 @@
-"""One pass over a unit in source order: parents, scopes, bindings, calls, assignments."""
+"""The tree of a unit → the facts of it: scopes, bindings, calls, assignments, classes.
+
+Each handler notes what a node says and gives the state for its children, or None where it has put them on the stack.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from torchdet_lint.module import names
-from torchdet_lint.module.facts import UNIT, Call, Class
+from torchdet_lint.module.facts import Class
 from torchdet_lint.module.names import Binding, Scope
 from torchdet_lint.module.tree import FIELDS, LEAVES, PLAIN
+from torchdet_lint.module.walk import Done, Walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from torchdet_lint.module.facts import Unit
-    from torchdet_lint.module.module import Module
-
-
-class _Done(NamedTuple):
-    """A marker on the walk's stack: what is to be bound once the children before it were seen."""
-
-    binder: Callable[[], None]
+    from torchdet_lint.module.facts import Facts, Unit
+    from torchdet_lint.module.walk import Stack, State
 
 
-_Stack = list[tuple["cst.CSTNode | _Done", Scope, bool, bool]]
+def collect(facts: Facts, unit: Unit, root: cst.Module) -> None:
+    """Add to `facts` what `root`, the tree of `unit`, says."""
+    Walk(facts, unit, _HANDLERS).run(root)
 
 
-class Walk:
-    """One pass over a unit in source order: parents, scopes, bindings, calls, assignments."""
-
-    def __init__(self, module: Module, unit: Unit) -> None:
-        self.module = module
-        self.unit = unit
-        self.order = unit.index * UNIT
-        self.parents = module._parents
-        self.scopes = module._scopes
-        self.orders = module._orders
-
-    def run(self, root: cst.Module, inside: bool) -> None:
-        """Walk `root`, the tree of the unit; with `inside` its statements stand in an `if` that holds a class's."""
-        module, unit = self.module, self.unit
-        scope = unit.scope or module.scope
-        self.header = unit.piece.kind == "header"
-        # The stack holds (node, scope, conditional, looped); a child is pushed after its later siblings.
-        body = root.body
-        if inside:
-            wrapper = body[0]
-            assert isinstance(wrapper, cst.If) and isinstance(wrapper.body, cst.IndentedBlock)
-            self.parents[id(wrapper)] = root
-            self.parents[id(wrapper.body)] = wrapper
-            body = wrapper.body.body  # type: ignore[assignment]
-            holder: cst.CSTNode = wrapper.body
-        else:
-            holder = root
-        stack: _Stack = []
-        for statement in reversed(body):
-            self.parents[id(statement)] = holder
-            stack.append((statement, scope, False, False))
-        self._walk(stack)
-
-    def _walk(self, stack: _Stack) -> None:
-        parents, fields = self.parents, FIELDS
-        handlers = _HANDLERS
-        while stack:
-            node: Any
-            node, scope, conditional, looped = stack.pop()
-            kind = type(node)
-            if kind is _Done:
-                node.binder()
-                continue
-            self.order += 1
-            handler = handlers.get(kind)
-            if handler is not None:
-                inner = handler(self, node, scope, conditional, looped, stack)
-                if inner is None:
-                    continue
-                scope, conditional, looped = inner
-            for name in reversed(fields[kind]):
-                child = getattr(node, name)
-                found = type(child)
-                if found in PLAIN:
-                    continue
-                if found is tuple or found is list:
-                    for item in reversed(child):
-                        parents[id(item)] = node
-                        if type(item) not in LEAVES:
-                            stack.append((item, scope, conditional, looped))
-                    continue
-                parents[id(child)] = node
-                if found not in LEAVES:
-                    stack.append((child, scope, conditional, looped))
-
-    # Each handler records facts and returns (scope, conditional, looped) for the children, or None when it has
-    # pushed them itself.
-
-    def bind(self, scope: Scope, name: str, binding: Binding) -> None:
-        """Bind `name` where a statement in `scope` binds it: not in a comprehension."""
-        home = scope.function if scope.kind == "comprehension" and binding.kind != "loop" else scope
-        home.bind(name, binding)
-
-    def targets(self, target: cst.CSTNode, scope: Scope, make: Binding, path: tuple[int, ...] = ()) -> None:
-        """Bind every name in an assignment target."""
-        if isinstance(target, cst.Name):
-            self.bind(scope, target.value, make._replace(path=path) if path else make)
-        elif isinstance(target, (cst.Tuple, cst.List)):
-            unpack = make._replace(kind="unpack") if make.kind == "assign" else make
-            for index, element in enumerate(target.elements):
-                self.targets(element.value, scope, unpack, (*path, index))
-        elif isinstance(target, cst.StarredElement):
-            self.targets(target.value, scope, make._replace(kind="other"), path)
-
-
-_State = tuple[Scope, bool, bool]
-
-
-def _on_call(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_call(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
-    call = Call(walk.module, node, scope, walk.unit, walk.order)
-    walk.module._calls.append(call)
-    walk.module._call_of[id(node)] = call
+    walk.facts.calls.append((node, scope, walk.unit, walk.order))
     return scope, conditional, looped
 
 
-def _on_conditional(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_conditional(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     return scope, True, looped
 
 
-def _on_while(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_while(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     return scope, True, True
 
 
-def _on_for(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_for(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     walk.targets(
         node.target, scope, Binding("loop", walk.order, node, node.iter, conditional=conditional, looped=looped)
@@ -141,15 +51,15 @@ def _on_for(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool
     return scope, True, True
 
 
-def _on_statement(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_statement(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     return scope, conditional, looped
 
 
-def _later(walk: Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool], stack: _Stack, binder: Any) -> None:
+def _later(walk: Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool], stack: Stack, binder: Any) -> None:
     """Visit the children of `node` in order, then run `binder`: a value is evaluated before its name is bound."""
     conditional, looped = state
-    stack.append((_Done(binder), scope, conditional, looped))
+    stack.append((Done(binder), scope, conditional, looped))
     for name in reversed(FIELDS[type(node)]):
         child = getattr(node, name)
         children = child if type(child) in (tuple, list) else () if type(child) in PLAIN else (child,)
@@ -159,12 +69,12 @@ def _later(walk: Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool]
                 stack.append((item, scope, conditional, looped))
 
 
-def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     if isinstance(node, cst.AnnAssign):
         name = node.target.attr if isinstance(node.target, cst.Attribute) else node.target
         if isinstance(name, cst.Name) and (name is not node.target or scope.kind == "class"):
-            walk.module._declared.setdefault(name.value, []).append((node, scope))
+            walk.facts.declared.setdefault(name.value, []).append((node, scope))
 
     def bind() -> None:
         walk.order += 1
@@ -176,11 +86,9 @@ def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: b
                 binding = Binding("assign", walk.order, node, value, conditional=conditional, looped=looped)
                 walk.targets(part, scope, binding)
                 assignment = (node, part, value, scope, walk.order)
-                walk.module._assignments.append(assignment)
+                walk.facts.assignments.append(assignment)
                 if isinstance(part, cst.Attribute):
-                    walk.module._assigned.setdefault(part.attr.value, []).append(assignment)
-                    there = walk.module._attribute_targets.setdefault(part.attr.value, [])
-                    there.append((part, value, scope, walk.order))
+                    walk.facts.assigned.setdefault(part.attr.value, []).append(assignment)
 
     _later(walk, node, scope, (conditional, looped), stack, bind)
 
@@ -201,7 +109,7 @@ def _pairs(
         yield target, value
 
 
-def _on_augmented(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_augmented(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
 
     def bind() -> None:
@@ -212,7 +120,7 @@ def _on_augmented(walk: Walk, node: Any, scope: Scope, conditional: bool, looped
     _later(walk, node, scope, (conditional, looped), stack, bind)
 
 
-def _on_walrus(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_walrus(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
 
     def bind() -> None:
@@ -223,7 +131,7 @@ def _on_walrus(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: b
     _later(walk, node, scope, (conditional, looped), stack, bind)
 
 
-def _on_with(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_with(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     for item in node.items:
         if item.asname is not None:
@@ -232,13 +140,13 @@ def _on_with(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: boo
     return scope, conditional, looped
 
 
-def _on_except(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_except(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     if node.name is not None:
         walk.targets(node.name.name, scope, Binding("other", walk.order, node, conditional=True, looped=looped))
     return scope, True, looped
 
 
-def _on_import(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_import(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     for alias in node.names:
         full = names.dotted(alias.name)
@@ -251,7 +159,7 @@ def _on_import(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: b
         )
 
 
-def _on_import_from(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_import_from(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     module = "." * len(node.relative) + (names.dotted(node.module) if node.module is not None else "")
     if isinstance(node.names, cst.ImportStar):
@@ -266,21 +174,21 @@ def _on_import_from(walk: Walk, node: Any, scope: Scope, conditional: bool, loop
         )
 
 
-def _on_function(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_function(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     home = scope.function
-    module, piece = walk.module, walk.unit.piece
+    facts, piece = walk.facts, walk.unit.piece
     top = (
         piece.kind == "function"
         and isinstance(walk.parents.get(id(node)), (cst.Module, cst.IndentedBlock))
-        and (node.name.value == piece.name and home is (walk.unit.scope or module.scope))
+        and (node.name.value == piece.name and home is (walk.unit.scope or facts.scope))
     )
     if not top:
         home.bind(node.name.value, Binding("def", walk.order, node, conditional=conditional, looped=looped))
-        if home in module.classes:
-            module.classes[home].methods.add(node.name.value)
+        if home in facts.classes:
+            facts.classes[home].methods.add(node.name.value)
     else:
-        module._functions.setdefault(walk.unit.index, []).append(node)
+        facts.functions.setdefault(walk.unit.index, []).append(node)
     inner = Scope("function", home, node, node.name.value)
     walk.scopes[id(node)] = inner
     _parameters(walk, node.params, inner)
@@ -301,7 +209,7 @@ def _parameters(walk: Walk, params: cst.Parameters, inner: Scope) -> None:
         inner.bind(param.name.value, Binding("parameter", walk.order, param))
 
 
-def _on_lambda(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_lambda(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     inner = Scope("function", scope, node)
     walk.scopes[id(node)] = inner
@@ -312,19 +220,19 @@ def _on_lambda(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: b
     stack.append((node.params, scope, conditional, looped))
 
 
-def _on_class(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_class(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
-    module = walk.module
+    facts = walk.facts
     home = scope.function
     if walk.header:
-        class_ = module._top_classes[walk.unit.piece.owner]
+        class_ = facts.top_classes[walk.unit.piece.owner]
     else:
         class_ = Class(node.name.value, home)
         home.bind(node.name.value, Binding("class", walk.order, node, conditional=conditional, looped=looped))
-        module.classes[class_.scope] = class_
-        if home is module.scope:
-            module._header_by_name.setdefault(class_.name, class_)
-            module._top_classes.append(class_)
+        facts.classes[class_.scope] = class_
+        if home is facts.scope:
+            facts.class_by_name.setdefault(class_.name, class_)
+            facts.top_classes.append(class_)
     class_.node = node
     class_.order = walk.order
     class_.scope.node = node
@@ -337,7 +245,7 @@ def _on_class(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bo
         stack.append((child, scope, conditional, looped))
 
 
-def _on_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     inner = Scope("comprehension", scope, node)
     walk.scopes[id(node)] = inner
@@ -363,28 +271,28 @@ def _on_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, lo
     stack.extend(reversed(later))
 
 
-def _on_set(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
-    walk.module.set_displays.append(node)
+def _on_set(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+    walk.facts.set_displays.append(node)
     return scope, conditional, looped
 
 
-def _on_set_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
-    walk.module.set_displays.append(node)
+def _on_set_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+    walk.facts.set_displays.append(node)
     _on_comprehension(walk, node, scope, conditional, looped, stack)
 
 
-def _on_outside(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> None:
+def _on_outside(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
     where = "global" if isinstance(node, cst.Global) else "nonlocal"
     for item in node.names:
         scope.function.outside[item.name.value] = where
 
 
-def _on_delete(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_delete(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     return scope, conditional, looped
 
 
-def _on_capture(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: _Stack) -> _State:
+def _on_capture(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
     for name in (getattr(node, "name", None), getattr(node, "rest", None)):
         if isinstance(name, cst.Name):
             scope.function.bind(name.value, Binding("other", walk.order, node, conditional=True, looped=looped))

@@ -1,4 +1,5 @@
-"""What one walk over a file yields: units, classes, calls, assignments, and values that look in the module further."""
+"""What the skeleton and the walks over a file's units say of it, as plain data: units, scopes, classes, calls,
+assignments."""
 
 from __future__ import annotations
 
@@ -6,14 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.module.names import Scope
+from torchdet_lint.module.names import Binding, Scope, made
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torchdet_lint.module import tree
-    from torchdet_lint.module.module import Module
-    from torchdet_lint.prefilter.skeleton import Piece
+    from torchdet_lint.prefilter.skeleton import Piece, Skeleton
 
 # The places of two units in the source are so far apart.
 UNIT = 10_000_000
@@ -53,174 +51,75 @@ class Class:
         self.units: list[Unit] = []
 
 
-class Value:
-    """An argument or an assigned value: its expression, and what is known of it without running anything."""
+class Expression(NamedTuple):
+    """An expression, and where its names are looked up: the scope, and the place in it (None: any)."""
 
-    __slots__ = ("_constant", "module", "node", "order", "scope")
+    node: cst.BaseExpression
+    scope: Scope
+    order: int | None
 
-    def __init__(self, module: Module, node: cst.BaseExpression, scope: Scope, order: int | None) -> None:
-        self.module = module
-        self.node = node
-        self.scope = scope
-        self.order = order
-        self._constant: tuple[object] | bool | None = False
 
-    @property
-    def _found(self) -> tuple[object] | None:
-        if isinstance(self._constant, bool):
-            self._constant = self.module.constant(self.node, self.scope, self.order)
-        return self._constant
-
-    @property
-    def known(self) -> bool:
-        """Whether the value is a constant, followed through simple assignments."""
-        return self._found is not None
-
-    @property
-    def constant(self) -> object:
-        """That constant (None too where the value is not known: see `known`)."""
-        return self._found[0] if self._found is not None else None
-
-    @property
-    def is_none(self) -> bool:
-        """Whether it is evidently `None`."""
-        return self._found is not None and self._found[0] is None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The qualified names that the expression stands for."""
-        return self.module.resolve(self.node, self.scope, self.order)
-
-    @property
-    def source(self) -> str:
-        """The expression as it is written."""
-        return self.module.code(self.node)
-
+CallSite = tuple[cst.Call, Scope, Unit, int]
+"""A call, its scope, its unit, and its order."""
 
 Assigned = tuple[cst.CSTNode, cst.BaseExpression, cst.BaseExpression, Scope, int]
 """Statement, target, value, scope and order of an assignment."""
 
 
-class Assignment(NamedTuple):
-    """`target = value`: one target of an assignment statement, or the `setattr` call that does the same."""
+class Facts:
+    """The facts of one file. Those of a unit come when it is parsed; what its skeleton says is there from the start."""
 
-    node: cst.CSTNode
-    target: cst.BaseExpression | None
-    value: Value
-    scope: Scope
-    order: int
-    names: tuple[str, ...]
+    def __init__(self, text: str, skeleton: Skeleton) -> None:
+        self.text = text
+        self.skeleton = skeleton
+        self.units = [Unit(index, piece) for index, piece in enumerate(skeleton.pieces)]
+        self.scope = Scope("module", None)
+        # By the identity of a node: what holds it, the scope that it makes, its order, the unit whose root it is.
+        self.parents: dict[int, cst.CSTNode] = {}
+        self.scopes: dict[int, Scope] = {}
+        self.orders: dict[int, int] = {}
+        self.roots: dict[int, Unit] = {}
+        self.calls: list[CallSite] = []
+        self.set_displays: list[cst.Set | cst.SetComp] = []
+        self.assignments: list[Assigned] = []
+        # Those to an attribute, by its name; the statements that annotate one, or a name in the body of a class.
+        self.assigned: dict[str, list[Assigned]] = {}
+        self.declared: dict[str, list[tuple[cst.AnnAssign, Scope]]] = {}
+        # The definitions in a unit that is one, by the index of the unit.
+        self.functions: dict[int, list[cst.FunctionDef]] = {}
+        self.classes: dict[Scope, Class] = {}
+        self.top_classes = [Class(piece.name, self.scope, index) for index, piece in enumerate(skeleton.classes)]
+        self.class_by_name = {class_.name: class_ for class_ in self.top_classes}
+        self.tables: dict[str, list[Unit]] = {}
+        self._prepare()
 
-
-class Call:
-    """One call, with the qualified names of what is called (base classes of a class included) and its arguments."""
-
-    __slots__ = ("_arguments", "attribute", "module", "names", "node", "order", "own", "partial", "scope", "unit")
-
-    def __init__(self, module: Module, node: cst.Call, scope: Scope, unit: Unit, order: int) -> None:
-        self.module = module
-        self.node = node
-        self.scope = scope
-        self.unit = unit
-        self.order = order
-        function = node.func
-        self.attribute = function.attr.value if isinstance(function, cst.Attribute) else ""
-        self.own: tuple[str, ...] = ()
-        self.names: tuple[str, ...] = ()
-        self.partial: Call | None = None
-        self._arguments: _Arguments | None = None
-
-    @property
-    def receiver(self) -> cst.BaseExpression | None:
-        """`x` of `x.name(…)`."""
-        function = self.node.func
-        return function.value if isinstance(function, cst.Attribute) else None
-
-    @property
-    def arguments(self) -> _Arguments:
-        """The arguments as they are bound, dictionaries in sight unpacked."""
-        if self._arguments is None:
-            self._arguments = _bind(self)
-        return self._arguments
-
-    @property
-    def opaque(self) -> bool:
-        """Whether `*args` or `**kwargs` that are not in sight may pass further arguments."""
-        return self.arguments.opaque
-
-    @property
-    def parameters(self) -> tuple[str, ...] | None:
-        """The parameters of the callee in order, or None where the catalogue does not know them."""
-        signatures = self.module.library.signatures
-        inherits = bool(self.own) and self.own[0].startswith("@.")
-        for name in (*self.own, *(self.names if inherits else ())):
-            found = signatures.get(name.removesuffix(".__init__"))
-            if found is not None:
-                return found
-        return None
-
-    def argument(self, name: str, parameters: Sequence[str] | None = None) -> Value | None:
-        """The value passed for `name`, by keyword or by its place in the callee's real signature; None: not passed."""
-        arguments = self.arguments
-        found = arguments.keywords.get(name)
-        if found is not None:
-            return found
-        parameters = parameters or self.parameters
-        if parameters is None or name not in parameters:
-            return None
-        position = parameters.index(name)
-        if "*" in parameters[:position]:
-            return None
-        return arguments.positional[position] if position < len(arguments.positional) else None
-
-    def keyword_node(self, name: str) -> cst.Arg | None:
-        """The `name=value` of this very call, if it is written there."""
-        for arg in self.node.args:
-            if arg.keyword is not None and arg.keyword.value == name:
-                return arg
-        return None
-
-
-class _Arguments(NamedTuple):
-    positional: tuple[Value, ...]
-    keywords: dict[str, Value]
-    opaque: bool
-
-
-def _bind(call: Call) -> _Arguments:
-    """Positional and keyword arguments of `call`; those that a `partial` has bound come first."""
-    module, positional, keywords, opaque = call.module, list[Value](), dict[str, Value](), False
-    args = call.node.args
-    if call.partial is not None:
-        bound = call.partial.arguments
-        positional = list(bound.positional[1:])
-        keywords = dict(bound.keywords)
-        opaque = bound.opaque
-        if "functools.partial" in call.own:
-            positional.insert(0, Value(module, args[0].value, call.scope, call.order))
-            args = args[1:]
-    if len(call.own) and call.own[0].endswith(".__init__") and not _is_super(call.receiver):
-        args = args[1:]
-    starred = False
-    for arg in args:
-        if arg.star == "*":
-            elements = module.elements(arg.value, call.scope, call.order)
-            if elements is None:
-                opaque = starred = True
-            elif not starred:
-                positional.extend(Value(module, element, call.scope, call.order) for element in elements)
-        elif arg.star == "**":
-            entries = module.dictionary(arg.value, call.scope, call.order)
-            if entries is None:
-                opaque = True
-            else:
-                keywords.update(entries)
-        elif arg.keyword is not None:
-            keywords[arg.keyword.value] = Value(module, arg.value, call.scope, call.order)
-        elif not starred:
-            positional.append(Value(module, arg.value, call.scope, call.order))
-    return _Arguments(tuple(positional), keywords, opaque)
-
-
-def _is_super(node: cst.BaseExpression | None) -> bool:
-    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
+    def _prepare(self) -> None:
+        """Give classes and top level the names that the skeleton knows."""
+        for class_ in self.top_classes:
+            known = self.skeleton.classes[class_.index]
+            class_.methods.update(known.methods)
+            class_.bases = tuple(map(made, known.bases or ()))
+            self.classes[class_.scope] = class_
+        for unit in self.units:
+            piece = unit.piece
+            order = unit.index * UNIT
+            if piece.owner >= 0:
+                class_ = self.top_classes[piece.owner]
+                class_.units.append(unit)
+                unit.scope = class_.scope if unit.inside else None
+                if piece.kind == "header":
+                    class_.order = order
+                    self.scope.bind(piece.name, Binding("class", order))
+                elif piece.kind == "function":
+                    class_.scope.bind(piece.name, Binding("def", order))
+            elif piece.kind == "function":
+                self.scope.bind(piece.name, Binding("def", order))
+            elif piece.kind == "imports":
+                for place, (name, target) in enumerate(piece.binds):
+                    if name == "*":
+                        self.scope.stars.append(target)
+                    else:
+                        self.scope.bind(name, Binding("import", order + place, target=target))
+            elif piece.kind == "table":
+                self.tables.setdefault(piece.name, []).append(unit)
+                self.scope.bind(piece.name, Binding("assign", order))

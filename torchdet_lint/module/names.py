@@ -129,3 +129,12 @@ def dotted(node: cst.BaseExpression) -> str:
         return ""
     parts.append(node.value)
     return ".".join(reversed(parts))
+
+
+def first_parameter(function: Scope) -> str:
+    """The name of the first parameter of a `def`, by place; the empty string where there is none."""
+    node = function.node
+    if not isinstance(node, cst.FunctionDef):
+        return ""
+    parameters = (*node.params.posonly_params, *node.params.params)
+    return parameters[0].name.value if parameters else ""

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchdet_lint.finding import Location
 from torchdet_lint.module import tree
+from torchdet_lint.module.tree import deeply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from torchdet_lint.module.facts import Call, Unit
-    from torchdet_lint.module.module import Module
-
-_Result = TypeVar("_Result")
-_DEEP_STACK = 512 * 1024 * 1024
-_DEEP_RECURSION = 200_000
+    from torchdet_lint.module.facts import Unit
+    from torchdet_lint.module.loading import Loading
+    from torchdet_lint.module.relations import Relations
 
 
 class Places:
     """The positions in one file, counted for a statement or a unit only when something in it is asked for."""
 
-    def __init__(self, module: Module) -> None:
-        self.module = module
+    def __init__(self, loading: Loading, relations: Relations) -> None:
+        self.loading = loading
+        self.relations = relations
+        self._skeleton = loading.facts.skeleton
 
     def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
         """Start and end of `node`: rows of the text and columns in characters, both from 1."""
-        unit = self.module.unit_of(node)
+        unit = self.relations.unit_of(node)
         start, end = self._places(unit, node)[node]
         return Location(start[0] + unit.offset, start[1] + 1), Location(end[0] + unit.offset, end[1] + 1)
 
     def _places(self, unit: Unit, node: cst.CSTNode) -> tree.Positions:
         """Positions that have `node`: those of its simple statement do, and cost less than those of the unit."""
         line = next(
-            (one for one in (node, *self.module.ancestors(node)) if isinstance(one, cst.SimpleStatementLine)), None
+            (one for one in (node, *self.relations.ancestors(node)) if isinstance(one, cst.SimpleStatementLine)), None
         )
         if line is None or unit.positions is not None:
             return self._positions(unit)
@@ -45,11 +41,11 @@ class Places:
             root = unit.root
             assert root is not None
             if unit.rows is None:
-                unit.rows = tree.rows_of_lines(root, self.module.parsed_text(unit))
+                unit.rows = tree.rows_of_lines(root, self.loading.parsed_text(unit))
             row = unit.rows.get(id(line))
             if row is None:
                 return self._positions(unit)
-            first = self.module.skeleton.lines[row + unit.offset - 1]
+            first = self._skeleton.lines[row + unit.offset - 1]
             indent = first[: len(first) - len(first.lstrip())]
             unit.lines[id(line)] = deeply(lambda: tree.Positions(root, line, row, indent))
         return unit.lines[id(line)]
@@ -75,31 +71,30 @@ class Places:
                 statement = node
         return unit.root if statement is None else _header(statement)
 
-    def calls_at(self, row: int, column: int) -> list[Call]:
+    def calls_at(self, row: int, column: int) -> list[cst.Call]:
         """The calls that start at `row` and `column` (as `node_at` counts), the outer before the inner."""
-        self.module.load_statements()
+        self.loading.load_statements()
         unit = self._unit_at(row)
         here = row - unit.offset
-        found = [
-            self.module.call_at(node)
+        return [
+            node
             for node, start in self._positions(unit).starting_in(here)
             if isinstance(node, cst.Call) and self._bytes(row, start) == column
         ]
-        return [call for call in found if call is not None]
 
     def _unit_at(self, row: int) -> Unit:
         """The unit that holds `row`, parsed."""
-        units = self.module.units
+        units = self.loading.facts.units
         unit = next((unit for unit in reversed(units) if unit.piece.first <= row <= unit.piece.last), units[0])
-        self.module.load(unit)
+        self.loading.load(unit)
         return unit
 
     def _bytes(self, row: int, column: int) -> int:
-        return len(self.module.skeleton.lines[row - 1][:column].encode())
+        return len(self._skeleton.lines[row - 1][:column].encode())
 
     def noqa_rows(self, node: cst.CSTNode) -> tuple[int, int]:
         """First and last row of the statement that holds `node` (of its header, for a block)."""
-        statement = self.module.statement(node)
+        statement = self.relations.statement(node)
         start, end = self.span(statement)
         body = getattr(statement, "body", None)
         if isinstance(body, cst.IndentedBlock):
@@ -115,21 +110,3 @@ def _header(statement: cst.CSTNode) -> cst.CSTNode:
             return part
     items = getattr(statement, "items", None)
     return items[0] if items else statement
-
-
-def deeply(function: Callable[[], _Result]) -> _Result:
-    """`function()`, again with a deep stack where libcst's recursion over a long expression exhausts the usual one."""
-    try:
-        return function()
-    except RecursionError:
-        found: list[_Result] = []
-        limit, size = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK)
-        sys.setrecursionlimit(_DEEP_RECURSION)
-        try:
-            thread = threading.Thread(target=lambda: found.append(function()))
-            thread.start()
-            thread.join()
-        finally:
-            sys.setrecursionlimit(limit)
-            threading.stack_size(size)
-        return found[0]

@@ -7,13 +7,19 @@ import bisect
 import dataclasses
 import itertools
 import re
-from typing import TYPE_CHECKING
+import sys
+import threading
+from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+_Result = TypeVar("_Result")
+_DEEP_STACK = 512 * 1024 * 1024
+_DEEP_RECURSION = 200_000
 
 LEAVES = frozenset(
     {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis}
@@ -238,3 +244,26 @@ class _Fields(dict[type, tuple[str, ...]]):
 
 
 FIELDS = _Fields()
+
+
+def code(node: cst.CSTNode) -> str:
+    """The source of `node`."""
+    return deeply(lambda: cst.Module([]).code_for_node(node))
+
+
+def deeply(function: Callable[[], _Result]) -> _Result:
+    """`function()`, again with a deep stack where libcst's recursion over a long expression exhausts the usual one."""
+    try:
+        return function()
+    except RecursionError:
+        found: list[_Result] = []
+        limit, size = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK)
+        sys.setrecursionlimit(_DEEP_RECURSION)
+        try:
+            thread = threading.Thread(target=lambda: found.append(function()))
+            thread.start()
+            thread.join()
+        finally:
+            sys.setrecursionlimit(limit)
+            threading.stack_size(size)
+        return found[0]

@@ -11,7 +11,6 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.uses import last_word
 from torchdet_lint.finding import Found, NeedImport, RelatedNode, Replace, SetArgument
-from torchdet_lint.module.module import Value
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change
-    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.module import Call, Module, Value
 
 _MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__""")
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
@@ -98,7 +97,7 @@ def _sinks(module: Module) -> Iterator[_Sink]:
         for arg in call.node.args[:1]:
             if not arg.star and arg.keyword is None and id(arg.value) not in seen:
                 seen.add(id(arg.value))
-                yield _Sink(call, Value(module, arg.value, call.scope, call.order), ())
+                yield _Sink(call, module.value_at(arg.value, call.scope, call.order), ())
     conventions = module.library.facts.conventions
     for call in list(module.calls):
         for place, arg in enumerate(call.node.args):
@@ -106,7 +105,7 @@ def _sinks(module: Module) -> Iterator[_Sink]:
             first = place == 0 and arg.keyword is None and not arg.star and _seeds_by_its_name(module, call)
             if (named or first) and id(arg.value) not in seen:
                 seen.add(id(arg.value))
-                yield _Sink(call, Value(module, arg.value, call.scope, call.order), ())
+                yield _Sink(call, module.value_at(arg.value, call.scope, call.order), ())
 
 
 def _seeds_by_its_name(module: Module, call: Call) -> bool:
@@ -140,7 +139,7 @@ def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
                 else:
                     stack.extend(_passed_on(module, call, name))
             elif isinstance(node, (cst.Name, cst.Attribute)) and (isinstance(node, cst.Name) or dotted(node)):
-                queue.extend(assigned(module, Value(module, node, value.scope, value.order)))
+                queue.extend(assigned(module, module.value_at(node, value.scope, value.order)))
             elif not (isinstance(node, cst.Subscript) and dotted(node.value)):
                 stack.extend(part for part in inside(node) if part is not node)
 

@@ -11,7 +11,6 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.uses import Follower, last_word
 from torchdet_lint.finding import Found, Replace, SetArgument
-from torchdet_lint.module.module import Value
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Applicability, Change
-    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.module import Call, Module, Value
 
 _EVERY_TIME = re.compile(
     r"__(?:getitem|getitems|call|iter|next)__|forward|collate\w*|\w*transform\w*|augment\w*|\w*_step|sample\w*|generate"
@@ -133,21 +132,21 @@ def _is_frame(module: Module, call: Call) -> bool:
     assert call.receiver is not None
     if call.keyword_node("frac") is not None:
         return True
-    queue = [Value(module, call.receiver, call.scope, call.order)]
+    queue = [module.value_at(call.receiver, call.scope, call.order)]
     for _ in range(12):
         if not queue:
             return False
         value = queue.pop()
         for origin in origins(module, value):
             node: cst.BaseExpression = origin.node
-            if any(name.startswith("pandas.") for name in Value(module, node, origin.scope, origin.order).names):
+            if any(name.startswith("pandas.") for name in module.value_at(node, origin.scope, origin.order).names):
                 return True
             if isinstance(node, cst.Name) and _annotated(module, node, origin):
                 return True
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-                queue.append(Value(module, node.func.value, origin.scope, origin.order))
+                queue.append(module.value_at(node.func.value, origin.scope, origin.order))
             elif isinstance(node, (cst.Subscript, cst.Attribute)):
-                queue.append(Value(module, node.value, origin.scope, origin.order))
+                queue.append(module.value_at(node.value, origin.scope, origin.order))
     return False
 
 

@@ -1,0 +1,187 @@
+"""A dictionary in sight → the entries that it may hold, those that statements after it add included."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.module import names
+from torchdet_lint.module.names import live
+from torchdet_lint.module.values import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchdet_lint.module.names import Scope
+    from torchdet_lint.module.values import Values
+
+_DEPTH = 14
+_CHANGED = (
+    r"(?<![\w.]){0}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
+    r"|\bdel\s+{0}\s*\["
+)
+_COPIES = frozenset({"copy.copy", "copy.deepcopy"})
+
+
+class _Change(NamedTuple):
+    """A statement that puts `entries` into a dictionary (None: not in sight), always or only perhaps."""
+
+    order: int
+    perhaps: bool
+    entries: dict[str, Value] | None
+
+
+class Dictionaries:
+    """The dictionaries of one file."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.library = values.resolver.library
+        self.relations = values.resolver.relations
+        self._facts = values.resolver.facts
+
+    def dictionary(
+        self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
+    ) -> dict[str, Value] | None:
+        """The entries that a dictionary in sight may hold; None where something out of sight has a part in it.
+
+        An entry that only one branch gives, or that an `update` adds, counts; of two values the one that is not
+        evidently false.
+        """
+        if depth <= 0:
+            return None
+        if isinstance(node, cst.IfExp):
+            return _either([self.dictionary(part, scope, order, depth - 1) for part in (node.body, node.orelse)])
+        if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+            left = self.dictionary(node.left, scope, order, depth - 1)
+            right = self.dictionary(node.right, scope, order, depth - 1) if left is not None else None
+            return left | right if left is not None and right is not None else None
+        if isinstance(node, cst.Name):
+            return self._named_dictionary(node.value, scope, order, depth)
+        changed = isinstance(node, cst.Attribute) and re.search(
+            _CHANGED.format(re.escape(names.dotted(node))), self._facts.text
+        )
+        value = None if changed else self.values.followed(node, scope, order)
+        if value is None:
+            return None
+        node, scope, order = value.node, value.scope, value.order
+        if isinstance(node, cst.Dict):
+            return self._literal_dictionary(node, scope, order, depth)
+        if isinstance(node, cst.BinaryOperation):
+            return self.dictionary(node, scope, order, depth - 1)
+        if isinstance(node, cst.Call):
+            return self._made_dictionary(node, scope, order, depth)
+        return None
+
+    def _made_dictionary(self, call: cst.Call, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
+        """The entries of `dict(…)` and of a copy."""
+        if not call.args and isinstance(call.func, cst.Attribute) and call.func.attr.value == "copy":
+            return self.dictionary(call.func.value, scope, order, depth - 1)
+        function = self.values.resolver.resolve(call.func, scope, order)
+        if function == ("builtins.dict",):
+            return self._keywords(call, scope, order, depth)
+        if len(function) == 1 and function[0] in _COPIES and len(call.args) == 1 and not call.args[0].star:
+            return self.dictionary(call.args[0].value, scope, order, depth - 1)
+        return None
+
+    def _literal_dictionary(
+        self, node: cst.Dict, scope: Scope, order: int | None, depth: int
+    ) -> dict[str, Value] | None:
+        found: dict[str, Value] = {}
+        for element in node.elements:
+            if isinstance(element, cst.StarredDictElement):
+                inner = self.dictionary(element.value, scope, order, depth - 1)
+                if inner is None:
+                    return None
+                found.update(inner)
+                continue
+            assert isinstance(element, cst.DictElement)
+            key = self.values.constant(element.key, scope, order)
+            if key is None or not isinstance(key[0], str):
+                return None
+            found[key[0]] = Value(self.values, element.value, scope, order)
+        return found
+
+    def _keywords(self, call: cst.Call, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
+        """The entries that `dict(…)` or `.update(…)` makes of its arguments."""
+        found: dict[str, Value] = {}
+        for arg in call.args:
+            if arg.keyword is not None:
+                found[arg.keyword.value] = Value(self.values, arg.value, scope, order)
+            elif arg.star != "*" and (inner := self.dictionary(arg.value, scope, order, depth - 1)) is not None:
+                found.update(inner)
+            else:
+                return None
+        return found
+
+    def _named_dictionary(self, name: str, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
+        home = scope.home(name)
+        if home is None:
+            return None
+        here = order if home.function is scope.function else None
+        bindings = live(home.bindings[name], here)
+        if any(binding.kind != "assign" or binding.value is None or binding.path for binding in bindings):
+            return None
+        made = [
+            self.dictionary(binding.value, home, binding.order, depth - 1)
+            for binding in bindings
+            if binding.value is not None
+        ]
+        found = _either(made)
+        if found is None:
+            return None
+        first = bindings[0].node
+        local = first if home.outer is not None else None
+        text = self._facts.text if local is None else self._facts.skeleton.text(self.relations.unit_of(local).piece)
+        unknown = len(re.findall(_CHANGED.format(re.escape(name)), text))
+        for change in self._changes(name, home, depth) if unknown else ():
+            unknown -= 1
+            if change.entries is None:
+                return None
+            if here is None or change.order < here:
+                found = _either([found, change.entries]) if change.perhaps else found | change.entries
+                assert found is not None
+        return None if unknown else found
+
+    def _changes(self, name: str, home: Scope, depth: int) -> list[_Change]:
+        """How the statements in sight change the dictionary `name` after it was made, in their order."""
+        found: list[_Change] = []
+        for call, scope, _, order in self._facts.calls:
+            function = call.func
+            if not isinstance(function, cst.Attribute) or function.attr.value != "update":
+                continue
+            if isinstance(function.value, cst.Name) and function.value.value == name and scope.home(name) is home:
+                entries = self._keywords(call, scope, order, depth - 4) if scope.function is home else None
+                found.append(_Change(order, self._is_conditional(call), entries))
+        for statement, target, value, scope, order in self._facts.assignments:
+            if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
+                continue
+            if target.value.value == name and scope.home(name) is home:
+                index = target.slice[0].slice if len(target.slice) == 1 else None
+                key = self.values.constant(index.value, scope, order) if isinstance(index, cst.Index) else None
+                known = scope.function is home and key is not None and isinstance(key[0], str)
+                entry = {str(key[0]): Value(self.values, value, scope, order)} if known and key is not None else None
+                found.append(_Change(order, self._is_conditional(statement), entry))
+        return sorted(found, key=lambda change: change.order)
+
+    def _is_conditional(self, node: cst.CSTNode) -> bool:
+        for ancestor in self.relations.ancestors(node):
+            if isinstance(ancestor, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+                return False
+            if isinstance(ancestor, (cst.If, cst.Try, cst.For, cst.While, cst.Match, cst.IfExp)):
+                return True
+        return False
+
+
+def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value] | None:
+    """All entries of dictionaries of which one is meant; of two values the one that is not evidently false."""
+    found: dict[str, Value] = {}
+    for dictionary in dictionaries:
+        if dictionary is None:
+            return None
+        for key, value in dictionary.items():
+            if key not in found or not (value.known and not value.constant):
+                found[key] = value
+    return found

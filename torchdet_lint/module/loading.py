@@ -1,0 +1,275 @@
+"""Words and names that somebody looks for → the units in which they may mean something, parsed with libcst."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.module import names, tree
+from torchdet_lint.module.collect import collect
+from torchdet_lint.module.facts import UNIT
+from torchdet_lint.module.tree import children, code
+from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.mentions import Mentions
+from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
+from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torchdet_lint.module.facts import Class, Facts, Unit
+    from torchdet_lint.prefilter.library import Library
+
+_ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
+_STATEMENTS = frozenset({"statements"})
+_EVERY = frozenset({"statements", "imports", "table"})
+_ABOVE = re.compile(r"\bsuper\s*\(|\.__init__\b")
+
+
+def cut(text: str) -> Skeleton:
+    """The skeleton of `text`: newer syntax than the running Python's is libcst's to judge; depth and NUL bytes are not.
+    Raises `SyntaxFault` where it is not Python."""
+    try:
+        return skeleton.cut(text)
+    except SyntaxFault as fault:
+        if fault.reason.startswith(("too ", "source code")) or "\0" in text or len(text) > 1_000_000:
+            raise
+        try:
+            cst.parse_module(text)
+        except Exception:  # whatever libcst says, Python's own reason is the better one
+            raise fault from None
+        return skeleton.whole(text)
+
+
+class _Words(dict[int, frozenset[str]]):
+    """The words of texts, split when somebody asks."""
+
+    def __init__(self, loading: Loading) -> None:
+        super().__init__()
+        self._loading = loading
+
+    def __missing__(self, index: int) -> frozenset[str]:
+        found = self[index] = frozenset(words_in(self._loading.texts[index]))
+        return found
+
+
+class Loading:
+    """The units of one file, each parsed when somebody asks for what may stand in it, and at most once."""
+
+    def __init__(self, facts: Facts, library: Library, wanted: frozenset[str] | None) -> None:
+        """`wanted` is `library.triggers.within(facts.text)`, where that is known already."""
+        self.facts = facts
+        self.library = library
+        self._wanted = wanted
+        self.awake = False
+        self.skipped: list[tuple[int, str]] = []
+        self.words = _Words(self)
+        self._matter: dict[tuple[int, frozenset[str]], bool] = {}
+        if facts.tables:
+            facts.scope.load = self._load_table
+
+    @functools.cached_property
+    def mentions(self) -> Mentions:
+        """What the words of this file may mean."""
+        return Mentions(self.facts.text, self.facts.skeleton, self.library)
+
+    @functools.cached_property
+    def texts(self) -> list[str]:
+        """The source of every unit without its docstring and the lines that are comments."""
+        return [self.facts.skeleton.spoken(unit.piece) for unit in self.facts.units]
+
+    def load_where(self, wanted: Callable[[str], bool] | None = None, word: str = "") -> None:
+        """Parse the units whose text is `wanted` and has the `word`, and with the first of them the statements of the
+        file's top level."""
+        self.wake()
+        for unit in self.facts.units:
+            if unit.root is not None or (word and word not in self.words[unit.index]):
+                continue
+            if wanted is None or wanted(self.texts[unit.index]):
+                self.load(unit)
+                self.load_statements()
+
+    def wake(self) -> None:
+        """Parse the units that matter: those with a word of the catalogue, or a name that such a unit gave to it."""
+        if self.awake:
+            return
+        self.awake = True
+        wanted = set(self.library.triggers.within(self.facts.text) if self._wanted is None else self._wanted)
+        if not wanted:
+            return
+        # Imports and the headers of classes are known without a parse; what else gives a name holds the word itself.
+        self._extend(wanted)
+        if not any(self._matters(unit, wanted) for unit in self.facts.units):
+            return
+        self.load_statements()
+        self._extend(wanted)
+        self.look_for(*wanted)
+        self.look_for(*self._attribute_aliases(wanted))
+
+    def _loading(self, wanted: set[str]) -> Iterator[Unit]:
+        """Parse the units in which a word of `wanted` may mean what it is wanted for, one after the other, and of the
+        classes whose header has one the constructors that call the one above."""
+        for unit in self.facts.units:
+            if unit.root is not None or not self._matters(unit, wanted):
+                continue
+            self.load(unit)
+            if unit.piece.kind == "header":
+                for member in self.facts.top_classes[unit.piece.owner].units:
+                    if member.piece.name == "__init__" and _ABOVE.search(self.texts[member.index]):
+                        self.load(member)
+            yield unit
+
+    def _matters(self, unit: Unit, wanted: set[str]) -> bool:
+        text = self.texts[unit.index]
+        if unit.piece.kind == "imports" or not any(word in text for word in wanted):
+            return False
+        words = self.words[unit.index]
+        hits = words & wanted
+        if not hits:
+            return False
+        known = self._matter.get((unit.index, hits))
+        if known is None:
+            known = self.mentions.any(hits, text, words, header=unit.piece.kind == "header")
+            self._matter[unit.index, hits] = known
+        return known
+
+    def _attribute_aliases(self, wanted: set[str]) -> set[str]:
+        """The attributes that were made another name of something wanted: `self.loader_class = DataLoader`."""
+        found = set()
+        for _, target, value, _, _ in self.facts.assignments:
+            if isinstance(target, cst.Attribute) and isinstance(value, (cst.Name, cst.Attribute)):
+                last = value.value if isinstance(value, cst.Name) else value.attr.value
+                if last in wanted and target.attr.value not in wanted:
+                    found.add(target.attr.value)
+        return found
+
+    def _extend(self, wanted: set[str]) -> None:
+        """Add the names that aliases, assignments and subclasses give to what is wanted, until there are no more."""
+        aliases: list[tuple[str, frozenset[str]]] = []
+        for name, bindings in self.facts.scope.bindings.items():
+            for binding in bindings:
+                if binding.kind == "import":
+                    aliases.append((name, frozenset(binding.target.split("."))))
+                elif (
+                    binding.kind == "assign" and isinstance(binding.value, _ALIASES) and not self._makes(binding.value)
+                ):
+                    aliases.append((name, frozenset(IDENTIFIER.findall(code(binding.value)))))
+        for unit in self.facts.units:
+            if unit.piece.kind == "header":
+                aliases.append((unit.piece.name, self.words[unit.index]))
+        grew = True
+        while grew:
+            grew = False
+            for name, words in aliases:
+                if name not in wanted and not words.isdisjoint(wanted):
+                    wanted.add(name)
+                    grew = True
+
+    @staticmethod
+    def _makes(value: cst.BaseExpression) -> bool:
+        """Whether `value` is a call that makes an object, not one that only gives a callable another name."""
+        return isinstance(value, cst.Call) and names.dotted(value.func).rpartition(".")[2] not in skeleton.RENAMING
+
+    def load_statements(self, *, every: bool = False) -> None:
+        """Parse the top-level statements that are no definitions; imports and long tables only with `every`."""
+        for unit in self.facts.units:
+            if unit.piece.owner < 0 and unit.piece.kind in (_EVERY if every else _STATEMENTS):
+                self.load(unit)
+
+    def _load_table(self, name: str) -> None:
+        for unit in self.facts.tables.get(name, ()):
+            self.load(unit)
+
+    def load_functions(self, wanted: Callable[[str], object]) -> Iterator[Unit]:
+        """Parse the top-level functions whose names `wanted` accepts."""
+        for unit in self.facts.units:
+            if unit.piece.kind == "function" and unit.piece.owner < 0 and wanted(unit.piece.name):
+                self.load(unit)
+                yield unit
+
+    def load_all(self) -> None:
+        """Parse every unit."""
+        for unit in self.facts.units:
+            self.load(unit)
+
+    def load(self, unit: Unit) -> None:
+        """Parse `unit`, unless it is parsed; one that libcst cannot parse counts as empty."""
+        if unit.root is not None:
+            return
+        piece = unit.piece
+        try:
+            root = tree.parse(self.parsed_text(unit))
+        except (cst.ParserSyntaxError, RecursionError) as error:
+            unit.root = cst.Module([])
+            self.skipped.append((piece.first, str(error).partition("\n")[0]))
+            return
+        unit.root = root
+        self.facts.roots[id(root)] = unit
+        if piece.kind not in ("table", "imports"):
+            collect(self.facts, unit, root)
+            return
+        if piece.kind == "table":
+            self.load_statements()
+        # What was known of the names they bind gives way to what the tree says.
+        known = {name: self.facts.scope.bindings[name] for name, _ in piece.binds or ((piece.name, ""),) if name != "*"}
+        for bindings in known.values():
+            bindings[:] = [one for one in bindings if one.order // UNIT != unit.index]
+        stars = list(self.facts.scope.stars)
+        collect(self.facts, unit, root)
+        self.facts.scope.stars[:] = stars
+        for bindings in known.values():
+            bindings.sort(key=operator.attrgetter("order"))
+
+    def parsed_text(self, unit: Unit) -> str:
+        """What is parsed for `unit`: a member of a class stands in a block."""
+        return ("if 1:\n" if unit.inside else "") + self.facts.skeleton.text(unit.piece)
+
+    def look_for(self, *words: str) -> None:
+        """Parse the units in which any of `words` stands."""
+        deque(self._loading(set(words)), maxlen=0)
+
+    def looking_for(self, word: str) -> Iterator[Unit | None]:
+        """None for what is parsed already, then one after the other the units in which `word` stands, parsed as they
+        are asked for, and None once more for what somebody else has parsed meanwhile."""
+        yield None
+        yield from self._loading({word})
+        yield None
+
+    def definition(self, name: str, class_: Class | None = None) -> cst.FunctionDef | None:
+        """The top-level function `name`, or the method `name` of the top-level class `class_`."""
+        owner = class_.index if class_ is not None else -1
+        for unit in self.facts.units:
+            if unit.piece.kind == "function" and unit.piece.owner == owner and unit.piece.name == name:
+                self.load(unit)
+                return next(
+                    (node for node in self.facts.functions.get(unit.index, ()) if node.name.value == name), None
+                )
+        return None
+
+    def load_class(self, class_: Class) -> None:
+        """Parse the header of `class_` where its bases are not known without."""
+        if class_.index >= 0 and self.facts.skeleton.classes[class_.index].bases is not None:
+            return
+        for unit in class_.units:
+            if unit.piece.kind == "header":
+                self.load(unit)
+
+    def strings(self, word: str) -> Iterator[cst.BaseExpression]:
+        """The string literals in which `word` stands, in the order of the source."""
+        for unit in self.facts.units:
+            if word not in self.facts.skeleton.text(unit.piece):
+                continue
+            self.load(unit)
+            stack: list[cst.CSTNode] = [unit.root] if unit.root is not None else []
+            while stack:
+                node = stack.pop()
+                if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
+                    if word in code(node):
+                        yield node
+                else:
+                    stack.extend(reversed(children(node)))

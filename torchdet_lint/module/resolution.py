@@ -1,0 +1,275 @@
+"""An expression → the qualified names that it may stand for, through scopes, aliases and the attributes of classes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.module.facts import Expression
+from torchdet_lint.module.names import first_parameter, live
+from torchdet_lint.prefilter.library import BUILTINS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torchdet_lint.module.facts import Class
+    from torchdet_lint.module.loading import Loading
+    from torchdet_lint.module.names import Scope
+    from torchdet_lint.module.relations import Relations
+
+_DEPTH = 14
+_NAMES = 8
+_CHAINED = 3
+
+
+class Resolver:
+    """What the names of one file stand for; `names` says what a qualified name looks like."""
+
+    def __init__(
+        self,
+        loading: Loading,
+        relations: Relations,
+        constant: Callable[[cst.BaseExpression, Scope, int | None], tuple[object] | None],
+    ) -> None:
+        """`constant` gives the constant that an expression evidently is, in a 1-tuple: `getattr` and `import_module`
+        name things by it."""
+        self.loading = loading
+        self.relations = relations
+        self.facts = loading.facts
+        self.library = loading.library
+        self.constant = constant
+        # What a name means that the file takes from another by a star, where somebody knows the other files.
+        self.starred: Callable[[str, Sequence[str]], str] | None = None
+        # While callees are named, no unit is parsed for the attributes in them.
+        self.naming = False
+        self._starred: dict[str, str] = {}
+        self._resolved: dict[tuple[str, int], tuple[str, ...]] = {}
+        self._bases: dict[int, tuple[str, ...]] = {}
+        self._attributes: dict[tuple[int, str], list[Expression]] = {}
+
+    def resolve(
+        self, node: cst.BaseExpression, scope: Scope | None = None, order: int | None = None
+    ) -> tuple[str, ...]:
+        """The qualified names that `node` may stand for, sorted; none where that is not evident."""
+        if scope is None:
+            scope, order = self.relations.scope_of(node), self.relations.order_of(node)
+        return tuple(sorted(set(self._resolve(node, scope, order, _DEPTH))))
+
+    def _resolve(self, node: cst.CSTNode, scope: Scope, order: int | None, depth: int) -> list[str]:
+        if depth <= 0:
+            return []
+        if isinstance(node, cst.Name):
+            return self._resolve_name(node.value, scope, order, depth)
+        if isinstance(node, cst.Attribute):
+            return self._resolve_attribute(node, scope, order, depth)
+        if isinstance(node, cst.Call):
+            return self._resolve_call(node, scope, order, depth)
+        if isinstance(node, cst.IfExp):
+            return [
+                *self._resolve(node.body, scope, order, depth - 1),
+                *self._resolve(node.orelse, scope, order, depth - 1),
+            ]
+        if isinstance(node, cst.BooleanOperation):
+            return [
+                *self._resolve(node.left, scope, order, depth - 1),
+                *self._resolve(node.right, scope, order, depth - 1),
+            ]
+        if isinstance(node, cst.NamedExpr):
+            return self._resolve(node.value, scope, order, depth - 1)
+        if isinstance(node, cst.Subscript):
+            found = self._resolve(node.value, scope, order, depth - 1)
+            items = [self.library.canonical(f"{name}[]") for name in found]
+            return [
+                *(name for name in found if name.rpartition(".")[2][:1].isupper()),
+                *(name for name in items if not name.endswith("[]")),
+            ]
+        return []
+
+    def _resolve_name(self, name: str, scope: Scope, order: int | None, depth: int) -> list[str]:
+        home = scope.home(name)
+        if home is None:
+            return self._unbound(name, scope)
+        seen_from_here = home.function is scope.function
+        found: list[str] = []
+        for binding in live(home.bindings[name], order if seen_from_here else None):
+            if binding.kind == "import":
+                found.append(self.library.canonical(binding.target))
+            elif binding.kind in ("def", "class"):
+                found.append(self._local_name(home, name))
+            elif binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
+                found.extend(self._resolve_once(name, binding.value, home, binding.order, depth))
+        return found
+
+    def _resolve_once(
+        self, name: str, value: cst.BaseExpression, scope: Scope, order: int | None, depth: int
+    ) -> tuple[str, ...]:
+        """What the value bound to `name` at `order` stands for; worked out once, cycles cut."""
+        key = (name, order or 0)
+        known = self._resolved.get(key)
+        if known is None:
+            self._resolved[key] = ()
+            known = self._resolved[key] = tuple(sorted(set(self._resolve(value, scope, order, depth - 1))))[:_NAMES]
+        return known
+
+    def _local_name(self, home: Scope, name: str) -> str:
+        parts = [name]
+        scope: Scope | None = home
+        while scope is not None:
+            if scope.name:
+                parts.append(scope.name)
+            scope = scope.outer
+        return "@." + ".".join(reversed(parts))
+
+    def _unbound(self, name: str, scope: Scope) -> list[str]:
+        stars = scope.module.stars
+        if name in BUILTINS:
+            return [] if name in ("None", "True", "False") else [f"builtins.{name}"]
+        found = []
+        for module in stars:
+            full = self.library.canonical(f"{module}.{name}")
+            if full in self.library.known:
+                found.append(full)
+        if stars and not found and self.starred is not None:
+            if name not in self._starred:
+                self._starred[name] = self.starred(name, stars)
+            found = [self._starred[name]] if self._starred[name] else []
+        return found
+
+    def _resolve_attribute(self, node: cst.Attribute, scope: Scope, order: int | None, depth: int) -> list[str]:
+        attribute = node.attr.value
+        values = self.self_attribute(node, scope)
+        if values:
+            found: list[str] = []
+            for value in values:
+                found.extend(self._resolve_once(f".{attribute}", value.node, value.scope, value.order, depth))
+            return found
+        if (
+            isinstance(node.value, cst.Call)
+            and isinstance(node.value.func, cst.Name)
+            and node.value.func.value == "super"
+        ):
+            class_ = self.relations.enclosing_class_of_scope(scope)
+            if class_ is None:
+                return []
+            return [f"{base}.{attribute}" for base in self.base_names(class_)]
+        names_ = self._resolve(node.value, scope, order, depth - 1)
+        return [self.library.canonical(f"{name}.{attribute}") for name in names_]
+
+    def _resolve_call(self, node: cst.Call, scope: Scope, order: int | None, depth: int) -> list[str]:
+        functions = self._resolve(node.func, scope, order, depth - 1)
+        found: list[str] = []
+        for function in functions:
+            if function == "builtins.getattr" and len(node.args) >= 2:
+                attribute = self.constant(node.args[1].value, scope, order)
+                if attribute is not None and isinstance(attribute[0], str):
+                    base = self._resolve(node.args[0].value, scope, order, depth - 1)
+                    found.extend(self.library.canonical(f"{name}.{attribute[0]}") for name in base)
+            elif function in ("importlib.import_module", "builtins.__import__") and node.args:
+                module = self.constant(node.args[0].value, scope, order)
+                if module is not None and isinstance(module[0], str):
+                    found.append(self.library.canonical(module[0]))
+            elif function == "functools.partial":
+                if node.args:
+                    found.extend(self._resolve(node.args[0].value, scope, order, depth - 1))
+            elif function.count("()") < _CHAINED:
+                found.append(f"{function}()")
+        return found
+
+    def self_attribute(self, node: cst.Attribute, scope: Scope) -> list[Expression]:
+        """The values that the methods of the class give to `self.name`; none where it is not such an attribute."""
+        if not isinstance(node.value, cst.Name):
+            return []
+        function: Scope | None = scope.function
+        while function is not None and not (
+            function.outer is not None
+            and function.outer.kind == "class"
+            and first_parameter(function) == node.value.value
+        ):
+            function = function.outer
+        if function is None or function.outer is None:
+            return []
+        class_ = self.facts.classes.get(function.outer)
+        return self.attribute_values(class_, node.attr.value) if class_ is not None else []
+
+    def attribute_values(self, class_: Class, name: str) -> list[Expression]:
+        """What is assigned to attribute `name` in the body and methods of `class_` and of its bases in the file."""
+        key = (id(class_), name)
+        known = self._attributes.get(key)
+        if known is None:
+            known = []
+            for relative in self.family(class_):
+                known = self._own_attribute_values(relative, name)
+                if known:
+                    break
+            if not self.naming:
+                self._attributes[key] = known
+        return known
+
+    def _own_attribute_values(self, class_: Class, name: str) -> list[Expression]:
+        if not self.naming:
+            words, texts = self.loading.words, self.loading.texts
+            assigned = ""
+            for unit in class_.units:
+                if unit.root is None and name in words[unit.index]:
+                    assigned = assigned or rf"{name}\s*(?::[^=\n]*)?=(?!=)"
+                    dot = r"\." if unit.piece.kind == "function" else r"(?<![\w.])"
+                    if re.search(dot + assigned, texts[unit.index]):
+                        self.loading.load(unit)
+        values = [
+            Expression(binding.value, class_.scope, binding.order)
+            for binding in class_.scope.bindings.get(name, ())
+            if binding.kind == "assign" and binding.value is not None
+        ]
+        for _, target, value, scope, order in self.facts.assigned.get(name, ()):
+            if (
+                isinstance(target, cst.Attribute)
+                and isinstance(target.value, cst.Name)
+                and scope.function.outer is class_.scope
+                and first_parameter(scope.function) == target.value.value
+            ):
+                values.append(Expression(value, scope, order))
+        return values
+
+    def local_class(self, name: str) -> Class | None:
+        """The top-level class behind the qualified name `@.Name`."""
+        return self.facts.class_by_name.get(name[2:]) if name.startswith("@.") else None
+
+    def base_names(self, class_: Class) -> tuple[str, ...]:
+        """The qualified names of the bases of `class_`, as written in its header."""
+        known = self._bases.get(id(class_))
+        if known is None:
+            self.loading.load_class(class_)
+            found: list[str] = []
+            for base in class_.bases:
+                found.extend(self._resolve(base, class_.outer, class_.order, _DEPTH - 2))
+            known = tuple(dict.fromkeys(found))
+            if self.loading.awake:
+                self._bases[id(class_)] = known
+        return known
+
+    def family(self, class_: Class) -> Iterator[Class]:
+        """`class_` and the classes of the file that it derives from."""
+        queue, seen = [class_], set[int]()
+        while queue:
+            current = queue.pop(0)
+            if id(current) in seen:
+                continue
+            seen.add(id(current))
+            yield current
+            for name in self.base_names(current):
+                base = self.local_class(name)
+                if base is not None:
+                    queue.append(base)
+
+    def ancestry(self, name: str) -> list[str]:
+        """`name` and every class it derives from, in this file and in the libraries that the catalogue knows."""
+        class_ = self.local_class(name)
+        if class_ is None:
+            return list(self.library.ancestors(name))
+        found = [name]
+        for relative in self.family(class_):
+            for base in self.base_names(relative):
+                found.extend(self.library.ancestors(base))
+        return list(dict.fromkeys(found))
