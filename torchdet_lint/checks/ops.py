@@ -14,7 +14,7 @@ from torchdet_lint.checks.rewrites import Rewriting
 from torchdet_lint.finding import Found
 from torchdet_lint.inference.abstract_values import OTHER, UNKNOWN, Kind
 from torchdet_lint.inference.devices import asks_for_cuda
-from torchdet_lint.inference.gradient_paths import Onward
+from torchdet_lint.inference.gradient_paths import GradientPaths
 from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.inference.narrowing import tests_around
@@ -134,7 +134,7 @@ class Operations:
         operation, call, made = candidate
         if self._is_class(operation) and made is None:
             return False
-        return self.gradients.called_untracked(call.node) or Onward(self.module, self.inference).ends(call.node)
+        return self.gradients.called_untracked(call.node) or GradientPaths(self.module, self.inference).ends(call.node)
 
     def changes(self, candidate: _Candidate) -> tuple[Change, ...]:
         """What makes the call deterministic, where the table has a rewrite and the code shows that it fits."""

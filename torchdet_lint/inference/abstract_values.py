@@ -74,6 +74,8 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 UNKNOWN = Kind()
+# What is being worked out: in a loop, a name is that and nothing else if all else agrees.
+CIRCLE = Kind()
 OTHER = Kind(what="other", gradient="no")
 TENSOR = Kind(what="tensor")
 INTEGER = Kind(what="other", dtype="integer", gradient="no")

@@ -20,7 +20,7 @@ _FUNCTIONS = frozenset(("torch.autograd.Function", "torch.autograd.function.Func
 _PROPERTIES = frozenset({"builtins.property", "functools.cached_property", "abc.abstractproperty"})
 
 
-class Members:
+class Attributes:
     """The members of the classes of one file; `kind` tells of an expression, `returned` of what a function returns."""
 
     def __init__(

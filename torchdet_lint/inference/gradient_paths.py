@@ -23,7 +23,7 @@ _SPARSE = frozenset(("coalesce", "_indices", "_values", "sparse_mask"))
 _STEPS = 40
 
 
-class Onward:
+class GradientPaths:
     """Follows a value through arithmetic, torch's functions and the names of a function."""
 
     def __init__(self, module: Module, inference: Inference) -> None:

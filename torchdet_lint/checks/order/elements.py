@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.interpreter import bare
 from torchdet_lint.dataflow.uses import last_word
-from torchdet_lint.inference import element_kinds
+from torchdet_lint.inference.elements import element_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Binding, Scope
 
 
-class Wholes:
+class Integrality:
     """What the functions of one file write into tensors of zeros and ones; `kind` tells of what is written."""
 
     def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], Kind]) -> None:

@@ -48,7 +48,7 @@ def _with_values(kind: Kind, source: Kind) -> Kind:
     )
 
 
-class Results:
+class TorchReturns:
     """What calls of torch give; `kind` tells of their arguments."""
 
     def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], Kind]) -> None:

@@ -1,0 +1,166 @@
+"""An attribute or a subscript -> its abstract value, from that of what it is taken of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from msgspec.structs import replace
+
+from torchdet_lint.inference.abstract_values import FOREIGN, OTHER, UNKNOWN, Kind, joined, named, of_tensor
+from torchdet_lint.inference.variables import shape_of
+from torchdet_lint.module import names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torchdet_lint.inference.attributes import Attributes
+    from torchdet_lint.module.module import Module
+
+_SETTINGS = frozenset(("config", "cfg", "hparams"))
+
+
+class Accesses:
+    """The attributes and subscripts in one file; `kind` tells of an expression."""
+
+    def __init__(self, module: Module, attributes: Attributes, kind: Callable[[cst.BaseExpression], Kind]) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+        self.attributes = attributes
+        self.kind = kind
+
+    def attribute(self, node: cst.Attribute) -> Kind:
+        """What `owner.name` is."""
+        name = node.attr.value
+        module = self.module
+        scope = module.scope_of(node)
+        values = module.self_attribute(node, scope)
+        if values:
+            found = joined(self.kind(value.node) for value in values)
+            class_ = module.local_class(self.kind(node.value).instance) if found == UNKNOWN else None
+            if class_ is not None:
+                found = self.attributes.told(class_, name)
+            if found.gradient == "yes" and self.attributes.frozen(node, name):
+                found = replace(found, gradient="no")
+            # What other methods write into it is not looked at.
+            return named(replace(found, whole=False) if found.whole else found, name, self.facts)
+        owner = self.kind(node.value)
+        member = self.member(owner, name)
+        if member is not None:
+            return member
+        if name == "saved_tensors":
+            return self.attributes.saved(node)
+        if name in ("weight", "bias") and owner.instance:
+            layer = node.value
+            fixed = isinstance(layer, cst.Attribute) and self.attributes.frozen(layer, f"{layer.attr.value}.{name}")
+            return Kind(what="tensor", dtype="floating", gradient="no" if fixed else "yes")
+        resolved = module.resolve(node)
+        if resolved and not any("()" in full for full in resolved):
+            return OTHER
+        if owner.what == "other" and not owner.instance:
+            return UNKNOWN
+        if not _SETTINGS.isdisjoint(names.dotted(node.value).split(".")):
+            return Kind(gradient="no")
+        return named(UNKNOWN, name, self.facts)
+
+    def member(self, owner: Kind, name: str) -> Kind | None:
+        """The attribute `name` of a value of which enough is known."""
+        if owner.instance == FOREIGN.instance:
+            return owner
+        if owner.instance.startswith("@."):
+            class_ = self.module.local_class(owner.instance)
+            if class_ is not None:
+                return named(self.attributes.attribute(class_, name), name, self.facts)
+        if len(owner.items) == 2 and name in ("values", "indices"):
+            return owner.items[name == "indices"]
+        return of_tensor(owner, name) if owner.is_tensor else None
+
+    def subscript(self, node: cst.Subscript) -> Kind:
+        """What `owner[index]` is."""
+        kind = self.kind(node.value)
+        if kind.instance == FOREIGN.instance:
+            return kind
+        indices = [element.slice for element in node.slice]
+        if kind.is_tensor or (kind.what == "unknown" and len(indices) > 1):
+            return self._indexed(kind, indices)
+        index = indices[0] if len(indices) == 1 and isinstance(indices[0], cst.Index) else None
+        if index is not None:
+            constant = self.module.value(index.value).constant
+            if kind.items and isinstance(constant, int) and -len(kind.items) <= constant < len(kind.items):
+                return kind.items[constant]
+            if isinstance(constant, str):
+                return self._entry(node.value, kind, constant)
+        elif kind.each is not None:
+            return kind
+        if kind.each is not None:
+            return kind.each
+        if shape_of(node.value) is not None or kind.what == "other":
+            return OTHER if kind.gradient == "no" and not kind.instance else UNKNOWN
+        return Kind(dtype=kind.dtype, gradient=kind.gradient)
+
+    def _entry(self, node: cst.BaseExpression, kind: Kind, key: str) -> Kind:
+        """`node["key"]`: what all entries are, or the one of that name in a dictionary in sight."""
+        found = kind.each or UNKNOWN
+        if kind.instance.startswith("@.") and (class_ := self.module.local_class(kind.instance)) is not None:
+            found = self.attributes.attribute(class_, key)
+        elif found.what == "unknown" and kind.what == "other":
+            entries = self.module.dictionary(node, self.module.scope_of(node), self.module.order_of(node))
+            if entries is not None and key in entries:
+                found = self.kind(entries[key].node)
+        return named(found, key, self.facts)
+
+    def _indexed(self, kind: Kind, indices: Sequence[cst.BaseSlice]) -> Kind:
+        """`kind[indices]`: numbers take a dimension, `None` adds one of size 1, slices keep theirs."""
+        if kind.divided and _is_between(indices):
+            # The tokens of one expert, of all that were sorted by the expert they go to: none goes to one twice.
+            kind = replace(kind, distinct=True, divided=False)
+        dims = kind.dims
+        ellipsis = next((place for place, index in enumerate(indices) if _is_ellipsis(index)), None)
+        single: set[int] = set()
+        # Dimensions are counted from the front up to an ellipsis, and from the end behind it.
+        front = indices if ellipsis is None else indices[:ellipsis]
+        back = [] if ellipsis is None else list(reversed(indices[ellipsis + 1 :]))
+        for part, step in ((front, 1), (back, -1)):
+            before = after = 0 if step > 0 else -1
+            for index in part:
+                if isinstance(index, cst.Slice):
+                    if before in kind.single or self._is_one(index):
+                        single.add(after)
+                    before, after = before + step, after + step
+                    continue
+                assert isinstance(index, cst.Index)
+                value = index.value
+                if isinstance(value, cst.Name) and value.value == "None":
+                    dims = dims + 1 if dims is not None else None
+                    single.add(after)
+                    after += step
+                elif self.module.value(value).known or self.kind(value).what == "other":
+                    dims = dims - 1 if dims else None
+                    before += step
+                else:
+                    chosen = self.kind(value)
+                    kept = kind.distinct and (chosen.distinct or chosen.dtype == "bool")
+                    return replace(kind, dims=None, single=frozenset(), items=(), distinct=kept)
+            if step > 0:
+                single |= {size - before + after for size in kind.single if size >= before}
+            elif ellipsis is not None:
+                single |= {size - before + after for size in kind.single if size <= before}
+        return replace(kind, dims=dims, single=frozenset(single), items=())
+
+    def _is_one(self, index: cst.Slice) -> bool:
+        """Whether a slice evidently keeps one place: `:1`, `0:1`, `-1:`."""
+        lower = self.module.value(index.lower).constant if index.lower is not None else None
+        upper = self.module.value(index.upper).constant if index.upper is not None else None
+        if index.upper is None:
+            return index.lower is not None and lower == -1
+        return isinstance(upper, int) and upper == 1 and (index.lower is None or lower == 0)
+
+
+def _is_between(indices: Sequence[cst.BaseSlice]) -> bool:
+    """Whether `x[indices]` is a slice from one place to another."""
+    index = indices[0]
+    return len(indices) == 1 and isinstance(index, cst.Slice) and index.lower is not None and index.upper is not None
+
+
+def _is_ellipsis(index: cst.BaseSlice) -> bool:
+    return isinstance(index, cst.Index) and isinstance(index.value, cst.Ellipsis)

@@ -1,0 +1,330 @@
+"""A call -> the abstract value of what it returns: of torch, a layer, a builtin, a function in sight."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from msgspec.structs import replace
+
+from torchdet_lint.inference.abstract_values import (
+    BATCH,
+    EMPTY,
+    FOREIGN,
+    OTHER,
+    PARAMETER,
+    SIZES,
+    UNKNOWN,
+    Kind,
+    joined,
+)
+from torchdet_lint.inference.annotations import instance_of
+from torchdet_lint.inference.torch_calls.returns import TorchReturns
+from torchdet_lint.inference.variables import iterated
+from torchdet_lint.module.names import live
+from torchdet_lint.module.tree import children
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torchdet_lint.inference.abstract_values import Dtype, Gradient
+    from torchdet_lint.inference.accesses import Accesses
+    from torchdet_lint.inference.annotations import Annotations
+    from torchdet_lint.inference.attributes import Attributes
+    from torchdet_lint.inference.gradients import Gradients
+    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.names import Scope
+
+_RETURNS = 6
+# Layers without parameters, which pass a gradient on or not as it comes.
+_PASSING = re.compile(
+    r"torch\.nn\.(?:Dropout\w*|AlphaDropout|FeatureAlphaDropout|Identity|(?:Leaky)?ReLU6?|ELU|GELU|SiLU|Sigmoid|Tanh|"
+    r"(?:Log)?Softmax|Softplus|(?:Max|Avg|AdaptiveAvg|AdaptiveMax)Pool\dd|Flatten|Unflatten|Upsample|\w+Pad\dd|"
+    r"PixelShuffle|PixelUnshuffle|Fold|Unfold)"
+)
+
+
+class Calls:
+    """The calls of one file; `kind` tells of an expression."""
+
+    def __init__(
+        self,
+        module: Module,
+        annotations: Annotations,
+        attributes: Attributes,
+        accesses: Accesses,
+        gradients: Gradients,
+        kind: Callable[[cst.BaseExpression], Kind],
+    ) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+        self.annotations = annotations
+        self.attributes = attributes
+        self.accesses = accesses
+        self.gradients = gradients
+        self.kind = kind
+        self.results = TorchReturns(module, kind)
+        self._returns: dict[int, Kind] = {}
+
+    @cached_property
+    def _distinctive(self) -> frozenset[str]:
+        return frozenset(self.facts.distinctive)
+
+    def of(self, node: cst.Call) -> Kind:
+        """What the call `node` gives."""
+        call = self.module.call_at(node)
+        if call is None:
+            return UNKNOWN
+        for name in call.own:
+            found = self._called(name, call)
+            if found is not None:
+                return found
+        receiver = call.receiver
+        if receiver is not None and not any(name[:1] != "@" and "()" not in name for name in call.own):
+            if self._is_self(receiver, call.scope):
+                return self._own_method(call)
+            if call.attribute in self.facts.counting:
+                return Kind(what="tensor", dtype="integer", gradient="no")
+            owner = self.kind(receiver)
+            told = call.attribute in self._distinctive or owner.dtype != "unknown"
+            # NumPy says `keepdims`.
+            told = told or "keepdim" in call.arguments.keywords
+            if owner.is_tensor or (owner.what == "unknown" and told):
+                return self.results.method(replace(owner, what="tensor"), call)
+            if owner.instance == FOREIGN.instance:
+                return owner
+            if call.attribute in ("numpy", "tolist", "item"):
+                return OTHER
+            if (held := self._held(owner, call)) is not None:
+                return held
+        elif receiver is None and (inner := self._inner(call)) is not None:
+            return self._given(inner, call)
+        return self._unknown_call(call)
+
+    @staticmethod
+    def _held(owner: Kind, call: Call) -> Kind | None:
+        """What a method of a layer or a container gives of what it holds."""
+        if call.attribute == "parameters" and not call.arguments.positional:
+            return Kind(what="other", each=PARAMETER)
+        if call.attribute == "named_parameters" and not call.arguments.positional:
+            return Kind(what="other", each=Kind(what="other", items=(OTHER, PARAMETER)))
+        if owner.what == "other" and call.attribute == "items" and owner.each is not None:
+            return Kind(what="other", each=Kind(what="other", items=(UNKNOWN, owner.each)))
+        if owner.what == "other" and call.attribute in ("values", "get", "pop", "copy") and owner.each is not None:
+            return owner.each if call.attribute in ("get", "pop") else owner
+        if owner.what == "other" and not owner.instance:
+            return UNKNOWN if owner.each or owner.items else OTHER
+        return None
+
+    def _inner(self, call: Call) -> Kind | None:
+        """What a lambda, or a function that stands in a function, returns."""
+        function = call.node.func
+        if not isinstance(function, cst.Name):
+            return None
+        home = call.scope.home(function.value)
+        if home is None:
+            return None
+        bindings = live(home.bindings[function.value], call.order if home.function is call.scope.function else None)
+        if len(bindings) != 1:
+            return None
+        made = bindings[0].value if bindings[0].kind == "assign" and not bindings[0].path else bindings[0].node
+        if isinstance(made, cst.Lambda):
+            return self.kind(made.body)
+        if isinstance(made, cst.FunctionDef) and home.kind == "function":
+            return self.returned(made)
+        return None
+
+    def _given(self, found: Kind, call: Call) -> Kind:
+        """What a function of the file returns, with the gradient of what it was given where its own is unknown."""
+        if found.gradient == "unknown" and found.dtype in ("unknown", "floating"):
+            return replace(found, gradient=self._unknown_call(call).gradient)
+        return found
+
+    def _unknown_call(self, call: Call) -> Kind:
+        """A callable that is not in sight: what it returns carries the gradient of what it was given."""
+        given = [arg.value for arg in call.node.args if not arg.star]
+        if call.receiver is not None:
+            given.append(call.receiver)
+        if self.gradients.untracked(call.node) or not any(self.kind(value).gradient == "yes" for value in given):
+            return UNKNOWN
+        return Kind(gradient="yes")
+
+    def _called(self, name: str, call: Call) -> Kind | None:
+        """What a call of the qualified name gives; None where the name tells nothing."""
+        owner, _, last = name.rpartition(".")
+        if name.endswith("()"):
+            return self._instance_called(name[:-2], call)
+        if owner in self.facts.modules and last[:1].islower():
+            return self.results.function(last, call)
+        if last == "one_hot":
+            return Kind(what="tensor", gradient="no", whole=True)
+        if name == "collections.defaultdict":
+            return EMPTY
+        if name.startswith("torch."):
+            return self._torch_class(name, last, call)
+        if name.startswith("@."):
+            return self._local(name, call)
+        if owner.endswith("()"):
+            return None
+        if name.startswith("builtins."):
+            return self._builtin(last, call)
+        library = name.partition(".")[0]
+        if library in ("numpy", "pandas"):
+            return FOREIGN
+        if library in ("math", "random", "os", "time", "json", "scipy", "itertools"):
+            return OTHER
+        if library == "tqdm" and last in ("tqdm", "auto") and call.node.args:
+            return Kind(what="other", each=self._iterated(call.node.args[0].value))
+        if last[:1].isupper():
+            return Kind(what="other", gradient="no", instance=name)
+        found = self.module.foreign(name) if self.module.foreign is not None else None
+        return self._given(found, call) if found is not None else None
+
+    def _torch_class(self, name: str, last: str, call: Call) -> Kind | None:
+        if "()" in name:
+            return None
+        if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
+            inner = self.results.argument_kind(call, 0, "data")
+            wanted = call.argument("requires_grad", ("data", "requires_grad"))
+            fixed = wanted is not None and wanted.constant is False
+            return replace(inner, what="tensor", device="unknown", gradient="no" if fixed else "yes", whole=False)
+        if last.endswith("Tensor"):
+            made = instance_of(f"torch.{last}", self.facts)
+            dtype: Dtype = made.dtype if made.dtype != "unknown" else "floating"
+            return Kind(what="tensor", dtype=dtype, device="cuda" if ".cuda." in name else "cpu", gradient="no")
+        if name == "torch.utils.data.DataLoader":
+            plain = Kind(gradient="no")
+            batch = replace(plain, each=plain) if "collate_fn" in call.arguments.keywords or call.opaque else BATCH
+            return Kind(what="other", gradient="no", instance=name, each=batch)
+        if name in ("torch.nn.Buffer", "torch.nn.parameter.Buffer"):
+            return replace(self.results.argument_kind(call, 0, "data"), what="tensor", device="unknown", gradient="no")
+        if name == "torch.autograd.grad":
+            graph = call.arguments.keywords.get("create_graph")
+            gradient: Gradient = "no" if not call.opaque and (graph is None or graph.constant is False) else "yes"
+            return Kind(what="other", each=Kind(what="tensor", dtype="floating", gradient=gradient))
+        if name == "torch.nn.ParameterList":
+            return Kind(what="other", gradient="no", instance=name, each=PARAMETER)
+        if name in ("torch.nn.ModuleList", "torch.nn.Sequential"):
+            return Kind(what="other", gradient="no", instance=name, each=Kind(what="other", instance="torch.nn.Module"))
+        if last[:1].isupper():
+            return Kind(what="other", gradient="no", instance=name)
+        return None
+
+    def _builtin(self, last: str, call: Call) -> Kind:
+        args = [arg.value for arg in call.node.args if arg.keyword is None and not arg.star]
+        if last in ("list", "tuple", "reversed", "sorted", "iter") and args:
+            return Kind(what="other", each=self._iterated(args[0]))
+        if last == "next" and args:
+            return self._iterated(args[0])
+        if last == "range":
+            return SIZES
+        if last == "dict" and not args and call.node.args and not call.opaque:
+            return Kind(what="other", each=joined(self.kind(arg.value) for arg in call.node.args))
+        if last == "enumerate" and args:
+            return Kind(what="other", each=Kind(what="other", items=(OTHER, self._iterated(args[0]))))
+        if last == "zip":
+            return Kind(what="other", each=Kind(what="other", items=tuple(map(self._iterated, args))))
+        if last == "getattr" and len(args) > 1 and isinstance(name := self.module.value(args[1]).constant, str):
+            return self.accesses.member(self.kind(args[0]), name) or UNKNOWN
+        if last in ("sum", "max", "min", "abs", "getattr", "super", "map", "filter", "dict"):
+            inner = self.kind(args[0]) if args else UNKNOWN
+            if last == "abs" or (last in ("max", "min") and len(args) > 1):
+                return inner
+            return inner.each if last in ("sum", "max", "min") and inner.each is not None else UNKNOWN
+        return OTHER
+
+    def _instance_called(self, class_name: str, call: Call) -> Kind | None:
+        """`layer(x)`: a layer gives a tensor that carries a gradient."""
+        ancestry = self.module.ancestry(class_name)
+        class_ = self.module.local_class(class_name)
+        if class_ is not None and self.gradients.is_layer(class_):
+            forward = self.attributes.method(class_, "forward")
+            found = self.returned(forward) if forward is not None else UNKNOWN
+            if found.what == "unknown":
+                found = replace(found, what="unknown" if forward is not None else "tensor")
+            return replace(found, gradient="no" if self.gradients.untracked(call.node) else "yes")
+        if any(name.startswith("torch.nn.") for name in ancestry):
+            dims = self.facts.dims.get(class_name)
+            if dims is None and class_name.rpartition(".")[2] in ("ReLU", "GELU", "SiLU", "Dropout", "LayerNorm"):
+                dims = self.results.argument_kind(call, 0).dims
+            single = class_name.rpartition(".")[2] not in ("LSTM", "GRU", "RNN", "MultiheadAttention", "Sequential")
+            gradient: Gradient = "no" if self.gradients.untracked(call.node) else "yes"
+            if gradient == "yes" and _PASSING.fullmatch(class_name):
+                gradient = "no" if self.results.argument_kind(call, 0).gradient == "no" else "yes"
+            return Kind(what="tensor" if single else "unknown", dtype="floating", gradient=gradient, dims=dims)
+        return None
+
+    def _is_self(self, node: cst.BaseExpression, scope: Scope) -> bool:
+        return isinstance(node, cst.Name) and self.kind(node).instance.startswith("@.")
+
+    def _own_method(self, call: Call) -> Kind:
+        """`self.name(…)`: a method of the class, or a layer that it holds."""
+        assert call.receiver is not None
+        class_ = self.module.local_class(self.kind(call.receiver).instance)
+        if class_ is None:
+            return UNKNOWN
+        method = self.attributes.method(class_, call.attribute)
+        if method is not None:
+            found = self.returned(method)
+            if self.gradients.untracked(call.node):
+                return replace(found, gradient="no")
+            return self._given(found, call)
+        if not self.gradients.is_layer(class_) or self.gradients.untracked(call.node):
+            return UNKNOWN
+        if self._unknown_call(call).gradient == "yes":
+            return Kind(gradient="yes")
+        # The call was named before the constructor was read, which says what the layer is.
+        made = [
+            self._instance_called(name[:-2], call) for name in self.module.resolve(call.node.func) if name[-1] == ")"
+        ]
+        return joined(kind or UNKNOWN for kind in made)
+
+    def _local(self, name: str, call: Call) -> Kind | None:
+        if self.module.local_class(name) is not None:
+            return self.annotations.instance(name)
+        owner, _, last = name[2:].rpartition(".")
+        class_ = self.module.local_class(f"@.{owner}") if owner else None
+        if owner and class_ is None:
+            return None
+        function = self.attributes.method(class_, last) if class_ is not None else self.module.definition(last)
+        if function is None:
+            return None
+        return self._given(self.returned(function), call)
+
+    def returned(self, function: cst.FunctionDef) -> Kind:
+        """What a function of the file returns."""
+        key = id(function)
+        if key not in self._returns:
+            self._returns[key] = UNKNOWN
+            if function.returns is not None:
+                annotated = self.annotations.kind(function.returns.annotation)
+                if annotated.what == "other" and annotated != EMPTY and not (annotated.items or annotated.each):
+                    self._returns[key] = annotated
+                    return annotated
+            returns = list(_returns(function))
+            found = UNKNOWN
+            if 0 < len(returns) <= _RETURNS:
+                found = joined(self.kind(value) for value in returns)
+            if function.returns is not None and found.what == "unknown" and annotated.what != "unknown":
+                found = replace(annotated, gradient=found.gradient)
+            if self.gradients.not_tracked(function):
+                found = replace(found, gradient="no")
+            self._returns[key] = found
+        return self._returns[key]
+
+    def _iterated(self, node: cst.BaseExpression) -> Kind:
+        return iterated(node, self.kind(node))
+
+
+def _returns(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+    """The expressions that `function` itself returns."""
+    stack: list[cst.CSTNode] = [function.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Return):
+            if node.value is not None:
+                yield node.value
+        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+            stack.extend(reversed(children(node)))

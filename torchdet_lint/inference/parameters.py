@@ -1,0 +1,90 @@
+"""A parameter -> its abstract value, by its annotation, its default, its docstring and what calls its function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from msgspec.structs import replace
+
+from torchdet_lint.inference.abstract_values import OTHER, STEP_BATCH, TENSOR, UNKNOWN, Kind, named, stands_for
+
+if TYPE_CHECKING:
+    from torchdet_lint.inference.annotations import Annotations
+    from torchdet_lint.inference.attributes import Attributes
+    from torchdet_lint.inference.gradients import Gradients
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Scope
+
+_TRAINED = "lightning.pytorch.LightningModule"
+_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
+
+
+class Parameters:
+    """The parameters of the functions of one file."""
+
+    def __init__(self, module: Module, annotations: Annotations, attributes: Attributes, gradients: Gradients) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+        self.annotations = annotations
+        self.attributes = attributes
+        self.gradients = gradients
+
+    def of(self, node: cst.Param, home: Scope) -> Kind:
+        """What the parameter `node` of the function `home` is given."""
+        function = home.node
+        class_ = self.module.classes.get(home.outer) if home.outer is not None else None
+        if class_ is not None and isinstance(function, cst.FunctionDef):
+            applied = self.attributes.applied(node, function, class_)
+            if applied is not None:
+                return applied
+        if node.annotation is not None:
+            found = self.annotations.kind(node.annotation.annotation)
+            if found.what != "unknown":
+                return self._differentiable(found, node.name.value, home) if found.is_tensor else found
+        if isinstance(node.star, str) and node.star:
+            return OTHER
+        default = node.default
+        if default is not None and not (isinstance(default, cst.Name) and default.value == "None"):
+            if isinstance(default, (cst.Integer, cst.Float, cst.SimpleString, cst.Tuple, cst.List, cst.Dict)):
+                return OTHER
+            if isinstance(default, cst.Name) and default.value in ("True", "False"):
+                return OTHER
+        if not isinstance(function, cst.FunctionDef):
+            return UNKNOWN
+        parameters = [*function.params.posonly_params, *function.params.params]
+        if class_ is not None and parameters and parameters[0] is node and not self._static(function):
+            return Kind(what="other", gradient="no", instance=f"@.{class_.name}")
+        step = class_ is not None and function.name.value in _STEPS and parameters[1:2] == [node]
+        if step and class_ is not None and _TRAINED in self.module.ancestry(f"@.{class_.name}"):
+            return STEP_BATCH
+        layer = class_ is not None and self.gradients.is_layer(class_)
+        given = function.name.value == "forward" and layer and default is None
+        if given and not stands_for(node.name.value, self.facts.graph_words):
+            return self._differentiable(TENSOR, node.name.value, home)
+        if (
+            node.annotation is None
+            and not given
+            and (told := self.annotations.documented(function, node.name.value)).is_tensor
+        ):
+            return self._differentiable(told, node.name.value, home)
+        return self._differentiable(UNKNOWN, node.name.value, home)
+
+    @staticmethod
+    def _static(function: cst.FunctionDef) -> bool:
+        return any(
+            isinstance(item.decorator, cst.Name) and item.decorator.value == "staticmethod"
+            for item in function.decorators
+        )
+
+    def _differentiable(self, kind: Kind, name: str, home: Scope) -> Kind:
+        """A parameter: in a method of a layer it is an activation, unless its type or its name says otherwise."""
+        if kind.is_integral:
+            return replace(kind, gradient="no")
+        found = named(kind, name, self.facts)
+        if found.gradient != "unknown" or not kind.is_tensor:
+            return found
+        class_ = self.module.enclosing_class_of_scope(home)
+        if class_ is not None and self.gradients.is_layer(class_):
+            return replace(found, gradient="yes")
+        return found

@@ -1,0 +1,1 @@
+"""A call of torch -> the abstract value that it returns."""

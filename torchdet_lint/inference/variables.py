@@ -1,0 +1,185 @@
+"""A name -> its abstract value where it is read, from all bindings that reach it and from how its function uses it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from msgspec.structs import replace
+
+from torchdet_lint.dataflow.reaching_definitions import reaching
+from torchdet_lint.inference.abstract_values import (
+    BATCH,
+    CIRCLE,
+    EMPTY,
+    FOREIGN,
+    NONE,
+    OTHER,
+    TENSOR,
+    UNKNOWN,
+    Kind,
+    arithmetic,
+    joined,
+    named,
+    unpacked,
+)
+from torchdet_lint.inference.elements import distinct_indices
+from torchdet_lint.inference.elements.containers import Containers
+from torchdet_lint.inference.elements.integrality import Integrality
+from torchdet_lint.inference.narrowing import Narrowing
+from torchdet_lint.module import names
+from torchdet_lint.module.names import live
+from torchdet_lint.prefilter.library import BUILTINS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torchdet_lint.inference.annotations import Annotations
+    from torchdet_lint.inference.parameters import Parameters
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Binding, Scope
+
+
+class Variables:
+    """The names of one file; `kind` tells of an expression."""
+
+    def __init__(
+        self,
+        module: Module,
+        annotations: Annotations,
+        parameters: Parameters,
+        kind: Callable[[cst.BaseExpression], Kind],
+    ) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+        self.annotations = annotations
+        self.parameters = parameters
+        self.kind = kind
+        self.narrowing = Narrowing(module, annotations)
+        self.containers = Containers(module, kind)
+        self.integrality = Integrality(module, kind)
+        # What a name is when a loop comes to it first, while it is worked out what later rounds make of it.
+        self.first: dict[int, Kind] = {}
+        self._used: dict[int, dict[str, Kind]] = {}
+
+    @cached_property
+    def _distinctive(self) -> frozenset[str]:
+        return frozenset(self.facts.distinctive)
+
+    def of(self, node: cst.Name) -> Kind:
+        """What the name `node` stands for there."""
+        if node.value == "None":
+            return NONE
+        module = self.module
+        scope, order = module.scope_of(node), module.order_of(node)
+        home = scope.home(node.value)
+        if home is None:
+            # What comes in by a star is a module, a function or a class; hardly ever a tensor.
+            return OTHER if node.value in BUILTINS or module.scope.stars else UNKNOWN
+        here = home.function is scope.function
+        bindings = live(home.bindings[node.value], order if here else None)
+        if here:
+            bindings = reaching(module, bindings, node, order)
+        found = self._bound(node, order, bindings, home)
+        for binding in bindings:
+            if binding.kind == "augment" and binding.value is not None and not found.instance:
+                found = joined((found, self._augmented(found, binding)))
+        if found.whole and found.is_tensor:
+            kept = here and home.kind == "function" and self.integrality.stay(node, bindings, home)
+            found = replace(found, whole=kept)
+        if here and home.kind == "function":
+            if found == EMPTY:
+                found = self.containers.filled(node.value, home)
+            if found.what == "unknown":
+                used = self._usage(home).get(node.value)
+                if used is not None:
+                    found = replace(found, what=used.what, dims=used.dims)
+            elif found.is_tensor and found.dims is None and len(home.bindings[node.value]) == 1:
+                used = self._usage(home).get(node.value)
+                found = replace(found, dims=used.dims) if used is not None else found
+        return named(found, node.value, self.facts)
+
+    def _bound(self, node: cst.Name, order: int, bindings: Sequence[Binding], home: Scope) -> Kind:
+        """What `bindings` give to `node`, which stands at `order`; in a loop, also from the second round on."""
+        kinds: list[Kind] = []
+        for binding in bindings:
+            if binding.kind == "augment":
+                continue
+            if binding.order > order and binding.looped and kinds:
+                self.first[id(node)] = joined([kind for kind in kinds if kind is not CIRCLE])
+            kinds.append(self.narrowing.kind(self._binding(binding, home), binding, node, home))
+        self.first.pop(id(node), None)
+        return joined([kind for kind in kinds if kind is not CIRCLE])
+
+    def _augmented(self, kind: Kind, binding: Binding) -> Kind:
+        """What `name += value` makes of a name of that kind."""
+        assert binding.value is not None
+        value = self.kind(binding.value)
+        found = arithmetic(kind, value, cst.Add())
+        if isinstance(binding.node, cst.AugAssign):
+            return distinct_indices.combined(found, kind, value, binding.node.operator, lambda _: "")
+        return found
+
+    def _binding(self, binding: Binding, home: Scope) -> Kind:
+        if binding.kind == "parameter" and isinstance(binding.node, cst.Param):
+            return self.parameters.of(binding.node, home)
+        if binding.value is None:
+            return OTHER if binding.kind in ("import", "def", "class") else UNKNOWN
+        if binding.kind == "loop":
+            return unpacked(iterated(binding.value, self.kind(binding.value)), binding.path)
+        if binding.kind == "with":
+            return UNKNOWN
+        if binding.kind in ("assign", "unpack"):
+            annotation = binding.node.annotation.annotation if isinstance(binding.node, cst.AnnAssign) else None
+            found = unpacked(self.kind(binding.value), binding.path)
+            if found.what == "unknown" and annotation is not None:
+                return self.annotations.kind(annotation)
+            return found
+        return UNKNOWN
+
+    def _usage(self, home: Scope) -> dict[str, Kind]:
+        """The names of a function that it treats as tensors: by a method that only tensors have, or by their shape."""
+        key = id(home)
+        if key not in self._used:
+            found: dict[str, Kind] = {}
+            for call in self.module.calls_in(home):
+                receiver = call.receiver
+                if isinstance(receiver, cst.Name) and call.attribute in self._distinctive:
+                    found.setdefault(receiver.value, TENSOR)
+            for target, value in self.module.assignments_in(home):
+                shaped = shape_of(value)
+                if isinstance(shaped, cst.Name):
+                    dims = None
+                    if isinstance(target, cst.Tuple) and all(type(item) is cst.Element for item in target.elements):
+                        dims = len(target.elements)
+                    evident = shaped.value in found or isinstance(value, cst.Call)
+                    found[shaped.value] = Kind(what="tensor" if evident else "unknown", dims=dims)
+            self._used[key] = found
+        return self._used[key]
+
+
+def iterated(node: cst.BaseExpression, kind: Kind) -> Kind:
+    """What one step of `for x in node` gives, where `node` is of that kind."""
+    if kind.each is not None:
+        return kind.each
+    if kind.items:
+        return joined(kind.items)
+    if kind.is_tensor or kind.instance == FOREIGN.instance:
+        return unpacked(kind, (0,))
+    loader = kind.what == "unknown" and names.dotted(node).rpartition(".")[2].lower().endswith("loader")
+    return BATCH if loader else UNKNOWN
+
+
+def shape_of(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """`x` of `x.shape` and `x.size()`."""
+    if isinstance(node, cst.Attribute) and node.attr.value == "shape":
+        return node.value
+    if (
+        isinstance(node, cst.Call)
+        and not node.args
+        and isinstance(node.func, cst.Attribute)
+        and node.func.attr.value == "size"
+    ):
+        return node.func.value
+    return None
