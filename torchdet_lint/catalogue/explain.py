@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,15 @@ import msgspec
 
 from torchdet_lint.catalogue.ops import release as parsed
 from torchdet_lint.catalogue.ops import reported_as, status_at, status_in
+from torchdet_lint.catalogue.rules import Example
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torchdet_lint.catalogue.ops import Op
-    from torchdet_lint.catalogue.rules import Example, Rule
+    from torchdet_lint.catalogue.rules import Rule
+
+_MARK = re.compile(r"\s*# (expect|todo): ([A-Z]{2,}\d{3}(?:,\s*[A-Z]{2,}\d{3})*)")
 
 _SCOPES = {"run": "the run itself", "file": "each file", "project": "the whole project"}
 _STATUS = {
@@ -91,11 +95,55 @@ def _examples(rule: Rule) -> Iterator[str]:
         for example in examples:
             yield ""
             yield f"{title}:"
-            yield from textwrap.indent(_code(example), "    ").splitlines()
+            yield from textwrap.indent(_code(example.code), "    ").splitlines()
 
 
-def _code(example: Example) -> str:
-    return example.code.strip("\n")
+def _code(text: str) -> str:
+    """The source of an example as a reader wants it: a mark names the rule alone."""
+    return _MARK.sub(
+        lambda mark: f"  # {mark[2]}" + (" (not found yet)" if mark[1] == "todo" else ""), text.strip("\n")
+    )
+
+
+def _condition(example: Example) -> str:
+    """What has to hold for an example to be true."""
+    parts = []
+    if example.torch_version:
+        parts.append(f"torch {example.torch_version}")
+    if example.devices:
+        parts.append(f"`devices = {json.dumps(list(example.devices))}`")
+    if example.filename != Example(code="").filename:
+        parts.append(f"in a file named `{example.filename}`")
+    if example.program:
+        parts.append("as a program")
+    return f"With {', '.join(parts)}:" if parts else ""
+
+
+def _example(example: Example) -> Iterator[str]:
+    """One example as Markdown: its title, its condition, its files, and what the fix makes of it."""
+    for line in (example.title, _condition(example)):
+        if line:
+            yield from ("", line)
+    yield from ("", "```python", _code(example.code), "```")
+    for name, text in sorted(example.files.items()):
+        language = "python" if name.endswith(".py") else ""
+        yield from ("", f"`{name}`:", "", f"```{language}", _code(text), "```")
+    if example.fixed and _code(example.fixed) != _code(example.code):
+        yield from ("", "After the fix:", "", "```python", _MARK.sub("", example.fixed.strip("\n")), "```")
+
+
+def _sections(rule: Rule) -> Iterator[str]:
+    """An example that is reported and one that is not; all others folded."""
+    for title, examples in (("Reported", rule.bad), ("Not reported", rule.good)):
+        if not examples:
+            continue
+        yield from ("", f"## {title}")
+        yield from _example(examples[0])
+        if len(examples) > 1:
+            yield from ("", '<details markdown="1">', f"<summary>More examples: {len(examples) - 1}</summary>")
+            for example in examples[1:]:
+                yield from _example(example)
+            yield from ("", "</details>")
 
 
 def _paragraphs(text: str, indent: str = "") -> Iterator[str]:
@@ -143,13 +191,7 @@ def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
         lines += [
             f"| `{op.op}` | {op.direction} | {_cell(op.condition)} | {_cell(_status(op, None))} |" for op in table
         ]
-    for title, examples in (("Reported", rule.bad), ("Not reported", rule.good)):
-        if examples:
-            lines += ["", f"## {title}"]
-        for example in examples:
-            lines += ["", *([example.title, ""] if example.title else []), "```python", _code(example), "```"]
-            if example.fixed:
-                lines += ["", "fixed:", "", "```python", example.fixed.strip("\n"), "```"]
+    lines += _sections(rule)
     if rule.references:
         lines += ["", "## References", "", *(f"- {reference}" for reference in rule.references)]
     return "\n".join(lines) + "\n"

@@ -11,7 +11,7 @@ from torchdet_lint import config
 from torchdet_lint.engine import repair, run
 from torchdet_lint.engine.linter import Linter
 from torchdet_lint.source.cache import content_hash
-from torchdet_lint.source.files import Exclusion, discover
+from torchdet_lint.source.discovery import Exclusion, discover
 from torchdet_lint.source.modules import Still
 
 if TYPE_CHECKING:

@@ -22,7 +22,6 @@ from torchdet_lint.catalogue.loading import load
 from torchdet_lint.catalogue.texts import CatalogueError
 from torchdet_lint.lsp.analysis import Analysis
 from torchdet_lint.lsp.translate import SOURCE, Sheet, Translator
-from torchdet_lint.source.files import decode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -172,14 +171,13 @@ class Server(LanguageServer):
         new = self.analysis.fixed(path, texts, unsafe=unsafe)
         if new == texts[path]:
             return None
-        return self.translator.replacement(sheet, _documents(path, new, sheet))
+        return self.translator.replacement(sheet, _documents(new, sheet))
 
 
-def _documents(path: str, data: bytes, sheet: Sheet) -> list[str]:
+def _documents(data: bytes, sheet: Sheet) -> list[str]:
     """The texts of the documents of `sheet` in the file content `data`."""
     if not sheet.is_notebook:
         return [data.decode("utf-8", "surrogatepass")]
-    decode(path, data)
     cells: list[dict[str, Any]] = msgspec.json.decode(data)["cells"]
     return [cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"]) for cell in cells]
 
