@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from torchdet_lint.catalogue import explain, loading, ops
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main as command
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = re.compile(r"(<!-- output: (?P<arguments>.*?) -->\n).*?(<!-- /output -->)", re.DOTALL)
@@ -40,7 +40,7 @@ def console(arguments: str) -> str:
     with contextlib.redirect_stdout(out):
         before = Path.cwd()
         os.chdir(ROOT)
-        check.main([*shlex.split(arguments), "--no-cache", "--color", "never"])
+        command([*shlex.split(arguments), "--no-cache", "--color", "never"])
         os.chdir(before)
     return f"```console\n$ torchdet-lint {arguments}\n{out.getvalue()}```\n"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main
 from torchdet_lint.source.cache import Cache
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def lint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    check.main([".", "--output-format", "json", *arguments])
+    main([".", "--output-format", "json", *arguments])
     return capsys.readouterr().out
 
 
@@ -87,7 +87,7 @@ def test_warm_is_cold(project: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_warm_reads_no_rule_and_parses_nothing(project: Path) -> None:
     program = (
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-        "from torchdet_lint.cli import check\ncheck.main(['a.py', '-q'])\n"
+        "from torchdet_lint.cli.main import main\nmain(['a.py', '-q'])\n"
         "print(sorted(set(sys.modules) & {'libcst', 'tomli', 'torchdet_lint.module', 'torchdet_lint.module.names'}))"
     )
     (project / "a.py").write_text("import torch\nx = torch.empty(3)\n")
@@ -166,10 +166,10 @@ def test_a_folder_of_others_is_left_alone(project: Path, capsys: pytest.CaptureF
 
 
 def test_it_is_said_why_a_folder_is_not_used(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    check.main([".", "--cache-dir", ".", "-v"])
+    main([".", "--cache-dir", ".", "-v"])
     assert "(not used: holds files that are not the cache's)" in capsys.readouterr().err
     (project / ".torchdet_cache").symlink_to(".")
-    check.main([".", "-v"])
+    main([".", "-v"])
     assert "(not used: a link)" in capsys.readouterr().err
 
 
@@ -190,7 +190,7 @@ def test_a_configuration_cannot_point_outside(
 ) -> None:
     (project / "out").symlink_to(tmp_path_factory.mktemp("outside"))
     (project / "torchdet-lint.toml").write_text(f"cache-dir = '{value}'\n")
-    assert check.main(["."]) == 2
+    assert main(["."]) == 2
     assert "is outside of the project; only --cache-dir may say so" in capsys.readouterr().err
     assert not (project.parent / "elsewhere").exists()
     assert list((project / "out").iterdir()) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main
 
 TRAIN = """
 import torch
@@ -99,7 +99,7 @@ class Linted:
         self.capsys = capsys
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        status = check.main([*arguments, "--output-format", "json", "--min-severity", "note"])
+        status = main([*arguments, "--output-format", "json", "--min-severity", "note"])
         return status, *self.capsys.readouterr()
 
     def same(self, *arguments: str) -> tuple[int, str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from torchdet_lint import __version__
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,7 +25,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_version_imports_no_parser() -> None:
     program = (
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
-        "from torchdet_lint.cli.check import main\nmain(['--version'])\n"
+        "from torchdet_lint.cli.main import main\nmain(['--version'])\n"
         "print(sorted(set(sys.modules) & {'libcst', 'torch', 'rich', 'pathspec', 'msgspec'}))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -34,21 +34,21 @@ def test_version_imports_no_parser() -> None:
 
 def test_clean_file_is_status_0(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.py").write_text("import torch\ntorch.manual_seed(0)\n")
-    assert check.main(["a.py"]) == 0
+    assert main(["a.py"]) == 0
     assert capsys.readouterr().out == "No nondeterminism found in 1 file.\n"
 
 
 def test_syntax_error_is_a_finding_and_the_rest_is_linted(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.py").write_text("def f(:\n")
     Path("b.py").write_text("import torch\ntorch.manual_seed(0)  # noqa: TDL201\n")
-    assert check.main([".", "--output-format", "concise", "--quiet"]) == 1
+    assert main([".", "--output-format", "concise", "--quiet"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" ")[:2] for line in lines] == [["a.py:1:7:", "TDL001"], ["b.py:2:23:", "TDL002"]]
 
 
 def test_a_path_that_is_not_there_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.py").write_text("x = 1\n")
-    assert check.main(["nowhere.py", "a.py"]) == 2
+    assert main(["nowhere.py", "a.py"]) == 2
     out, err = capsys.readouterr()
     assert err == "torchdet-lint: error: nowhere.py: no such file or directory\n"
     assert "1 file" in out
@@ -56,19 +56,19 @@ def test_a_path_that_is_not_there_is_status_2(capsys: pytest.CaptureFixture[str]
 
 def test_statistics_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
-    assert check.main(["a.py", "--statistics", "--output-format", "json"]) == 1
+    assert main(["a.py", "--statistics", "--output-format", "json"]) == 1
     row = {"code": "TDL201", "name": "cudnn-benchmark", "count": 1, "fixable": True, "fixable_count": 1}
     assert json.loads(capsys.readouterr().out) == [row]
 
 
 def test_a_choice_of_no_rule_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main(["--select", ""]) == 2
+    assert main(["--select", ""]) == 2
     assert capsys.readouterr().err == "torchdet-lint: error: --select: no rule is named\n"
 
 
 @pytest.mark.parametrize("name", ["TDL001", "tdl001", "syntax-error"])
 def test_one_rule_as_json_has_every_key_whatever_its_spelling(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check.main(["rule", name, "--output-format", "json"]) == 0
+    assert main(["rule", name, "--output-format", "json"]) == 0
     rule = json.loads(capsys.readouterr().out)
     assert (rule["code"], rule["severity"], rule["scope"], rule["fix"]) == ("TDL001", "error", "run", None)
 
@@ -89,8 +89,8 @@ def test_output_that_cannot_be_written_is_one_line_and_status_2(arguments: list[
 def test_a_fault_of_our_own_is_not_taken_for_findings() -> None:
     program = (
         "import sys\nsys.argv = ['torchdet-lint', '.']\n"
-        "from torchdet_lint import __main__\nfrom torchdet_lint.cli import check\n"
-        "def broken(arguments):\n    raise KeyError('ours')\ncheck.main = broken\n__main__.main()\n"
+        "from torchdet_lint import __main__\nfrom torchdet_lint.cli import main\n"
+        "def broken(arguments):\n    raise KeyError('ours')\nmain.main = broken\n__main__.main()\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)

@@ -10,7 +10,7 @@ import pytest
 
 from torchdet_lint import config
 from torchdet_lint.catalogue import loading
-from torchdet_lint.cli import check
+from torchdet_lint.cli.options import check_parser
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_readme_lists_every_format() -> None:
 
 
 def test_commands_of_readme_are_accepted() -> None:
-    parser = check._check_parser("check")
+    parser = check_parser("check")
     for line in re.findall(r"^torchdet-lint (src/.*)$", README, re.MULTILINE):
         parser.parse_args(line.partition("#")[0].split())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import linter, run
 from torchdet_lint.engine.linter import Linter, first_sentence
@@ -24,7 +24,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def lint(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
-    status = check.main([*(arguments or (".",)), "--output-format", "json", "--no-cache"])
+    status = main([*(arguments or (".",)), "--output-format", "json", "--no-cache"])
     out, err = capsys.readouterr()
     return status, json.loads(out), err
 

@@ -96,8 +96,8 @@ def test_a_run_imports_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "torchy.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
     heavy = ["libcst", "rich", "pathspec", "torch", "numpy"]
     program = (
-        "import sys\nfrom torchdet_lint.cli import check\n"
-        "check.main([sys.argv[1], '--no-cache', '--output-file', sys.argv[2]])\n"
+        "import sys\nfrom torchdet_lint.cli.main import main\n"
+        "main([sys.argv[1], '--no-cache', '--output-file', sys.argv[2]])\n"
         f"print(*sorted(set(sys.modules) & set({heavy})))"
     )
     loaded = {}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from torchdet_lint.cli import check
+from torchdet_lint.cli.options import check_parser
 
 ROOT = Path(__file__).parents[1]
 
@@ -42,7 +42,7 @@ def test_the_wheel_lints_without_the_checkout(wheel: zipfile.ZipFile, tmp_path: 
     (tmp_path / "a.py").write_text("import torch\nx = 1  # noqa: TDL201\n")
     program = (
         "import sys; sys.path.insert(0, 'site'); "
-        "from torchdet_lint.cli import check; sys.exit(check.main(['a.py', '-q']))"
+        "from torchdet_lint.cli.main import main; sys.exit(main(['a.py', '-q']))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
@@ -59,7 +59,7 @@ def test_it_needs_no_torch(wheel: zipfile.ZipFile) -> None:
 
 @pytest.mark.parametrize("name", [".pre-commit-hooks.yaml", "action.yml"])
 def test_hooks_and_action_name_options_there_are(name: str) -> None:
-    parser = check._check_parser("check")
+    parser = check_parser("check")
     known = {option for action in parser._actions for option in action.option_strings}
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     commands = [line for line in lines if "torchdet-lint check" in line or "args+=" in line]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 
@@ -231,7 +231,7 @@ def test_convolutions_are_one_fact_about_the_program_with_its_places(project, ca
     assert finding.code == "TDL203"
     assert "25 convolutions of it depend on that mode" in finding.message
     assert [place.location.row for place in finding.related if place.filename.endswith("net.py")] == [*range(5, 30)]
-    check.main([str(folder), "--isolated", "--no-cache"])
+    main([str(folder), "--isolated", "--no-cache"])
     out = capsys.readouterr().out
     assert out.count("= see: ") == 7
     assert "= see: 20 more places, which --output-format json lists" in out

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main
 from torchdet_lint.engine import repair
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _project(tmp_path, monkeypatch):
 
 
 def run(*arguments: str) -> int:
-    return check.main(["--isolated", "--no-cache", "--min-severity", "note", *arguments])
+    return main(["--isolated", "--no-cache", "--min-severity", "note", *arguments])
 
 
 def test_fix_writes_and_tells(capsys):
@@ -158,7 +158,7 @@ def test_suppressed_findings_are_not_fixed():
 def test_seed_of_the_configuration_is_used():
     Path("torchdet-lint.toml").write_text("seed = 42\n")
     Path("a.py").write_text(LOADER)
-    assert check.main(["--no-cache", "--min-severity", "note", "--fix", "a.py"]) == 0
+    assert main(["--no-cache", "--min-severity", "note", "--fix", "a.py"]) == 0
     assert Path("a.py").read_text() == FIXED.replace("manual_seed(0)", "manual_seed(42)")
 
 

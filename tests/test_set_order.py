@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 from torchdet_lint.engine.linter import Linter
@@ -278,7 +278,7 @@ def versions(name: str, program: str, *options: str) -> list[tuple[str, str]]:
     """The program as it is, with all of its fixes, and with each of them alone."""
     text, then = linted(program)
     Path("program.py").write_text(text)
-    check.main(["--isolated", "--no-cache", "--select", ",".join(CODES), "--fix", "--quiet", *options, "program.py"])
+    main(["--isolated", "--no-cache", "--select", ",".join(CODES), "--fix", "--quiet", *options, "program.py"])
     found = [(f"{name}: before", text + then), (f"{name}: all", Path("program.py").read_text() + then)]
     for number, finding in enumerate(fixes(text)):
         patched = patch.apply(decode("program.py", text.encode()), [finding.fix])
@@ -327,7 +327,7 @@ def test_safe_fixes_leave_no_set_order():
     """What a fixed program makes of its sets is the same under every hash seed."""
     text, then = linted(SAFE["a closure"])
     Path("program.py").write_text(text)
-    assert check.main(["--isolated", "--no-cache", "--select", "TDL305", "--fix", "--quiet", "program.py"]) == 0
+    assert main(["--isolated", "--no-cache", "--select", "TDL305", "--fix", "--quiet", "program.py"]) == 0
     Path("program.py").write_text(Path("program.py").read_text() + then + "print(found, lengths)\n")
     printed = {
         subprocess.run(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint.cli import check
+from torchdet_lint.cli.main import main
 from torchdet_lint.engine import repair
 from torchdet_lint.source import writing
 
@@ -44,7 +44,7 @@ def test_file_with_two_names_is_fixed_once(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("a.py").write_text("x = 1  # noqa: TDL201\n")
     Path("b.py").symlink_to("a.py")
-    assert check.main(["--isolated", "--no-cache", "--fix", "."]) == 0
+    assert main(["--isolated", "--no-cache", "--fix", "."]) == 0
     assert Path("a.py").read_text() == "x = 1\n"
     assert capsys.readouterr().err == ""
 
@@ -112,7 +112,7 @@ def test_read_only_file_is_one_line_and_status_2(tmp_path, monkeypatch, capsys):
     for name in ("a.py", "b.py"):
         Path(name).write_text("x = 1  # noqa: TDL201\n")
     Path("a.py").chmod(0o444)
-    assert check.main(["--isolated", "--no-cache", "--fix", "."]) == 2
+    assert main(["--isolated", "--no-cache", "--fix", "."]) == 2
     out, err = capsys.readouterr()
     assert err == "torchdet-lint: error: a.py: not written: the file is read-only\n"
     assert "a.py:1:8: TDL002" in out
@@ -125,8 +125,8 @@ LIMITED = """\
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
-from torchdet_lint.cli import check
-sys.exit(check.main(["--isolated", "--no-cache", "--fix", "."]))
+from torchdet_lint.cli.main import main
+sys.exit(main(["--isolated", "--no-cache", "--fix", "."]))
 """
 
 

@@ -8,8 +8,9 @@ import sys
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
-    from torchdet_lint.cli.check import FAILED, RUNTIME
-    from torchdet_lint.cli.check import main as command
+    from torchdet_lint.cli.console import FAILED
+    from torchdet_lint.cli.main import RUNTIME
+    from torchdet_lint.cli.main import main as command
 
     if sys.argv[1:2] and sys.argv[1] in RUNTIME:
         sys.exit(command(sys.argv[1:]))

@@ -243,7 +243,7 @@ def lint(files: Iterable[Path], *, python: str = sys.executable) -> tuple[Findin
 
 _RUN_LINTER = (
     "import sys; sys.path[0:0] = [sys.argv.pop(1)]; "
-    "from torchdet_lint.cli.check import main; sys.exit(main(sys.argv[1:]))"
+    "from torchdet_lint.cli.main import main; sys.exit(main(sys.argv[1:]))"
 )
 
 

@@ -1,0 +1,94 @@
+"""Lines and bytes -> the terminal, a pipe or a file; one shape for an error, and a bar for what takes long."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
+_PROGRESS_AFTER = 1.5
+
+
+class UsageError(Exception):
+    """An option that cannot be used; shown as one line."""
+
+
+def fail(message: str) -> int:
+    """Say on standard error what went wrong; returns the exit status for that."""
+    emit([f"torchdet-lint: error: {message}\n"], sys.stderr)
+    return FAILED
+
+
+def paint(lines: Iterable[str], color: str, stream: Any) -> None:
+    """Write the lines of a report to `stream`, with their styles where `color` asks for it."""
+    from torchdet_lint.report import text
+
+    painted = color == "always" or (color == "auto" and stream.isatty() and "NO_COLOR" not in os.environ)
+    if not painted:
+        emit((f"{text.plain(line)}\n" for line in lines), stream)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(Text.assemble(*text.spans(line)), soft_wrap=True)
+
+
+def emit(lines: Iterable[str], stream: Any = None) -> None:
+    """Write to `stream` (default: standard output); what its encoding lacks becomes an escape, never a crash."""
+    stream = stream or sys.stdout
+    encoding = stream.encoding or "utf-8"
+    for line in lines:
+        try:
+            stream.write(line)
+        except UnicodeEncodeError:
+            stream.write(line.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def flush(data: bytes) -> None:
+    """Write bytes to standard output as they are."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+class Progress:
+    """A bar on standard error, on a terminal, once a run has taken more than a moment."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._shown = not quiet and sys.stderr.isatty()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> Progress:
+        import time
+
+        self._start = time.monotonic()
+        return self
+
+    def step(self, done: int, total: int) -> None:
+        """`done` of `total` files are linted."""
+        if not self._shown:
+            return
+        if self._bar is None:
+            import time
+
+            if time.monotonic() - self._start < _PROGRESS_AFTER:
+                return
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("linting", total=total)
+        self._bar.update(self._task, completed=done)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()

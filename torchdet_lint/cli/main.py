@@ -1,0 +1,88 @@
+"""The arguments of `torchdet-lint` -> the command that they ask for, and its exit status."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from torchdet_lint.cli.console import CLEAN, FAILED, INTERRUPTED, UsageError, fail
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+RUNTIME = ("run", "verify", "record", "compare", "forecast")
+_UNWRITTEN = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `torchdet-lint` with `arguments`; returns the exit status."""
+    try:
+        return _dispatch(list(arguments))
+    except UsageError as error:
+        return fail(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as error:
+        if error.filename is not None or error.errno not in _UNWRITTEN:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return fail(f"standard output: {(error.strerror or str(error)).lower()}")
+
+
+def _dispatch(arguments: list[str]) -> int:
+    command = arguments[0] if arguments else "check"
+    rest = arguments[1:]
+    if command in RUNTIME:
+        return _runtime(arguments)
+    if command == "lsp":
+        from torchdet_lint.cli.lsp import lsp
+
+        return _guarded(lambda: lsp(rest))
+    if command == "rule":
+        from torchdet_lint.cli.rule import rule, rule_parser
+
+        return _guarded(lambda: rule(rule_parser().parse_args(rest)))
+    from torchdet_lint.cli.options import check_parser
+
+    if command == "baseline":
+        from torchdet_lint.cli.baseline import baseline
+
+        return _guarded(lambda: baseline(check_parser("baseline").parse_args(rest)))
+    from torchdet_lint.cli.check import check
+
+    if command == "check":
+        arguments = rest
+    return _guarded(lambda: check(check_parser("check").parse_args(arguments)))
+
+
+def _guarded(command: Callable[[], int]) -> int:
+    try:
+        return command()
+    except SystemExit as leave:
+        return leave.code if isinstance(leave.code, int) else CLEAN
+    except UsageError:
+        raise
+    except Exception as error:
+        from torchdet_lint.catalogue.texts import CatalogueError
+        from torchdet_lint.config import ConfigError
+
+        if isinstance(error, (ConfigError, CatalogueError)):
+            return fail(str(error))
+        raise
+
+
+def _runtime(arguments: list[str]) -> int:
+    """The verifier, which alone needs torch."""
+    try:
+        from torchdet_lint.verifier import cli  # type: ignore[import-not-found,unused-ignore]
+    except ModuleNotFoundError as error:
+        return fail(
+            f"`torchdet-lint {arguments[0]}` needs {error.name}: install it with `pip install 'torchdet-lint[verify]'`"
+        )
+    status: int = cli.main(arguments)
+    return status

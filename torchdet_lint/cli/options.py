@@ -1,0 +1,154 @@
+"""The command line's options -> the settings of a run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, NoReturn
+
+from torchdet_lint import __version__
+from torchdet_lint.cli.console import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torchdet_lint.config import Options, Settings
+
+_FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are a `UsageError`."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `UsageError`."""
+        raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+def check_parser(command: str) -> argparse.ArgumentParser:
+    """The options of the command `check` or `baseline`."""
+    parser = Parser(
+        prog="torchdet-lint" if command == "check" else f"torchdet-lint {command}",
+        description="Find nondeterminism in PyTorch code."
+        if command == "check"
+        else "Write the present findings to a file that later runs subtract.",
+        epilog="Further commands: rule [CODE…|--all], baseline, run, verify, record, compare, forecast. "
+        "Exit status: 0 nothing to report, 1 findings, 2 the run failed."
+        if command == "check"
+        else None,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="files and folders (default: the current folder; -: stdin)"
+    )
+    rules = parser.add_argument_group("rules")
+    rules.add_argument(
+        "--select", metavar="CODES", action="append", help="the rules to run, by code or prefix, comma-separated"
+    )
+    rules.add_argument("--ignore", metavar="CODES", action="append", help="rules to leave out; the longest prefix wins")
+    rules.add_argument(
+        "--extend-select", metavar="CODES", action="append", help="rules to run besides the selected ones"
+    )
+    rules.add_argument(
+        "--min-severity", choices=("error", "warning", "note"), help="report this and worse (default: warning)"
+    )
+    rules.add_argument("--torch-version", metavar="X.Y", help="the torch release the code is judged for")
+    rules.add_argument(
+        "--devices", metavar="LIST", help="the devices it runs on: cpu, cuda, mps, xpu (default: cpu,cuda)"
+    )
+    rules.add_argument("--baseline", metavar="FILE", help="subtract the findings in this file")
+    files = parser.add_argument_group("files")
+    files.add_argument(
+        "--exclude", metavar="GLOBS", action="append", help="what to leave out, in place of the usual folders"
+    )
+    files.add_argument("--extend-exclude", metavar="GLOBS", action="append", help="what to leave out besides")
+    files.add_argument("--no-respect-gitignore", action="store_true", help="lint what git ignores too")
+    files.add_argument("--stdin-filename", metavar="NAME", help="the name of what `-` reads from standard input")
+    if command == "check":
+        fixing = parser.add_argument_group("fixes")
+        fixing.add_argument("--fix", action="store_true", default=None, help="write the safe fixes")
+        fixing.add_argument(
+            "--unsafe-fixes", action="store_true", default=None, help="with --fix or --diff: the unsafe ones too"
+        )
+        fixing.add_argument("--diff", action="store_true", help="print the fixes as a patch and write nothing")
+        output = parser.add_argument_group("output")
+        output.add_argument("--output-format", choices=_FORMATS, metavar="FORMAT", help=f"one of {', '.join(_FORMATS)}")
+        output.add_argument("--output-file", metavar="FILE", help="write the findings there")
+        output.add_argument(
+            "--statistics",
+            action="store_true",
+            help="count the findings by rule, as text or json",
+        )
+        output.add_argument("--exit-zero", action="store_true", help="leave with 0 even where there are findings")
+        output.add_argument(
+            "--exit-non-zero-on-fix", action="store_true", help="leave with 1 where something was fixed"
+        )
+    else:
+        parser.add_argument(
+            "--output-file",
+            metavar="FILE",
+            help="the baseline file (default: the configured one, else .torchdet-baseline.json)",
+        )
+    how = parser.add_argument_group("how to run")
+    how.add_argument("--config", metavar="FILE", help="this pyproject.toml or torchdet-lint.toml and no other")
+    how.add_argument("--isolated", action="store_true", help="read no configuration")
+    how.add_argument("--jobs", "-j", type=int, metavar="N", help="worker processes (default: one for each processor)")
+    how.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    how.add_argument(
+        "--cache-dir", metavar="FOLDER", help="where the cache is (default: .torchdet_cache in the project)"
+    )
+    how.add_argument("--quiet", "-q", action="store_true", help="findings only, no summary")
+    how.add_argument("--verbose", "-v", action="store_true", help="say what is done, on standard error")
+    how.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colour in the output")
+    parser.add_argument("--version", action="version", version=f"torchdet-lint {__version__}")
+    return parser
+
+
+def _listed(values: Iterable[str] | None) -> tuple[str, ...] | None:
+    if values is None:
+        return None
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+
+
+def _flags(given: argparse.Namespace) -> Options:
+    from torchdet_lint.config import Options
+
+    select = _listed(given.select)
+    if select == ():
+        raise UsageError("--select: no rule is named")
+    return Options(
+        select=select,
+        ignore=_listed(given.ignore),
+        extend_select=_listed(given.extend_select),
+        min_severity=given.min_severity,
+        torch_version=given.torch_version,
+        devices=_listed([given.devices]) if given.devices is not None else None,
+        baseline=given.baseline,
+        exclude=_listed(given.exclude),
+        extend_exclude=_listed(given.extend_exclude),
+        respect_gitignore=False if given.no_respect_gitignore else None,
+        fix=getattr(given, "fix", None),
+        unsafe_fixes=getattr(given, "unsafe_fixes", None),
+        output_format=getattr(given, "output_format", None),
+        cache_dir=given.cache_dir,
+        jobs=given.jobs,
+    )
+
+
+def settings_of(given: argparse.Namespace, paths: Sequence[str]) -> tuple[Settings, tuple[str, ...]]:
+    """What holds for a run over `paths`, and complaints about configurations that were passed over."""
+    import msgspec
+
+    from torchdet_lint import config
+
+    if given.isolated and given.config:
+        raise UsageError("--isolated and --config contradict each other")
+    if given.isolated:
+        found = config.isolated(paths)
+    elif given.config:
+        found = config.explicit(given.config)
+    else:
+        found = config.find(paths)
+    settings = config.merge(found, _flags(given))
+    if given.no_cache:
+        settings = msgspec.structs.replace(settings, cache_dir="")
+    return settings, found.errors

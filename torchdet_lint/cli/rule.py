@@ -1,0 +1,88 @@
+"""`torchdet-lint rule`: codes and names -> all that is known about the rules."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, emit, fail
+from torchdet_lint.cli.options import Parser
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def rule_parser() -> argparse.ArgumentParser:
+    """The options of the command."""
+    parser = Parser(prog="torchdet-lint rule", description="Say all that is known about a rule.", allow_abbrev=False)
+    parser.add_argument("rules", nargs="*", metavar="CODE", help="codes, prefixes or names")
+    parser.add_argument("--all", action="store_true", help="every rule")
+    parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text")
+    parser.add_argument(
+        "--torch-version", metavar="X.Y", help="show the table of operations as it stands in that release"
+    )
+    parser.add_argument("--config", metavar="FILE", help="the configuration that names further rule files")
+    parser.add_argument("--isolated", action="store_true", help="read no configuration")
+    return parser
+
+
+def rule(given: argparse.Namespace) -> int:
+    """Print what is known about the rules that were named; the exit status."""
+    from pathlib import Path
+
+    from torchdet_lint import config
+    from torchdet_lint.catalogue import explain, loading, ops
+
+    if not given.rules and not given.all:
+        raise UsageError("name a rule, or ask for all of them with --all (see `torchdet-lint rule --help`)")
+    release = ops.release(given.torch_version) if _release(given.torch_version) else None
+    if given.isolated:
+        found = config.isolated([os.curdir])
+    else:
+        found = config.explicit(given.config) if given.config else config.find([os.curdir])
+    for complaint in found.errors:
+        fail(complaint)
+    settings = config.merge(found, config.Options())
+    known = loading.load(examples=True, extra=[Path(path) for path in settings.rule_files])
+    rules = list(known.rules.values())
+    if not given.all:
+        names = {rule.code: rule.name for rule in rules}
+        codes = config.chosen(given.rules, names)
+        rules = [rule for rule in rules if rule.code in codes]
+
+    def reported(code: str) -> list[Any]:
+        return ops.ops_of(code, known.facts.ops, release)
+
+    if given.output_format == "json":
+        single = (
+            len(given.rules) == 1
+            and len(rules) == 1
+            and given.rules[0].upper() in (rules[0].code, rules[0].name.upper())
+        )
+        emit(
+            [
+                explain.as_json(
+                    [explain.as_object(rule, reported(rule.code), release) for rule in rules], single=single
+                )
+                + "\n"
+            ]
+        )
+    elif given.output_format == "markdown":
+        emit("\n".join(explain.page(rule, reported(rule.code)) for rule in rules))
+    else:
+        for number, rule in enumerate(rules):
+            emit(["\n" * 2] if number else [])
+            emit(f"{line}\n" for line in explain.as_text(rule, reported(rule.code), release))
+    return FAILED if found.errors else CLEAN
+
+
+def _release(text: str | None) -> bool:
+    if text is None:
+        return False
+    from torchdet_lint.catalogue import ops
+
+    try:
+        ops.release(text)
+    except ValueError as error:
+        raise UsageError(f"--torch-version: {error}") from error
+    return True
