@@ -2,14 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench docs evidence fuzz cache-walk verify-long clean
+.PHONY: run test lint bench docs site evidence fuzz cache-walk verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
-	-$(BIN)/torchdet-lint examples/birdsong
+	$(BIN)/torchdet-lint examples/birdsong || test $$? -eq 1
 	@echo
 	@echo "What --fix would do:"
 	@echo
-	-$(BIN)/torchdet-lint examples/birdsong --diff
+	$(BIN)/torchdet-lint examples/birdsong --diff || test $$? -eq 1
 
 test: .venv/test.stamp  ## the whole suite
 	$(BIN)/python -m pytest -n auto
@@ -19,6 +19,7 @@ lint: .venv/dev.stamp  ## ruff, mypy, generated files, and the project by itself
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/mkdocs build --strict --quiet
 	$(BIN)/torchdet-lint torchdet_lint tests benchmarks docs
 
 bench: .venv/test.stamp  ## side by side with the peers; SOURCES=… names the trees
@@ -26,6 +27,9 @@ bench: .venv/test.stamp  ## side by side with the peers; SOURCES=… names the t
 
 docs: .venv/run.stamp  ## the rule pages and the README's table, from rules/
 	$(BIN)/python docs/generate.py
+
+site: .venv/dev.stamp docs  ## the documentation as a site, in build/site; every link is checked
+	$(BIN)/mkdocs build --strict --quiet
 
 evidence: .venv/test.stamp  ## what the installed torch says of its ops, beside the tables: for a new release
 	$(BIN)/python tests/evidence.py
