@@ -9,6 +9,7 @@ import msgspec
 from torchdet_lint.catalogue.conditions import Condition, Table
 from torchdet_lint.catalogue.conventions import Conventions
 from torchdet_lint.catalogue.ops import Op
+from torchdet_lint.catalogue.orders import Orders
 
 
 class Draw(Table, frozen=True, kw_only=True):
@@ -132,6 +133,7 @@ class Facts(Table, frozen=True, kw_only=True):
     bases: dict[str, str] = msgspec.field(default_factory=dict)
     ops: tuple[Op, ...] = ()
     tensors: Tensors = Tensors()
+    orders: Orders = Orders()
     draws: tuple[Draw, ...] = ()
     seeds: tuple[Seed, ...] = ()
     runners: tuple[Runner, ...] = ()

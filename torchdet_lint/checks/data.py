@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
-from torchdet_lint.dataflow.uses import last_word
+from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import DropArgument, Found, NeedHelper, SetArgument
 
 if TYPE_CHECKING:

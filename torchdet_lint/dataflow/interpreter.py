@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import libcst as cst
 
-from torchdet_lint.module.tree import children
+from torchdet_lint.dataflow.syntax import condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 S = TypeVar("S")
 
 _NESTED = 4
-_OPPOSITE: dict[type, type] = {cst.IsNot: cst.Is, cst.NotEqual: cst.Equal, cst.NotIn: cst.In}
 
 
 class _Loop(NamedTuple):
@@ -252,37 +251,3 @@ class Flow(Generic[S]):
         cst.FunctionDef: _definition,
         cst.ClassDef: _definition,
     }
-
-
-def condition(node: cst.BaseExpression) -> tuple[str, bool]:
-    """A condition as positive text and whether `node` asks for it or for its opposite."""
-    truth = True
-    while isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
-        node, truth = node.expression, not truth
-    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
-        operator = node.comparisons[0].operator
-        opposite = _OPPOSITE.get(type(operator))
-        right = bare(node.comparisons[0].comparator)
-        if opposite is not None:
-            return f"{bare(node.left)} {opposite.__name__} {right}", not truth
-        return f"{bare(node.left)} {type(operator).__name__} {right}", truth
-    return bare(node), truth
-
-
-def bare(node: cst.CSTNode) -> str:
-    """The source of `node` without white space and parentheses around it."""
-    text = cst.Module([]).code_for_node(node)
-    while isinstance(node, cst.BaseExpression) and node.lpar and text.startswith("("):
-        node = node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
-        text = cst.Module([]).code_for_node(node)
-    return "".join(text.split()) if "'" not in text and '"' not in text else text.strip()
-
-
-def names_in(node: cst.CSTNode) -> Iterator[str]:
-    """Every name that stands in `node`, nested functions included."""
-    stack: list[cst.CSTNode] = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, cst.Name):
-            yield current.value
-        stack.extend(children(current))

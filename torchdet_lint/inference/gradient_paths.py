@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.uses import Follower
+from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.module.tree import named_in
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class GradientPaths:
     def __init__(self, module: Module, inference: Inference) -> None:
         self.module = module
         self.inference = inference
-        self.follower = module.shared(Follower)
+        self.definitions = module.shared(DefUse)
         self.seen: set[int] = set()
 
     def ends(self, node: cst.BaseExpression) -> bool:
@@ -85,7 +85,7 @@ class GradientPaths:
             return False
         if self._comes_round(target.value, statement):
             return False
-        loads = self.follower.loads_after(target, statement)
+        loads = self.definitions.loads_after(target, statement)
         return bool(loads) and all(self.ends(load) for load in loads)
 
     def _comes_round(self, name: str, statement: cst.Assign) -> bool:

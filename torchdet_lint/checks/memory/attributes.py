@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.memory.domain import TORCH, WHOLE_VIEWS, Buffer
-from torchdet_lint.dataflow.uses import Follower
+from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.finding import Found, RelatedNode
 from torchdet_lint.module.tree import attributes_named
 
@@ -73,7 +73,7 @@ class AttributeReads:
         if isinstance(parent, cst.Assign):
             target = parent.targets[0].target
             if isinstance(target, cst.Name):
-                loads = Follower(module).loads_after(target, parent)
+                loads = DefUse(module).loads_after(target, parent)
                 return self._kept_as(loads[0]) if len(loads) == 1 else ""
         elif isinstance(parent, cst.AnnAssign):
             target = parent.target

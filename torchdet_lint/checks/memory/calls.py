@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.checks.memory.domain import NO_REFS, TORCH, Buffer, Refs, State, some_part
 from torchdet_lint.checks.memory.store import Store
-from torchdet_lint.dataflow.interpreter import bare
+from torchdet_lint.dataflow.syntax import bare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

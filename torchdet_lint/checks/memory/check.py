@@ -10,7 +10,7 @@ from torchdet_lint.checks.memory.allocations import allocations
 from torchdet_lint.checks.memory.attributes import AttributeReads
 from torchdet_lint.checks.memory.domain import Buffer, Read, State
 from torchdet_lint.checks.memory.interpreter import Reads
-from torchdet_lint.dataflow.interpreter import names_in
+from torchdet_lint.dataflow.syntax import names_in
 from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
 from torchdet_lint.module.tree import LEAVES, children
 

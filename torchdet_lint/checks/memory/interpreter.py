@@ -9,7 +9,7 @@ import libcst as cst
 from torchdet_lint.checks.memory.calls import Calls
 from torchdet_lint.checks.memory.domain import NO_REFS, WHOLE_VIEWS, Buffer, Refs, State, some_part
 from torchdet_lint.checks.memory.subscripts import Subscripts
-from torchdet_lint.dataflow.interpreter import condition, names_in
+from torchdet_lint.dataflow.syntax import condition, names_in
 from torchdet_lint.module.tree import LEAVES, children
 
 if TYPE_CHECKING:

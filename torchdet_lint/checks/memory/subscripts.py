@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.memory.domain import EVERYTHING, SOMETHING, Part, Refs, Span
-from torchdet_lint.dataflow.interpreter import bare
+from torchdet_lint.dataflow.syntax import bare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

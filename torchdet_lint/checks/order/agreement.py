@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.checks.order.set_shapes import copied, is_given_set, shape, source_of
-from torchdet_lint.dataflow.interpreter import bare, names_in
-from torchdet_lint.dataflow.uses import (
-    COPIES,
-    MESSAGES,
-    PASSES,
-    SET_METHODS,
-    bound_value,
-    last_word,
-    names_read,
-    opposite,
-)
+from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, opposite
 from torchdet_lint.module.tree import attributes_named, children
 
 if TYPE_CHECKING:
@@ -26,15 +16,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Scope
 
-_MAKERS = frozenset({"builtins.set", "builtins.frozenset"})
 _OPERATORS = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
-_TAKERS = PASSES | {"builtins.enumerate", "builtins.dict.fromkeys", "collections.Counter"}
-_MEASURES = frozenset(f"builtins.{word}" for word in ("len", "any", "all", "bool", "isinstance", "type", "id", "print"))
-_KEYED = frozenset(f"builtins.{word}" for word in ("sorted", "min", "max"))
-_GROWING = frozenset({"update", "symmetric_difference_update"})
-_SET_CALLS = SET_METHODS | {
-    "issubset", "issuperset", "isdisjoint", "discard", "remove", "clear", "difference_update", "intersection_update",
-}  # fmt: skip
 _TESTS = (
     cst.Comparison, cst.ComparisonTarget, cst.If, cst.While, cst.Assert, cst.CompIf, cst.Expr, cst.Del,
     cst.FormattedStringExpression, cst.Index,
@@ -59,6 +41,8 @@ class Agreement:
         scalar: Callable[[cst.BaseExpression], str],
     ) -> None:
         self.module = module
+        orders = module.library.facts.orders
+        self._sets, self._words, self._copies = orders.sets, orders.words, orders.consumers["copies"]
         self._held, self._kind, self._scalar = held, kind, scalar
 
     def of(self, origin: cst.BaseExpression) -> tuple[list[cst.BaseExpression], bool]:
@@ -95,9 +79,9 @@ class Agreement:
             sides = (node.left, node.right)
             return isinstance(node.operator, _OPERATORS) and any(self._is_set(side, depth - 1) for side in sides)
         if isinstance(node, cst.Call):
-            if isinstance(node.func, cst.Attribute) and node.func.attr.value in SET_METHODS:
+            if isinstance(node.func, cst.Attribute) and node.func.attr.value in self._words["set-methods"]:
                 return self._is_set(node.func.value, depth - 1)
-            return not _MAKERS.isdisjoint(self.module.resolve(node.func))
+            return not self._sets["makes"].isdisjoint(self.module.resolve(node.func))
         if isinstance(node, cst.Name):
             values = self._values(self.module.scope_of(node).home(node.value), node.value)
             return bool(values) and all(self._is_set(value, depth - 1) for value in values)
@@ -123,7 +107,11 @@ class Agreement:
             found = self._elements(node.left, depth - 1)
             both = isinstance(node.operator, (cst.BitOr, cst.BitXor))
             return found | self._elements(node.right, depth - 1) if both else found
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in SET_METHODS:
+        if (
+            isinstance(node, cst.Call)
+            and isinstance(node.func, cst.Attribute)
+            and node.func.attr.value in self._words["set-methods"]
+        ):
             found = self._elements(node.func.value, depth - 1)
             if node.func.attr.value in ("union", "symmetric_difference"):
                 found = found.union(*(self._elements(arg.value, depth - 1) for arg in node.args))
@@ -188,7 +176,7 @@ class Agreement:
         while stack:
             node = stack.pop()
             made = isinstance(node, (cst.Set, cst.SetComp, cst.BinaryOperation)) or (
-                isinstance(node, cst.Call) and last_word(node.func) in SET_METHODS | {"set", "frozenset"}
+                isinstance(node, cst.Call) and last_word(node.func) in self._words["set-methods"] | {"set", "frozenset"}
             )
             if made and self._is_set(node):  # type: ignore[arg-type]
                 found.append(node)  # type: ignore[arg-type]
@@ -302,8 +290,8 @@ class Agreement:
         call = self._call_with(node)
         if call is None or len(call.args) != 1:
             return False
-        names = set(self.module.resolve(call.func))
-        return bool(names & (_MAKERS | _KEYED | _MEASURES - {"builtins.print"} | {"builtins.sum"}))
+        names, sets = set(self.module.resolve(call.func)), self._sets
+        return bool(names & (sets["makes"] | sets["keyed"] | sets["measured"] - {"builtins.print"} | {"builtins.sum"}))
 
     def _call_with(self, node: cst.CSTNode) -> cst.Call | None:
         arg = self.module.parent(node)
@@ -317,17 +305,17 @@ class Agreement:
             return
         names, word = set(self.module.resolve(call.func)), last_word(call.func)
         method = isinstance(call.func, cst.Attribute)
-        taken = bool(names & (_TAKERS | {"builtins.sum"})) or word.endswith(("tqdm", "TQDM"))
-        taken = taken or (bool(names & _KEYED) and len(call.args) > 1)
+        taken = bool(names & (self._sets["taken"] | {"builtins.sum"})) or word.endswith(("tqdm", "TQDM"))
+        taken = taken or (bool(names & self._sets["keyed"]) and len(call.args) > 1)
         taken = taken or (method and (word == "extend" or (word == "join" and not names)))
-        measured = bool(names & (_MEASURES | _KEYED)) or word in MESSAGES
+        measured = bool(names & (self._sets["measured"] | self._sets["keyed"])) or word in self._words["messages"]
         if arg.star or (taken and arg.keyword is None):
             self.places.append(node)
         elif arg.keyword is not None:
             self.sure = False
-        elif names & (_MAKERS | COPIES):
+        elif names & (self._sets["makes"] | self._copies):
             self._visit(call)
-        elif not measured and not (method and word in (_SET_CALLS | _GROWING)):
+        elif not measured and not (method and (word in self._sets["methods"] or word in self._sets["growing"])):
             self.sure = False
 
     def _method(self, node: cst.BaseExpression, attribute: cst.Attribute) -> None:
@@ -338,9 +326,9 @@ class Agreement:
             self._visit(call)
         elif word == "add":
             self._kinds |= {self._scalar(arg.value) for arg in call.args}
-        elif word in _GROWING:
+        elif word in self._sets["growing"]:
             self._kinds |= set().union(*(self._elements(arg.value) for arg in call.args))
-        elif word not in _SET_CALLS:
+        elif word not in self._sets["methods"]:
             self.sure = False
 
     def _assigned(self, node: cst.BaseExpression, parent: Any) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.order.results import ORDERED, first_ordered, telling
-from torchdet_lint.dataflow.interpreter import bare
-from torchdet_lint.dataflow.uses import Follower, Use, last_word
+from torchdet_lint.dataflow.follower import Follower
+from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Found
 from torchdet_lint.module.tree import children
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.dataflow.uses import Use
     from torchdet_lint.module.module import Module
 
 

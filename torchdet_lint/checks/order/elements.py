@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.interpreter import bare
-from torchdet_lint.dataflow.uses import last_word
+from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.inference.elements import element_kinds
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import libcst as cst
 
 from torchdet_lint.checks.order.elements import parameter_annotation
 from torchdet_lint.checks.order.results import first_ordered, telling
-from torchdet_lint.dataflow.interpreter import bare
-from torchdet_lint.dataflow.uses import Follower, last_word
+from torchdet_lint.dataflow.follower import Follower
+from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Change, Found, Replace
 
 if TYPE_CHECKING:

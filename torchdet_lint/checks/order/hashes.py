@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.order.elements import collection_kind, parameter_annotation, scalar_kind
-from torchdet_lint.dataflow.interpreter import bare
-from torchdet_lint.dataflow.uses import Follower, last_word
+from torchdet_lint.dataflow.def_use import DefUse
+from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Found
 
 if TYPE_CHECKING:
@@ -194,8 +194,7 @@ def _hash_assigned(module: Module, node: cst.CSTNode, depth: int) -> str:
             return "seed"
         if not isinstance(target, cst.Name):
             continue
-        follower = Follower(module)
-        for load in follower.loads_after(target, node):
+        for load in DefUse(module).loads_after(target, node):
             found = _hash_use(module, load, depth - 1)
             if found:
                 return found

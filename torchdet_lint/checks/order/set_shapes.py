@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchdet_lint.dataflow.interpreter import bare
-from torchdet_lint.dataflow.uses import last_word
+from torchdet_lint.dataflow.syntax import bare, last_word
 
 
 def copied(node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -11,14 +11,15 @@ from torchdet_lint.checks.order.agreement import Agreement
 from torchdet_lint.checks.order.elements import collection_kind, scalar_kind, set_kind
 from torchdet_lint.checks.order.results import telling
 from torchdet_lint.checks.order.set_candidates import iterating
-from torchdet_lint.dataflow.interpreter import bare
-from torchdet_lint.dataflow.uses import Follower, Use, last_word
+from torchdet_lint.dataflow.follower import Follower
+from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Change, Found, Replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.dataflow.uses import Use
     from torchdet_lint.module.module import Module
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import assigned, inside
-from torchdet_lint.dataflow.uses import last_word
+from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import Found, NeedImport, RelatedNode, Replace, SetArgument
 from torchdet_lint.module.names import dotted
 

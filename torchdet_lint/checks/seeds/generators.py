@@ -9,7 +9,8 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
-from torchdet_lint.dataflow.uses import Follower, last_word
+from torchdet_lint.dataflow.def_use import DefUse
+from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import Found, Replace, SetArgument
 from torchdet_lint.module.names import dotted
 
@@ -59,7 +60,7 @@ def _names_things(module: Module, call: Call) -> bool:
     target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
     if statement is None or not isinstance(target, cst.Name) or module.enclosing_function(call.node) is None:
         return False
-    loads = module.shared(Follower).loads_after(target, statement)
+    loads = module.shared(DefUse).loads_after(target, statement)
     return bool(loads) and all(_drawn_for_a_name(module, load) for load in loads)
 
 

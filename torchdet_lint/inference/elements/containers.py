@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.interpreter import names_in
+from torchdet_lint.dataflow.syntax import names_in
 from torchdet_lint.inference.abstract_values import Kind, joined
 from torchdet_lint.inference.elements.distinct_indices import follow_each_other
 from torchdet_lint.module import names

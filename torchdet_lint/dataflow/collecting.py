@@ -1,0 +1,105 @@
+"""A loop over an order → the uses of what its body collects, numbers and writes in that order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.dataflow.loops import counted, is_length, opened_outside, outermost
+from torchdet_lint.dataflow.syntax import bare, bound_in, bound_value, last_word, names_in, nodes
+from torchdet_lint.dataflow.uses import KEPT, Trace, Use
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Collecting(Trace):
+    """What the body of a loop makes of the order that it goes in."""
+
+    def collected(self, loop: cst.For) -> Iterator[Use]:
+        """What the body of a loop over the value makes of its order."""
+        bound = set(names_in(loop.target)) | bound_in(loop.body)
+        for node in nodes(loop.body):
+            if isinstance(node, cst.Yield):
+                yield from self.returned(node.value if node.value is not None else node, node)
+            elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                owner = node.func.value
+                outside = not isinstance(owner, cst.Name) or owner.value not in bound
+                word = node.func.attr.value
+                if word in self.words["grows"] and outside:
+                    yield from self._grown_in_loop(owner, loop)
+                elif word in self.words["written"] and opened_outside(owner, bound, loop):
+                    yield Use(node, "written")
+                elif word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner):
+                    yield Use(node, "numbered")
+            elif isinstance(node, cst.Call) and bare(node.func) == "print":
+                files = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "file"]
+                if files and not bare(files[0]).startswith("sys.") and opened_outside(files[0], bound, loop):
+                    yield Use(node, "written")
+            elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
+                yield from self._grown_in_loop(node.target, loop)
+            elif isinstance(node, cst.AugAssign) and self._adds(node, cst.SimpleString):
+                if any(use.kind in KEPT for use in self._grown_in_loop(node.target, loop)):
+                    yield Use(node, "joined")
+            elif isinstance(node, cst.Assign):
+                yield from self._numbered(node, loop)
+
+    def _adds_elements(self, node: cst.AugAssign) -> bool:
+        """Whether `x += y` makes a list longer: `y` is a display, or `x` began as one."""
+        if isinstance(node.operator, cst.AddAssign) and isinstance(node.value, (cst.List, cst.ListComp)):
+            return True
+        return self._adds(node, cst.List, cst.ListComp)
+
+    def _adds(self, node: cst.AugAssign, *kinds: type[cst.BaseExpression]) -> bool:
+        """Whether it is `x += y`, and `x` is a name that began as one of `kinds`."""
+        if not isinstance(node.operator, cst.AddAssign) or not isinstance(node.target, cst.Name):
+            return False
+        home = self.module.scope_of(node).home(node.target.value)
+        bindings = home.bindings[node.target.value] if home is not None else ()
+        return any(isinstance(bound_value(binding), kinds) for binding in bindings)
+
+    def _grown_in_loop(self, owner: cst.BaseExpression, loop: cst.For) -> Iterator[Use]:
+        if isinstance(owner, cst.Name):
+            outer = outermost(self.module, loop, owner.value)
+            yield from self.named(owner, outer)
+        elif isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name) and owner.value.value == "self":
+            yield from self.attribute_uses(owner)
+        elif isinstance(owner, cst.Subscript) and not self.is_set:
+            yield from self._table_uses(owner, loop)
+        else:
+            yield Use(loop, "stored")
+
+    def _table_uses(self, owner: cst.Subscript, loop: cst.For) -> Iterator[Use]:
+        """The uses of a table of lists, `table["name"].append(x)`, behind the loop that fills it; none where something
+        in the function sorts."""
+        table: cst.BaseExpression = owner
+        while isinstance(table, cst.Subscript):
+            table = table.value
+        function = self.module.enclosing_function(loop)
+        home = self.module.scope_of(loop).home(table.value) if isinstance(table, cst.Name) else None
+        if not isinstance(table, cst.Name) or home is None or function is None:
+            yield Use(loop, "stored")
+            return
+        made = any(binding.kind == "assign" for binding in home.bindings[table.value])
+        if not made or self.orders.sorts(self.module.code(function)):
+            yield Use(loop, "stored")
+            return
+        for load in self.definitions.loads_after(table, outermost(self.module, loop, table.value)):
+            parent = self.module.parent(load)
+            call = self.module.parent(parent) if isinstance(parent, cst.Arg) else None
+            if isinstance(call, cst.Call):
+                kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
+                yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
+            elif isinstance(parent, cst.Return):
+                yield Use(parent, "returned")
+
+    def _numbered(self, node: cst.Assign, loop: cst.For) -> Iterator[Use]:
+        """`index[name] = len(index)`: the order becomes a number."""
+        target = node.targets[0].target
+        if not isinstance(target, cst.Subscript):
+            return
+        value = node.value
+        counter = isinstance(value, cst.Name) and counted(loop, value.value)
+        if counter or is_length(value, target.value):
+            yield Use(node, "numbered")

@@ -1,0 +1,391 @@
+"""Where a value goes inside one file, and what is made of its order there."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.loops import counts, uses_index, uses_number
+from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite, unpacked
+from torchdet_lint.dataflow.uses import KEPT, Use
+from torchdet_lint.dataflow.variables import Variables
+from torchdet_lint.module.names import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torchdet_lint.module.module import Module
+
+_OUTER = frozenset({"numbered", "joined", "drawn"})
+_STEPS = 60
+
+
+class Follower(Variables):
+    """Follows a value through names, attributes, copies, comprehensions, loops that collect, and functions of the file
+    to the uses that are made of its order."""
+
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self._edges = CallEdges(module)
+        self._seen: set[int] = set()
+        self._entered: dict[int, cst.Call] = {}
+
+    def uses(self, node: cst.BaseExpression, *, is_set: bool = False) -> list[Use]:
+        """Every use of the value of `node` that is in sight, each once.
+
+        A set (`is_set`) has no order until something iterates it: it may be returned or passed on.
+        """
+        return self._collect(is_set, lambda: self.of(node))
+
+    def uses_of_name(self, name: cst.Name, node: cst.CSTNode, *, is_set: bool = False) -> list[Use]:
+        """The same of what `node` binds to `name`."""
+        return self._collect(is_set, lambda: self.named(name, node))
+
+    def uses_in(self, name: cst.Name, loop: cst.For) -> list[Use]:
+        """The same of what `loop` binds to `name` in every round."""
+        return self._collect(
+            False, lambda: (use for load in names_read(loop.body).get(name.value, ()) for use in self.of(load))
+        )
+
+    def _collect(self, is_set: bool, uses: Callable[[], Iterator[Use]]) -> list[Use]:
+        self._seen = set()
+        self.is_set, self.nested = is_set, 0
+        return list(dict.fromkeys(uses()))
+
+    def of(self, node: cst.BaseExpression) -> Iterator[Use]:
+        """The uses of the value of `node`: what holds it says."""
+        if id(node) in self._seen or len(self._seen) > _STEPS:
+            return
+        self._seen.add(id(node))
+        parent = self.module.parent(node)
+        assert parent is not None
+        if self._is_told(node):
+            yield Use(node, "told")
+            return
+        handler = self._HANDLERS.get(type(parent))
+        if handler is not None:
+            yield from handler(self, node, parent)
+        elif isinstance(parent, (cst.Expr, cst.Assert, cst.Del)):
+            yield Use(node, "measured")
+        else:
+            yield Use(node, "other")
+
+    def _is_told(self, node: cst.CSTNode) -> bool:
+        """Whether `node` is part of a message: of an exception, a warning, a line of the log."""
+        for ancestor in self.module.ancestors(node):
+            if isinstance(ancestor, (cst.Raise, cst.Assert, cst.FormattedStringExpression)):
+                return True
+            if isinstance(ancestor, cst.Call) and last_word(ancestor.func) in self.words["messages"]:
+                return True
+            if isinstance(ancestor, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return False
+        return False
+
+    def _through(self, node: Any, parent: Any) -> Iterator[Use]:
+        yield from self.of(parent)
+
+    def _element(self, node: Any, parent: Any) -> Iterator[Use]:
+        """Inside a display: `[*x]` goes on, `(x, y)` only to a `return`."""
+        display = self.module.parent(parent)
+        if isinstance(parent, cst.StarredElement):
+            if isinstance(display, cst.Set):
+                yield Use(node, "measured")
+            else:
+                yield from self.iterated(node, self.of(display))  # type: ignore[arg-type]
+            return
+        above = self.module.parent(display) if isinstance(display, cst.Tuple) else None
+        if isinstance(above, cst.Return) and isinstance(display, cst.Tuple):
+            yield from self.returned(display, above, list(display.elements).index(parent))
+        elif isinstance(above, cst.Yield):
+            yield from self.of(display)  # type: ignore[arg-type]
+        elif isinstance(above, cst.Assign) and (target := opposite(above, parent)) is not None:
+            yield from self.stored(target, above)
+        else:
+            yield Use(node, "other")
+
+    def _entry(self, node: Any, parent: Any) -> Iterator[Use]:
+        """A value of a dictionary: `{"names": x}`, `{key: x for …}`."""
+        table: Any = parent if isinstance(parent, cst.DictComp) else self.module.parent(parent)
+        above = self.module.parent(table)
+        call = self.module.parent(above) if isinstance(above, cst.Arg) else None
+        if node is not parent.value:
+            yield Use(node, "keyed")
+        elif isinstance(above, (cst.Return, cst.Yield)):
+            yield from self.of(table)
+        elif isinstance(call, cst.Call) and not self.is_set:
+            kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
+            yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
+        elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
+            for load in self.definitions.loads_after(above.targets[0].target, above):
+                taken = self.module.parent(load)
+                if isinstance(taken, cst.Subscript) and load is taken.value:
+                    yield from self.of(taken)
+        else:
+            yield Use(node, "other")
+
+    def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
+        sets = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
+        removed = isinstance(parent.operator, cst.Subtract) and node is parent.right
+        if isinstance(parent.operator, (cst.Add, cst.Multiply)) or (
+            self.is_set and not removed and isinstance(parent.operator, sets)
+        ):
+            yield from self.of(parent)
+        else:
+            yield Use(node, "measured")
+
+    def _comparison(self, node: Any, parent: Any) -> Iterator[Use]:
+        yield Use(node, "measured")
+
+    def _choice(self, node: cst.BaseExpression, parent: cst.IfExp) -> Iterator[Use]:
+        if node is parent.test:
+            yield Use(node, "measured")
+        else:
+            yield from self.of(parent)
+
+    def _argument(self, node: Any, arg: cst.Arg) -> Iterator[Use]:
+        call = self.module.parent(arg)
+        if not isinstance(call, cst.Call):
+            yield Use(node, "other")
+            return
+        names = self.module.resolve(call.func)
+        word = last_word(call.func)
+        kind = self.kind_of_call(names, word)
+        if self.is_set and kind in ("saved", "gathered", "written"):
+            kind = "called"
+        if self.nested and kind in _OUTER:
+            yield Use(call, "other")
+            return
+        if kind == "passes" and word == "zip" and not self.nested and any(counts(other.value) for other in call.args):
+            yield Use(call, "numbered", node if self.is_set else None)
+        elif kind == "passes":
+            yield from self.iterated(node, self.of(call))
+        elif kind == "copies":
+            yield from self.of(call)
+        elif kind == "numbered" and (loop := self._only_shown(call)) is not None:
+            yield from self.iterated(node, self.collected(loop))
+        elif kind == "joined":
+            uses = list(self.iterated(node, self.of(call)))
+            kept = any(use.kind in KEPT for use in uses)
+            yield Use(call, "joined" if kept else "told", node)
+        elif arg.star:
+            yield Use(call, "called")
+        elif kind == "local":
+            yield from self._parameter(call, arg, names[0])
+        elif word in self.words["grows"] and isinstance(call.func, cst.Attribute):
+            grown = self.grown(call.func.value, call) if word.startswith("ext") else iter((Use(node, "stored"),))
+            yield from self.iterated(node, grown)
+        else:
+            yield Use(call, kind, node if self.is_set else None)
+
+    def _only_shown(self, counted: cst.Call) -> cst.For | None:
+        """The loop over `enumerate(…)` whose number does nothing but be shown."""
+        loop = self.module.parent(counted)
+        return loop if isinstance(loop, cst.For) and not uses_number(loop, self.silent) else None
+
+    def _parameter(self, call: cst.Call, arg: cst.Arg, name: str) -> Iterator[Use]:
+        """The uses of the parameter of a function of the file that `arg` binds."""
+        function = self._edges.function(name)
+        if function is None:
+            word = name.rpartition(".")[2]
+            yield Use(call, "gathered" if word.endswith("Dataset") else "called")
+            return
+        parameters = [*function.params.posonly_params, *function.params.params]
+        bound: cst.Param | None = None
+        if arg.keyword is not None:
+            every = (*parameters, *function.params.kwonly_params)
+            wanted = [one for one in every if one.name.value == arg.keyword.value]
+            bound = wanted[0] if wanted else None
+        elif not any(one.star for one in call.args):
+            index = list(call.args).index(arg)
+            bound = parameters[index] if index < len(parameters) else None
+        if bound is None:
+            yield Use(call, "called")
+            return
+        before = self._entered
+        self._entered = {**before, id(function): call}
+        yield from self.loads(bound.name, function, self.module.inner_scope(function), None)
+        self._entered = before
+
+    def _attribute(self, node: Any, parent: cst.Attribute) -> Iterator[Use]:
+        """A method of it."""
+        word, call = parent.attr.value, self.module.parent(parent)
+        if not isinstance(call, cst.Call) or call.func is not parent:
+            yield Use(node, "other")
+        elif word == "sort":
+            yield Use(call, "sorted")
+        elif self.is_set and word in self.words["set-methods"]:
+            yield from self.of(call)
+        elif self.is_set:
+            yield Use(call, "measured" if word in self.words["neutral"] else "other")
+        elif word in self.words["neutral"]:
+            yield Use(call, "measured")
+        elif word in ("index", "pop") and not self.nested:
+            yield Use(call, "other" if word == "pop" and self._is_work(parent) else "indexed")
+        else:
+            yield Use(call, "other")
+
+    def _is_work(self, taken: cst.Attribute) -> bool:
+        """Whether `name.pop` takes from a list of work to be done: `while name:`, and what is found joins it."""
+        name = dotted(taken.value)
+        for around in self.module.ancestors(taken):
+            if isinstance(around, cst.While):
+                tested = self.module.code(around.test) in (name, f"len({name})", f"len({name}) > 0")
+                return (
+                    tested
+                    and re.search(rf"\b{name}\.(?:append|extend|add|update)\(", self.module.code(around.body))
+                    is not None
+                )
+        return False
+
+    def _one_of(self, node: Any, parent: cst.BaseExpression) -> Iterator[Use]:
+        """An element of a list or generator that a comprehension makes."""
+        self.nested += 1
+        yield from self.of(parent)
+        self.nested -= 1
+
+    def _each(self, target: cst.BaseAssignTargetExpression, root: cst.CSTNode) -> Iterator[Use]:
+        """What is done under `root` with every one of many such values, which goes by the name `target` there."""
+        self.nested -= 1
+        for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
+            yield from self.of(load)
+        self.nested += 1
+
+    def _subscript(self, node: Any, parent: cst.Subscript) -> Iterator[Use]:
+        changed = (cst.AssignTarget, cst.AugAssign, cst.Del)
+        if node is not parent.value or isinstance(self.module.parent(parent), changed):
+            yield Use(node, "measured")
+            return
+        index = parent.slice[0].slice
+        if self.nested and isinstance(index, cst.Index):
+            self.nested -= 1
+            yield from self.of(parent)
+            self.nested += 1
+            return
+        if self.nested:
+            yield from self.of(parent)
+            return
+        if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
+            yield from self.of(parent)
+        elif isinstance(index, cst.Index) and (loop := self._goes_through(parent, index.value)) is not None:
+            yield from self.iterated(node, self.collected(loop))
+        else:
+            first = isinstance(index, cst.Index) and bare(index.value) in ("0", "-1")
+            yield Use(parent, "picked" if first else "indexed")
+
+    def _goes_through(self, node: cst.Subscript, index: cst.BaseExpression) -> cst.For | None:
+        """The loop `for i in range(…)` around `node`, `x[i]`, whose `i` does nothing but this and be shown."""
+        if not isinstance(index, cst.Name) or not isinstance(node.value, (cst.Name, cst.Attribute)):
+            return None
+        for loop in self.module.ancestors(node):
+            if isinstance(loop, cst.For) and bare(loop.target) == index.value:
+                same = isinstance(loop.iter, cst.Call) and last_word(loop.iter.func) == "range"
+                return loop if same and not uses_index(loop, index.value, bare(node), self.silent) else None
+        return None
+
+    def _index(self, node: Any, parent: Any) -> Iterator[Use]:
+        yield Use(node, "keyed")
+
+    def _comprehension_part(self, node: Any, part: cst.CompFor) -> Iterator[Use]:
+        comprehension: cst.CSTNode = part
+        while isinstance(comprehension, cst.CompFor):
+            above = self.module.parent(comprehension)
+            assert above is not None
+            comprehension = above
+        if self.nested:
+            yield from self._each(part.target, comprehension)
+        elif isinstance(comprehension, cst.SetComp):
+            yield Use(node, "measured")
+        elif isinstance(comprehension, cst.DictComp):
+            yield Use(node, "keyed")
+        else:
+            assert isinstance(comprehension, (cst.ListComp, cst.GeneratorExp))
+            yield from self.iterated(node, self.of(comprehension))
+
+    def _loop(self, node: Any, loop: cst.For) -> Iterator[Use]:
+        if self.nested:
+            yield from self._each(loop.target, loop.body)
+            return
+        yield from self.iterated(node, self.collected(loop))
+
+    def returned(self, node: Any, parent: cst.CSTNode, position: int = -1) -> Iterator[Use]:
+        """Followed to the callers in the file; where there are none, the caller is out of sight. `position`: in the
+        tuple that is returned."""
+        kind = "yielded" if isinstance(parent, (cst.Yield, cst.From)) else "returned"
+        function = self.module.enclosing_function(parent)
+        callers = self._callers(function) if function is not None else []
+        if all(any(one is function for one in self.module.ancestors(call)) for call in callers):
+            yield Use(node, "other" if self.is_set else kind)
+        for call in callers:
+            if position >= 0 and (target := unpacked(self.module.parent(call), position)) is not None:
+                yield from self.stored(target, self.module.parent(call))  # type: ignore[arg-type]
+            elif isinstance(node, (cst.Tuple, cst.Dict, cst.DictComp)):
+                yield Use(node, "other")
+            else:
+                yield from self.of(call)
+
+    def _callers(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls of `function` in the file; of one that the value was followed into, that call."""
+        entered = self._entered.get(id(function))
+        return self._edges.callers(function) if entered is None else [entered]
+
+    def _assigned(self, node: cst.BaseExpression, parent: cst.CSTNode) -> Iterator[Use]:
+        if isinstance(parent, cst.Assign):
+            targets: list[cst.BaseExpression] = [target.target for target in parent.targets]
+        elif isinstance(parent, (cst.AnnAssign, cst.NamedExpr)):
+            targets = [parent.target]
+        else:
+            assert isinstance(parent, cst.AugAssign)
+            yield from self.grown(parent.target, parent)
+            return
+        if isinstance(parent, cst.NamedExpr):
+            yield from self.of(parent)
+        for target in targets:
+            if isinstance(target, (cst.Tuple, cst.List)):
+                only = len(target.elements) == 1
+                yield Use(parent, "measured" if only else "other" if self.is_set or self.nested else "indexed")
+            else:
+                yield from self.stored(target, parent)
+
+    def _with(self, node: Any, parent: cst.WithItem) -> Iterator[Use]:
+        if parent.asname is not None:
+            yield from self.stored(parent.asname.name, parent)
+        else:
+            yield Use(node, "other")
+
+    _HANDLERS: dict[type, Any] = {  # noqa: RUF012
+        cst.Arg: _argument,
+        cst.Await: _through,
+        cst.FormattedStringExpression: _through,
+        cst.FormattedString: _through,
+        cst.BooleanOperation: _through,
+        cst.IfExp: _choice,
+        cst.BinaryOperation: _binary,
+        cst.Comparison: _comparison,
+        cst.ComparisonTarget: _comparison,
+        cst.UnaryOperation: _comparison,
+        cst.If: _comparison,
+        cst.While: _comparison,
+        cst.CompIf: _comparison,
+        cst.Attribute: _attribute,
+        cst.Subscript: _subscript,
+        cst.Index: _index,
+        cst.CompFor: _comprehension_part,
+        cst.ListComp: _one_of,
+        cst.GeneratorExp: _one_of,
+        cst.DictComp: _entry,
+        cst.DictElement: _entry,
+        cst.For: _loop,
+        cst.Return: returned,
+        cst.Yield: returned,
+        cst.From: returned,
+        cst.Assign: _assigned,
+        cst.AnnAssign: _assigned,
+        cst.AugAssign: _assigned,
+        cst.NamedExpr: _assigned,
+        cst.WithItem: _with,
+        cst.Element: _element,
+        cst.StarredElement: _element,
+    }

@@ -1,0 +1,104 @@
+"""A loop → what its counter is good for, what its body binds in every round, and what it writes to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.dataflow.syntax import bare, bound_in, last_word, names_in, nodes
+from torchdet_lint.module.tree import children
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from torchdet_lint.module.module import Module
+
+
+def opened_outside(node: cst.BaseExpression, bound: set[str], loop: cst.For) -> bool:
+    """Whether a file that the body of `loop` writes to is one from outside, or a choice of such ones."""
+    if isinstance(node, cst.IfExp):
+        return opened_outside(node.body, bound, loop) and opened_outside(node.orelse, bound, loop)
+    if not isinstance(node, cst.Name):
+        return bare(node).startswith(("sys.stdout", "sys.stderr", "self."))
+    if node.value not in bound:
+        return True
+    chosen = [
+        one.value
+        for one in nodes(loop.body)
+        if isinstance(one, cst.Assign) and bare(one.targets[0].target) == node.value
+    ]
+    return bool(chosen) and all(
+        isinstance(one, (cst.Name, cst.IfExp)) and opened_outside(one, bound - {node.value}, loop) for one in chosen
+    )
+
+
+def counts(node: cst.BaseExpression) -> bool:
+    """Whether `node` is a `range` or a counter."""
+    return isinstance(node, cst.Call) and last_word(node.func) in ("range", "count", "arange")
+
+
+def is_length(node: cst.BaseExpression, owner: cst.BaseExpression) -> bool:
+    """Whether `node` is `len(owner)`."""
+    return isinstance(node, cst.Call) and bare(node) == f"len({bare(owner)})"
+
+
+def counted(loop: cst.For, name: str) -> bool:
+    """Whether the body of `loop` counts with `name`."""
+    return any(
+        isinstance(node, cst.AugAssign)
+        and isinstance(node.target, cst.Name)
+        and node.target.value == name
+        and isinstance(node.value, cst.Integer)
+        for node in nodes(loop.body)
+    )
+
+
+def outermost(module: Module, loop: cst.For, name: str) -> cst.CSTNode:
+    """The outermost loop around `loop` in which `name` only grows: its uses come after it."""
+    found: cst.CSTNode = loop
+    for ancestor in module.ancestors(loop):
+        if isinstance(ancestor, cst.FunctionDef):
+            break
+        if isinstance(ancestor, (cst.For, cst.While)):
+            if name in bound_in(ancestor.body):
+                break
+            found = ancestor
+    return found
+
+
+def uses_number(loop: cst.For, silent: Collection[str]) -> bool:
+    """Whether the body of `for number, x in enumerate(…)` does more with the number than to show it."""
+    if not isinstance(loop.target, cst.Tuple) or not isinstance(loop.target.elements[0].value, cst.Name):
+        return True
+    number = loop.target.elements[0].value.value
+    stack: list[cst.CSTNode] = [loop.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name) and node.value == number:
+            return True
+        stack.extend(_parts_that_count(node, number, silent))
+    return False
+
+
+def uses_index(loop: cst.For, number: str, element: str, silent: Collection[str]) -> bool:
+    """Whether the body of `for number in range(…)` does more with the number than to take the `element` `x[number]`."""
+    stack: list[cst.CSTNode] = [loop.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Name) and node.value == number:
+            return True
+        if not (isinstance(node, cst.Subscript) and bare(node) == element):
+            stack.extend(_parts_that_count(node, number, silent))
+    return False
+
+
+def _parts_that_count(node: cst.CSTNode, number: str, silent: Collection[str]) -> Sequence[cst.CSTNode]:
+    """The children of `node` in which `number` would decide more than what is shown and when."""
+    if isinstance(node, cst.Call) and last_word(node.func) in silent:
+        return ()
+    if isinstance(node, (cst.If, cst.While)):
+        return (node.body,) if node.orelse is None else (node.body, node.orelse)
+    if isinstance(node, cst.For) and number in names_in(node.target):
+        return (node.iter,)
+    return children(node)

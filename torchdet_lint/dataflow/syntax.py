@@ -1,0 +1,136 @@
+"""A node of the tree → its text, the names that it reads and binds, the values that it pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.module.tree import LEAVES, children
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.module.names import Binding
+
+_OPPOSITE: dict[type, type] = {cst.IsNot: cst.Is, cst.NotEqual: cst.Equal, cst.NotIn: cst.In}
+_BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
+_SCOPES = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef})
+
+
+def condition(node: cst.BaseExpression) -> tuple[str, bool]:
+    """A condition as positive text and whether `node` asks for it or for its opposite."""
+    truth = True
+    while isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
+        node, truth = node.expression, not truth
+    if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+        operator = node.comparisons[0].operator
+        opposite = _OPPOSITE.get(type(operator))
+        right = bare(node.comparisons[0].comparator)
+        if opposite is not None:
+            return f"{bare(node.left)} {opposite.__name__} {right}", not truth
+        return f"{bare(node.left)} {type(operator).__name__} {right}", truth
+    return bare(node), truth
+
+
+def bare(node: cst.CSTNode) -> str:
+    """The source of `node` without white space and parentheses around it."""
+    text = cst.Module([]).code_for_node(node)
+    while isinstance(node, cst.BaseExpression) and node.lpar and text.startswith("("):
+        node = node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
+        text = cst.Module([]).code_for_node(node)
+    return "".join(text.split()) if "'" not in text and '"' not in text else text.strip()
+
+
+def names_in(node: cst.CSTNode) -> Iterator[str]:
+    """Every name that stands in `node`, nested functions included."""
+    stack: list[cst.CSTNode] = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, cst.Name):
+            yield current.value
+        stack.extend(children(current))
+
+
+def last_word(node: cst.BaseExpression) -> str:
+    """`c` of `a.b.c`."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes of `node` in the order of the source, nested functions left out."""
+    stack: list[cst.CSTNode] = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        if type(current) not in _SCOPES or current is node:
+            stack.extend(reversed(children(current)))
+
+
+def bound_in(body: cst.CSTNode) -> set[str]:
+    """The names that a loop's body gives a new value in every round, one that is not made of the old one."""
+    found: set[str] = set()
+    for node in nodes(body):
+        if type(node) in LEAVES:
+            continue
+        if isinstance(node, cst.Assign):
+            names = {target.target.value for target in node.targets if isinstance(target.target, cst.Name)}
+            found.update(names if names.isdisjoint(names_in(node.value)) else ())
+        elif isinstance(node, cst.WithItem) and node.asname is not None and isinstance(node.asname.name, cst.Name):
+            found.add(node.asname.name.value)
+    return found
+
+
+def names_read(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
+    """The names that are read under `root`, in the order of the source."""
+    found: dict[str, list[cst.Name]] = {}
+    stack: list[cst.CSTNode] = [root]
+    while stack:
+        node = stack.pop()
+        kind = type(node)
+        if kind is cst.Name:
+            found.setdefault(node.value, []).append(node)  # type: ignore[attr-defined,arg-type]
+        elif kind in LEAVES:
+            continue
+        elif kind is cst.Attribute or kind is cst.Arg:
+            stack.append(node.value)  # type: ignore[attr-defined]
+        elif kind in _BINDERS:
+            for child in children(node):
+                if not (child is getattr(node, "target", None) and isinstance(child, (cst.Name, cst.Tuple))):
+                    stack.append(child)
+        else:
+            stack.extend(reversed(children(node)))
+    return found
+
+
+def opposite(node: cst.Assign, element: cst.BaseElement) -> cst.BaseExpression | None:
+    """What `element`, of the tuple that is assigned, is assigned to."""
+    target, value = node.targets[0].target, node.value
+    if not isinstance(target, (cst.Tuple, cst.List)) or not isinstance(value, cst.Tuple):
+        return None
+    left, right = target.elements, value.elements
+    if len(left) != len(right) or any(isinstance(one, cst.StarredElement) for one in (*left, *right)):
+        return None
+    return left[list(right).index(element)].value
+
+
+def bound_value(binding: Binding) -> cst.CSTNode | None:
+    """What a binding gives the name, unpacked from a display where it stands in one."""
+    value: cst.CSTNode | None = binding.value
+    for position in binding.path:
+        if not isinstance(value, (cst.Tuple, cst.List)) or position >= len(value.elements):
+            return None
+        value = value.elements[position].value
+    return value
+
+
+def unpacked(parent: cst.CSTNode | None, position: int) -> cst.BaseExpression | None:
+    """What `parent`, which assigns a call that returns a tuple, gives the element at `position` to."""
+    target = parent.targets[0].target if isinstance(parent, cst.Assign) else None
+    if not isinstance(target, (cst.Tuple, cst.List)) or position >= len(target.elements):
+        return None
+    if any(isinstance(element, cst.StarredElement) for element in target.elements):
+        return None
+    return target.elements[position].value
