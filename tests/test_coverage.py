@@ -31,10 +31,10 @@ def report(tmp_path_factory):
     to_json = [sys.executable, "-m", "coverage", "json", f"--rcfile={settings}", "-o", str(folder / "report.json")]
     subprocess.run(to_json, cwd=ROOT, env=environment, capture_output=True, check=True)
     files = json.loads((folder / "report.json").read_text())["files"]
-    return {Path(name).name: entry for name, entry in files.items()}
+    return {str((ROOT / name).relative_to(CHECKS)): entry for name, entry in files.items()}
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in CHECKS.glob("*.py")))
+@pytest.mark.parametrize("name", sorted(str(path.relative_to(CHECKS)) for path in CHECKS.rglob("*.py")))
 def test_every_branch_of_a_check_is_covered_by_examples(report, name):
     found = report[name]
     assert (found["missing_lines"], found["missing_branches"]) == ([], [])
