@@ -175,7 +175,7 @@ def test_python_s_own_cache_changes_nothing(folder: Path, linted: Linted, monkey
     cold = linted.same("train.py")
     (folder / "__pycache__").mkdir()
     put(folder, "events.log", "")
-    monkeypatch.setattr("torchdet_lint.engine.whole_program._Program.run", lambda _: pytest.fail("looked again"))
+    monkeypatch.setattr("torchdet_lint.engine.program_run.ProgramRun.run", lambda _: pytest.fail("looked again"))
     assert linted("train.py") == cold
 
 

@@ -95,7 +95,7 @@ def test_a_function_is_looked_at_once_however_many_ways_lead_to_it(project, monk
 
 
 def test_linting_one_file_reads_what_it_imports_and_no_more(project, monkeypatch):
-    from torchdet_lint.engine import whole_program
+    from torchdet_lint.engine import program_run
 
     folder = project(
         main_DOT_py="import used\n\n" + GUARD + "    used.run()\n",
@@ -103,8 +103,8 @@ def test_linting_one_file_reads_what_it_imports_and_no_more(project, monkeypatch
         unused_DOT_py="import random\nrandom.random()\n",
     )
     seen = []
-    read = whole_program.read
-    monkeypatch.setattr(whole_program, "read", lambda path: seen.append(path.rpartition("/")[2]) or read(path))
+    read = program_run.read
+    monkeypatch.setattr(program_run, "read", lambda path: seen.append(path.rpartition("/")[2]) or read(path))
     assert codes(lint(folder, "main.py")) == [("TDL103", 4)]
     assert set(seen) == {"main.py", "used.py"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import data, ops, program, settings
+from torchdet_lint.checks import data, ops, program_modes, program_seeds, settings
 from torchdet_lint.checks.memory.check import uninitialized_read
 from torchdet_lint.checks.ops import own_rule
 from torchdet_lint.checks.order.completion import completion_order
@@ -17,9 +17,9 @@ from torchdet_lint.checks.seeds.generators import missing_random_state, unseeded
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
-    from torchdet_lint.checks.program import Entry, Fault
     from torchdet_lint.finding import Found
     from torchdet_lint.module.module import Module
+    from torchdet_lint.program.entry import Entry, Fault
 
 Check = Callable[["Module", "Rule"], Iterator["Found"]]
 ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]
@@ -55,12 +55,12 @@ CHECKS: Mapping[str, Check] = {
 }
 
 PROGRAM_CHECKS: Mapping[str, ProgramCheck] = {
-    "TDL101": program.unseeded_torch,
-    "TDL102": program.unseeded_numpy,
-    "TDL103": program.unseeded_python,
-    "TDL106": program.late_seed,
-    "TDL108": program.unseeded_process,
-    "TDL203": program.missing_mode,
-    "TDL205": program.missing_workspace,
-    "TDL307": program.racing_updates,
+    "TDL101": program_seeds.unseeded_torch,
+    "TDL102": program_seeds.unseeded_numpy,
+    "TDL103": program_seeds.unseeded_python,
+    "TDL106": program_seeds.late_seed,
+    "TDL108": program_seeds.unseeded_process,
+    "TDL203": program_modes.missing_mode,
+    "TDL205": program_modes.missing_workspace,
+    "TDL307": program_modes.racing_updates,
 }

@@ -1,0 +1,136 @@
+"""The rules about how whole programs train: an entry point -> missing deterministic mode, and updates that race."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Withhold
+from torchdet_lint.program.entry import Fault, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.finding import Change
+    from torchdet_lint.program.effects import Ref
+    from torchdet_lint.program.entry import Entry
+
+_WORKSPACE_UNTIL = (2, 10)
+
+
+def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """Training on CUDA, and deterministic mode nowhere."""
+    if "cuda" not in entry.target.devices or not (entry.has("trains") and entry.has("cuda")):
+        return
+    if entry.has("mode") or entry.has("relaxed") or entry.has("host"):
+        return
+    here, training = entry.leading_to("trains")
+    layers = _everywhere(entry)
+    details = {"place": entry.place(training, here), "layers": f"; {_counted(layers)}" if layers else ""}
+    stories = [Story(ref, f"`{ref.what}` takes a deterministic kernel in that mode alone") for ref in layers]
+    yield Fault(here, details, related=(Story(training, "trains here"), *stories), changes=_switched(entry))
+
+
+def _everywhere(entry: Entry) -> list[Ref]:
+    """The ops that are too many to be reported one by one, convolutions, that the entry point reaches."""
+    places = {
+        step.ref
+        for node in entry.reached()
+        for step in entry.project.steps(node)
+        if (step.kind, step.channel) == ("flag", "everywhere")
+    }
+    return sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values())
+
+
+def _counted(places: list[Ref]) -> str:
+    what = "convolution" if len(places) == 1 else "convolutions"
+    return f"{len(places)} {what} of it {'depends' if len(places) == 1 else 'depend'} on that mode"
+
+
+def _switched(entry: Entry) -> tuple[Change, ...]:
+    """Deterministic mode turned on: by the switches of the trainers that have one, else by torch's own call."""
+    switches: dict[tuple[Ref, str], str] = {}
+    for node in entry.reached():
+        for step in entry.project.steps(node):
+            if (step.kind, step.channel) == ("flag", "switch"):
+                for row in entry.project.facts.seeds[step.ref.what]:
+                    switches |= {(step.ref, name): value for name, value in row.give.items()}
+    for ref, name in switches:
+        if ref.file != entry.file:
+            return (Withhold(f"`{name}` of the trainer made in {entry.shown(ref.file)}:{ref.row} is to be turned on"),)
+    if switches:
+        return tuple(SetArgument(ref, name, value) for (ref, name), value in switches.items())
+    return _in_processes(entry) or (NeedHelper("deterministic"),)
+
+
+def _in_processes(entry: Entry) -> tuple[Change, ...]:
+    """The mode turned on where new processes train, which do not take it from the one that starts them; and in that
+    one, if it trains something else."""
+    trained: set[Ref] = set()
+    changes: dict[Change, None] = {}
+    for node in entry.reached():
+        for step in entry.project.steps(node):
+            target = step.node
+            if step.kind != "process" or step.channel == "first" or target is None:
+                continue
+            training = entry.project.effects(target).get("flag:trains")
+            if training is None:
+                continue
+            trained.add(training)
+            if target.file != entry.file or "." in target.name:
+                return (Withhold(f"`{target.name}`, which new processes run, has to turn the mode on"),)
+            changes[SeedFunction(target.name, ("deterministic",))] = None
+    if changes and entry.effects["flag:trains"] not in trained:
+        changes[NeedHelper("deterministic")] = None
+    return tuple(changes)
+
+
+def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """Deterministic mode on CUDA without the workspace that cuBLAS needed for it up to torch 2.9."""
+    if entry.target.torch >= _WORKSPACE_UNTIL or "cuda" not in entry.target.devices:
+        return
+    if not (entry.has("mode") and entry.has("cuda")):
+        return
+    mode: Ref = entry.effects["flag:mode"]
+    late = entry.effects.get("late:cublas")
+    if late is not None:
+        first, setting = late
+        details = {"place": entry.place(first, setting)}
+        here = setting.file == first.file == entry.file
+        start = Withhold(f"the program starts in {entry.shown(entry.file)}, and it has to be set there")
+        changes = (NeedHelper("cublas") if here else start,)
+        story = Story(first, "CUDA is first used here")
+        yield Fault(setting, details, "late", related=(story,), changes=changes, at_call=True)
+    elif "seed:cublas" not in entry.effects:
+        yield Fault(
+            entry.leading_to("mode")[0],
+            {"place": ""},
+            related=(Story(mode, "deterministic mode is turned on here"),),
+            changes=(NeedHelper("cublas"),),
+        )
+
+
+def racing_updates(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """Parameters that several processes, or threads of an RPC server, update without a lock."""
+    nodes = list(entry.reached())
+    shared: Ref | None = entry.effects.get("flag:shares")
+    for node in nodes:
+        for step in entry.project.steps(node):
+            if step.node is None:
+                continue
+            inner = entry.project.effects(step.node)
+            if step.kind == "process" and shared is not None and "flag:steps" in inner and "flag:locked" not in inner:
+                update: Ref = inner["flag:steps"]
+                details = {"target": step.node.name.rpartition(".")[2], "place": entry.place(update, step.ref)}
+                related = (
+                    Story(shared, "the parameters are shared here"),
+                    Story(update, "updated here without a lock"),
+                )
+                yield Fault(step.ref, details, related=related, at_call=True)
+            elif step.channel == "rpc":
+                for key in ("flag:update", "flag:steps"):
+                    if key in inner:
+                        update = inner[key]
+                        details = {"target": step.node.name.rpartition(".")[2], "place": ""}
+                        yield Fault(update, details, "rpc", related=(Story(step.ref, "called by RPC here"),))
+                        break

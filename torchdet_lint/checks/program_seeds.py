@@ -1,0 +1,126 @@
+"""The rules about what whole programs seed: an entry point -> draws without a seed, before it, and in new processes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.finding import SeedFunction, Withhold
+from torchdet_lint.program.effects import TRAINING
+from torchdet_lint.program.entry import CHANNELS, Fault, Story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.finding import Change
+    from torchdet_lint.program.effects import Ref
+    from torchdet_lint.program.entry import Entry
+
+
+def unseeded_torch(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A draw from torch's generator and no seed of it."""
+    yield from _unseeded(entry, "torch")
+
+
+def unseeded_numpy(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A draw from NumPy's global generator and no seed of it."""
+    yield from _unseeded(entry, "numpy")
+
+
+def unseeded_python(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A draw from `random` and no seed of it."""
+    yield from _unseeded(entry, "python")
+
+
+def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
+    found = entry.leading_to_draw(library)
+    if found is None or f"seed:{library}" in entry.effects or entry.has("perhaps"):
+        return
+    here, draw = found[0].ref, found[1]
+    missing = tuple(
+        name for name in ("python", "numpy", "torch") if entry.draws(name) and f"seed:{name}" not in entry.effects
+    )
+    variant = "cuda-only" if library == "torch" and "seed:cuda" in entry.effects else ""
+    details = {"draw": draw.what, "place": entry.place(draw, here)}
+    yield Fault(
+        here,
+        details,
+        variant,
+        related=(Story(draw, f"`{draw.what}` draws here"),),
+        changes=(entry.seeds(missing),),
+    )
+
+
+def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A seed that runs after its generator was drawn from."""
+    done: set[Ref] = set()
+    if entry.has("perhaps"):
+        return
+    for library, channels in CHANNELS.items():
+        for channel in channels:
+            pair = entry.effects.get(f"late:{channel}")
+            if pair is None or channel not in entry.draws(library):
+                continue
+            draw, seed = pair
+            if seed in done:
+                continue
+            done.add(seed)
+            details = {"seed": seed.what, "draw": draw.what, "place": entry.place(draw, seed)}
+            changes = (_earlier_seed(entry, library, seed),)
+            story = Story(draw, f"`{draw.what}` draws before the seed")
+            yield Fault(seed, details, related=(story,), changes=changes, at_call=True)
+
+
+def _earlier_seed(entry: Entry, library: str, seed: Ref) -> Change:
+    """A seed above what draws first, where the program and the late seed are one file."""
+    if seed.file != entry.file:
+        return Withhold(f"the program starts in {entry.shown(entry.file)}, and has to be seeded there")
+    return entry.seeds((library,))
+
+
+def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
+    """A process whose target draws and never seeds, nor anything that runs there before it."""
+    steps = [step for node in entry.reached() for step in entry.project.steps(node) if step.kind == "process"]
+    before = {
+        key for step in steps if step.channel == "first" and step.node for key in entry.project.effects(step.node)
+    }
+    if steps:
+        before |= entry.imported_again.keys()
+    for step in steps:
+        if step.node is not None and step.channel != "first":
+            inner = entry.project.effects(step.node)
+            if "flag:perhaps" in inner or "flag:perhaps" in before:
+                continue
+            for library in ("torch", "numpy", "python"):
+                channels = [
+                    one
+                    for one in CHANNELS[library]
+                    if f"draw:{one}" in inner and (one not in TRAINING or "flag:trains" in inner)
+                ]
+                if f"seed:{library}" in inner or f"seed:{library}" in before or not channels:
+                    continue
+                draw = inner[f"draw:{channels[0]}"]
+                details = {
+                    "target": step.node.name.rpartition(".")[2],
+                    "draw": draw.what,
+                    "place": entry.place(draw, step.ref),
+                }
+                here = step.node.file == step.ref.file and "." not in step.node.name
+                there = "a method" if step.node.file == step.ref.file else f"defined in {entry.shown(step.node.file)}"
+                seeded = _in_target(entry, step.node.name, library, step.ref) if here else None
+                seeded = seeded or Withhold(f"the target is {there}")
+                copied = step.channel == "fork" and f"seed:{library}" in entry.effects
+                yield Fault(
+                    step.ref, details, "fork" if copied else "", "warning" if copied else None,
+                    (Story(draw, f"`{draw.what}` draws here, in the new process"),), (seeded,), at_call=True,
+                )  # fmt: skip
+                break
+
+
+def _in_target(entry: Entry, name: str, library: str, here: Ref) -> Change:
+    """A seed in the function `name`, that which the program was given if it was given one."""
+    given = entry.effects.get(f"seed:{library}")
+    if given is not None and given.file != here.file:
+        place = f"{entry.shown(given.file)}:{given.row}"
+        return Withhold(f"the program is seeded in {place}, and the target has to be given that seed")
+    return SeedFunction(name, (library,), given)

@@ -1,0 +1,45 @@
+"""What the project half of a run found, as plain data: findings, and what it says of those of single files."""
+
+from __future__ import annotations
+
+import msgspec
+
+from torchdet_lint.finding import Finding
+from torchdet_lint.source.modules import Relied
+from torchdet_lint.source.suppress import Rows
+
+WORKERS = "TDL301"
+LOADERS = frozenset({WORKERS, "TDL302", "TDL303"})
+
+
+class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
+    """What the whole run knows of one file: whether every entry point that imports it is in deterministic mode, and
+    whether one of them seeds torch; if none does, the rows of findings that such a program evidently runs."""
+
+    covered: bool = False
+    seeded: bool = False
+    unseeded: tuple[int, ...] = ()
+
+
+class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
+    """All that the project half found, by absolute path, and what it went by besides the linted files: the hashes of
+    the files it read ("": one that cannot be read), the states of the folders it looked into, looks at other files.
+
+    Texts name files by `token`, for what the user is shown depends on where the linter is started."""
+
+    findings: dict[str, list[tuple[Finding, Rows]]] = {}
+    settled: dict[str, Settled] = {}
+    read: dict[str, str] = {}
+    errors: tuple[str, ...] = ()
+    folders: dict[str, str] = {}
+    relied: tuple[Relied, ...] = ()
+
+
+def token(path: str) -> str:
+    """The absolute `path` as texts have it until the user is shown it."""
+    return f"\0{path}\0"
+
+
+def is_open(finding: Finding) -> bool:
+    """Whether the whole program has a say in a finding."""
+    return finding.switchable or finding.raises or finding.code in LOADERS

@@ -1,0 +1,106 @@
+"""A fault of a program, by file and row -> a finding in that file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from torchdet_lint.engine.outcome import token
+from torchdet_lint.finding import Found, Location, NeedHelper, Related, SeedFunction, SetArgument, Withhold
+from torchdet_lint.module.module import Module, SyntaxFault, Target
+from torchdet_lint.source.decoding import SourceFault, decode
+from torchdet_lint.source.lines import split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torchdet_lint.engine.linter import Linter
+    from torchdet_lint.finding import Change, Finding
+    from torchdet_lint.program.entry import Fault
+    from torchdet_lint.source.suppress import Rows
+
+
+class Reporter:
+    """Makes findings of faults: one where two entry points share the place, none outside the linted files."""
+
+    def __init__(
+        self, linter: Linter, paths: Mapping[str, str], data: Callable[[str], bytes], text: Callable[[str], str]
+    ) -> None:
+        """`paths` are the linted files as the user names them; `data` and `text` give what is in a file."""
+        self.linter = linter
+        self.paths = paths
+        self.target = Target(linter.settings.torch, linter.settings.devices)
+        self.found: dict[str, dict[tuple[int, int, str], tuple[Finding, Rows]]] = {}
+        self._data = data
+        self._text = text
+        self._modules: dict[str, Module | None] = {}
+
+    def report(self, fault: Fault, code: str) -> None:
+        """Make `fault` a finding: once where two entry points share the place, never outside the linted files."""
+        path = fault.ref.file
+        if path not in self.paths:
+            return
+        key = (fault.ref.row, fault.ref.column, code)
+        if key in self.found.get(path, {}):
+            return
+        module = self._module(path)
+        if module is None:
+            return
+        row = fault.ref.row if fault.at_call else fault.ref.statement
+        node = module.places.node_at(row, fault.ref.column if fault.at_call else None)
+        rule = self.linter.catalogue.rules[code]
+        changes = tuple(_at_nodes(change, module) for change in fault.changes)
+        one = Found(node, fault.details, fault.variant, fault.severity, changes=changes)
+        finding, rows = self.linter.finding(module, rule, one)
+        related = tuple(
+            self._related(story.ref.file, story.ref.row, story.ref.column, story.message) for story in fault.related
+        )
+        self.found.setdefault(path, {})[key] = (msgspec.structs.replace(finding, related=related), rows)
+
+    def _module(self, path: str) -> Module | None:
+        if path not in self._modules:
+            self._modules[path] = None
+            try:
+                module = Module(decode(self.paths[path], self._data(path)), self.linter.library, self.target)
+                module.ask_for_stars(lambda name, stars: self.linter.elsewhere.starred(name, stars, path))
+                self._modules[path] = module
+            except (OSError, SourceFault, SyntaxFault):
+                pass
+        return self._modules[path]
+
+    def _related(self, path: str, row: int, column: int, message: str) -> Related:
+        text = self._text(path)
+        lines = split_lines(text)
+        line = lines[row - 1] if row <= len(lines) else ""
+        characters = len(line.encode()[:column].decode(errors="replace"))
+        return Related(token(path), Location(self._placed(path, row)[1], characters + 1), message)
+
+    def _placed(self, path: str, row: int) -> tuple[int | None, int]:
+        """The cell of a row of a file, if it has cells, and the row in it."""
+        if not path.endswith(".ipynb"):
+            return None, row
+        return decode(path, self._data(path)).place(row)
+
+    def line(self, path: str, row: int) -> str:
+        """A row of a file in words."""
+        cell, row = self._placed(path, row)
+        return f"line {row}" if cell is None else f"cell {cell}, line {row}"
+
+    # ------------------------------------------------------------------ what single files left open
+
+
+def _at_nodes(change: Change, module: Module) -> Change:
+    """`change` with nodes of `module` where it names places."""
+    if isinstance(change, NeedHelper) and change.before is not None:
+        return change._replace(before=module.places.node_at(change.before.statement))
+    if isinstance(change, SeedFunction) and change.given is not None:
+        return change._replace(given=module.places.node_at(change.given.row, change.given.column))
+    if isinstance(change, SetArgument):
+        ref = change.call
+        calls = module.calls_at(ref.row, ref.column)
+        named = [call for call in calls if ref.what in call.names] or calls
+        if len(named) != 1:
+            return Withhold(f"the call in line {ref.row} that takes `{change.name}` is not evident")
+        return change._replace(call=named[0].node)
+    return change

@@ -1,0 +1,142 @@
+"""The linted files and what they import -> what the rules about whole programs find in them. Only what an entry point
+imports is read; what was worked out is cached by content."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from torchdet_lint.checks import PROGRAM_CHECKS
+from torchdet_lint.engine.entry_points import TEST, EntryPoints
+from torchdet_lint.engine.outcome import Outcome, token
+from torchdet_lint.engine.program_reports import Reporter
+from torchdet_lint.engine.settled import Settling
+from torchdet_lint.program.call_graph import Project
+from torchdet_lint.program.entry import Entry
+from torchdet_lint.program.events import Memo
+from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
+from torchdet_lint.source.decoding import SourceFault, decode
+from torchdet_lint.source.reading import read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torchdet_lint.engine.linter import Linter
+    from torchdet_lint.engine.record import Record
+
+
+class ProgramRun:
+    """One run over the linted files and what they import."""
+
+    def __init__(
+        self,
+        linter: Linter,
+        records: Mapping[str, Record],
+        paths: Mapping[str, str],
+        given: Mapping[str, bytes],
+        cache: Cache,
+    ) -> None:
+        """`paths` are the files of `records` as the user names them, `given` those that are not as on disk; `cache`
+        keeps what functions do."""
+        self.linter = linter
+        self.records = records
+        self.paths = paths
+        self.given = given
+        self.read: dict[str, str] = {}
+        self.errors: list[str] = []
+        self.cache = cache
+        self.project: Project = Project(
+            linter.library, os.path.abspath(linter.settings.root), self.text, linter.settings.seed_functions, given,
+            {path: record.outline for path, record in records.items()},
+            {path: record.module for path, record in records.items() if record.module is not None}, linter.modules,
+        )  # fmt: skip
+        self.points = EntryPoints(records, linter.settings, self.project.files)
+        self.reporter = Reporter(linter, paths, self.data, self.project.files.text)
+
+    def data(self, path: str) -> bytes:
+        """The bytes of a file. Raises what reading it raises."""
+        return self.given[path] if path in self.given else read(path)
+
+    def text(self, path: str) -> str | None:
+        """The text of a file, for a notebook its code; None where it cannot be read. Only the hash of it is kept."""
+        try:
+            data = self.data(path)
+        except (OSError, ValueError):
+            self.read.setdefault(path, "")
+            return None
+        if path not in self.read:
+            self.read[path] = content_hash(data)
+            self._recall(path)
+        try:
+            return decode(path, data).text
+        except SourceFault:
+            return None
+
+    def _recall(self, path: str) -> None:
+        """Take what earlier runs summarised of the file from the cache."""
+        known = decoded(self.cache.get(path, self.read[path]), Memo)
+        if known is not None:
+            self.project.files.memos[path] = known
+
+    def run(self) -> Outcome:
+        """What the rules find in every program, and what the programs say of single files."""
+        self.linter.relied()
+        entries: list[Entry] = []
+        for path in self.points.paths():
+            entry = Entry(self.project, path, self.reporter.target, token, self.reporter.line, self.seeders)
+            try:
+                assert entry.effects is not None
+            except Exception as error:
+                self.errors.append(_complaint(token(path), "the project's rules", error))
+                continue
+            entries.append(entry)
+            for code in sorted(self.linter.codes & PROGRAM_CHECKS.keys()):
+                rule = self.linter.catalogue.rules[code]
+                try:
+                    for fault in PROGRAM_CHECKS[code](entry, rule):
+                        self.reporter.report(fault, code)
+                except Exception as error:
+                    self.errors.append(_complaint(token(path), code, error))
+        settled = Settling(self.project, self.records, self.points).of(
+            entries, deterministic=self.linter.settings.deterministic_algorithms
+        )
+        self._remember()
+        linted = self.records.keys()
+        return Outcome(
+            {path: [pairs[key] for key in sorted(pairs)] for path, pairs in sorted(self.reporter.found.items())},
+            settled,
+            {
+                path: content
+                for path, content in sorted(self.read.items())
+                if path not in linted and path not in self.given
+            },
+            tuple(self.errors),
+            {folder: self.project.files.modules.state(folder) for folder in self.project.files.modules.folders},
+            self.linter.relied(),
+        )
+
+    def _remember(self) -> None:
+        for path, summary in self.project.files.summaries.items():
+            if summary.grown and path in self.read:
+                memo = encoded(summary.memo)
+                if memo is not None:
+                    self.cache.put(path, self.read[path], memo)
+        self.cache.save()
+
+    # ------------------------------------------------------------------ entry points
+    def seeders(self) -> list[tuple[str, str]]:
+        """The functions that speak of seeds, of the files linted and of those that were read on the way."""
+        outlines = {path: self.project.files.outline(path) for path in sorted({*self.records, *self.read})}
+        return [
+            (path, name)
+            for path, outline in outlines.items()
+            if path.endswith(".py") and not TEST.fullmatch(os.path.basename(path))
+            for name in outline.seeders
+        ]
+
+    # ------------------------------------------------------------------ findings
+
+
+def _complaint(path: str, what: str, error: Exception) -> str:
+    reason = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return f"{path}: {what} failed on this program, please report it: {reason}"

@@ -1,0 +1,135 @@
+"""What the entry points that reach a file say of it -> its findings, settled: changed, or gone."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from torchdet_lint.engine.outcome import LOADERS, WORKERS, Settled, is_open
+from torchdet_lint.program.effects import STARTED
+from torchdet_lint.program.events import MODULE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from torchdet_lint.engine.entry_points import EntryPoints
+    from torchdet_lint.engine.record import Record
+    from torchdet_lint.finding import Finding
+    from torchdet_lint.program.call_graph import Project
+    from torchdet_lint.program.effects import Node
+    from torchdet_lint.program.entry import Entry
+    from torchdet_lint.source.suppress import Rows
+
+_RAISES = "it varies from run to run, and raises in deterministic mode"
+_WILL_RAISE = "it will raise, for every program that reaches this file turns deterministic mode on"
+
+
+def merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settled) -> Record:
+    """The record of one file with the project's findings `found` in it, settled ones changed or gone."""
+    pairs = [
+        (changed, rows)
+        for finding, rows in zip(record.findings, record.rows, strict=True)
+        if (changed := _settle(finding, rows, settled)) is not None
+    ]
+    pairs += found
+    pairs.sort(key=lambda pair: pair[0].sort_key)
+    return msgspec.structs.replace(
+        record, findings=tuple(finding for finding, _ in pairs), rows=tuple(rows for _, rows in pairs)
+    )
+
+
+def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
+    if settled.covered and finding.switchable:
+        return None
+    if settled.covered and finding.raises:
+        message = finding.message.replace(_RAISES, _WILL_RAISE)
+        if message == finding.message:
+            message = f"{message} ({_WILL_RAISE})"
+        return msgspec.structs.replace(finding, message=message)
+    if finding.code not in LOADERS:
+        return finding
+    if settled.seeded:
+        told = "; torch is seeded, so runs repeat as long as nobody adds a draw before"
+        return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
+    if rows.first in settled.unseeded:
+        differs = "what the workers draw differs in every run" if finding.code == WORKERS else "every run differs"
+        told = f"; no entry point that reaches this line seeds torch, so {differs}"
+        return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
+    return finding
+
+
+class Settling:
+    """Works out what programs say of the files whose findings they have a say in."""
+
+    def __init__(self, project: Project, records: Mapping[str, Record], points: EntryPoints) -> None:
+        self.project = project
+        self.records = records
+        self.points = points
+
+    def of(self, entries: Iterable[Entry], *, deterministic: bool) -> dict[str, Settled]:
+        """What the programs `entries` say of files, for those where it matters; `deterministic` where the user says
+        that every program is in that mode."""
+        wanted = {path for path, record in self.records.items() if any(is_open(finding) for finding in record.findings)}
+        if not wanted:
+            return {}
+        if deterministic:
+            return {path: Settled(covered=True) for path in sorted(wanted)}
+        entries = list(entries)
+        exposed = self.points.reached(entry.file for entry in entries if not entry.has("mode"))
+        covered = self.points.reached(entry.file for entry in entries if entry.has("mode"))
+        seeded = self.points.reached(entry.file for entry in entries if entry.seeds_torch)
+        run = self._run(entry.node for entry in entries if not entry.seeds_torch and self._runs(entry))
+        return {
+            path: Settled(
+                path in covered and path not in exposed,
+                path in seeded,
+                self._among(path, run[path]) if path in run and path not in seeded else (),
+            )
+            for path in sorted(wanted)
+        }
+
+    def _runs(self, entry: Entry) -> bool:
+        """Whether the entry point is known for one: a file with but some calls at top level, of which none draws, may
+        as well be imported by files that nobody named."""
+        outline = self.records[entry.file].outline
+        started = outline.guard or entry.file.endswith(".ipynb") or entry.file in self.points.named
+        return started or bool(entry.draws("torch"))
+
+    def _run(self, nodes: Iterable[Node]) -> dict[str, set[str]]:
+        """The names of the functions that running `nodes` evidently calls, by file."""
+        queue = list(nodes)
+        seen = set(queue)
+        found: dict[str, set[str]] = {}
+        while queue:
+            node = queue.pop()
+            found.setdefault(node.file, set()).add(node.name)
+            for step in self.project.steps(node):
+                if step.node is not None and step.node not in seen:
+                    seen.add(step.node)
+                    queue.append(step.node)
+        return found
+
+    def _among(self, path: str, names: set[str]) -> tuple[int, ...]:
+        """The rows of the findings about loaders in `path` that stand in one of the functions `names`."""
+        record, summary = self.records[path], self.project.files.summary(path)
+        pairs = zip(record.findings, record.rows, strict=True)
+        wanted = sorted({rows.first for finding, rows in pairs if finding.code in LOADERS})
+        bodies = {body.row for name in names if name and (body := summary.body(name)) is not None}
+        started = not names.isdisjoint((MODULE, STARTED))
+        return tuple(
+            row for row, above in self._around(path, wanted) if (above in bodies if above is not None else started)
+        )
+
+    def _around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+        """`rows` of a file, and where the innermost function around each begins."""
+        try:
+            tree = ast.parse(self.project.files.text(path)) if rows else None
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        nodes = ast.walk(tree) if tree is not None else ()
+        functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        for row in rows:
+            around = [node.lineno for node in functions if node.lineno <= row <= (node.end_lineno or row)]
+            yield row, max(around, default=None)

@@ -1,0 +1,161 @@
+"""An entry point -> what it draws, seeds and switches, and by which of its statements; and what a check finds of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.finding import NeedHelper, Severity
+from torchdet_lint.program.effects import STARTED, TRAINING, Effects, Node, Ref, Step, combine, lent
+from torchdet_lint.program.events import GUARD, MODULE
+from torchdet_lint.program.seeders import seeding_function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from torchdet_lint.finding import Change
+    from torchdet_lint.module.module import Target
+    from torchdet_lint.program.call_graph import Project
+
+CHANNELS = {
+    "torch": ("torch", "weights", "dropout"),
+    "numpy": ("numpy", "numpy_training"),
+    "python": ("python", "python_training"),
+}
+
+
+class Story(NamedTuple):
+    """A place that belongs to a fault, and what is said of it."""
+
+    ref: Ref
+    message: str
+
+
+class Fault(NamedTuple):
+    """What a check found: the place (the whole statement, or the call at `ref`), and the words of the message.
+
+    In `changes` a place of the same file stands for the node there: a `Ref`."""
+
+    ref: Ref
+    details: dict[str, str]
+    variant: str = ""
+    severity: Severity | None = None
+    related: tuple[Story, ...] = ()
+    changes: tuple[Change, ...] = ()
+    at_call: bool = False
+
+
+class Entry(NamedTuple):
+    """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it, `line`
+    a row of a file in words; `seeders` are files and names of functions that speak of seeds."""
+
+    project: Project
+    file: str
+    target: Target
+    shown: Callable[[str], str]
+    line: Callable[[str, int], str]
+    seeders: Callable[[], Iterable[tuple[str, str]]] = tuple
+
+    @property
+    def node(self) -> Node:
+        """What runs when the file is started."""
+        return Node(self.file, STARTED)
+
+    @property
+    def effects(self) -> Effects:
+        """Its effects."""
+        return self.project.effects(self.node)
+
+    @property
+    def imported_again(self) -> Effects:
+        """The effects of importing its file: what a spawned process does before it runs its target."""
+        return self.project.effects(Node(self.file, MODULE))
+
+    def steps(self) -> Iterator[tuple[Step, Effects]]:
+        """The steps of the entry point's own file, each with the effects of what it calls."""
+        for step in self.project.steps(self.node):
+            if step.node is not None:
+                yield step, lent(self.project.effects(step.node), step.lends)
+            else:
+                alone: Effects = {}
+                combine(alone, {}, step, {})
+                yield step, alone
+
+    def leading_to(self, flag: str) -> tuple[Ref, Ref]:
+        """The first step of the entry point with the flag, which the program has, and the place that raises it."""
+        key = f"flag:{flag}"
+        return next((step.ref, effects[key]) for step, effects in self.steps() if key in effects)
+
+    def first_draw(self, library: str) -> tuple[Step, Ref] | None:
+        """The first step of the entry point that draws from `library` what changes a result, at once or as a loader
+        does, when it is iterated; and the draw."""
+        channels = self.draws(library)
+        for step, effects in self.steps():
+            channel, draw = effects.get(f"begin:{library}", ("", None))
+            if channel in channels:
+                return step, draw
+            for other in channels:
+                if f"draw:{other}" in effects:
+                    return step, effects[f"draw:{other}"]
+        return None
+
+    def leading_to_draw(self, library: str) -> tuple[Step, Ref] | None:
+        """The step of the entry point that leads to the first draw: the first one that draws at once, if one does."""
+        channels = self.draws(library)
+        for step, effects in self.steps():
+            if step.kind in ("later", "process"):
+                continue
+            for channel in channels:
+                if f"first:{channel}" in effects:
+                    begin, draw = effects.get(f"begin:{library}", ("", None))
+                    return step, draw if begin in channels else effects[f"first:{channel}"]
+        return self.first_draw(library)
+
+    def seeds(self, libraries: tuple[str, ...]) -> NeedHelper:
+        """What seeds `libraries` before the first draw from any of them, by a function of the project if it has one."""
+        function = seeding_function(self.project, self.file, libraries, self.seeders(), mode=self.has("mode"))
+        firsts = [found[0] for library in libraries if (found := self.first_draw(library)) is not None]
+        first = min(firsts, key=self.project.steps(self.node).index, default=None)
+        above = first.ref if first is not None and GUARD not in first.branch else None
+        return NeedHelper("seeds", libraries, function, above)
+
+    def has(self, flag: str) -> bool:
+        """Whether the program has the flag."""
+        return f"flag:{flag}" in self.effects
+
+    @property
+    def seeds_torch(self) -> bool:
+        """Whether torch's generator is seeded, as far as anyone can see."""
+        return "seed:torch" in self.effects or self.has("perhaps")
+
+    def draws(self, library: str) -> list[str]:
+        """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
+        dropout and its like do not draw in evaluation."""
+        found = []
+        for channel in CHANNELS[library]:
+            if f"draw:{channel}" not in self.effects:
+                continue
+            if channel == "weights" and self.has("loads") and not self.has("trains"):
+                continue
+            if channel in TRAINING and not self.has("trains"):
+                continue
+            found.append(channel)
+        return found
+
+    def place(self, what: Ref, here: Ref) -> str:
+        """Where `what` happens, in words: nothing where it is on the line of the finding itself."""
+        if what.file == here.file:
+            near = what.row == here.row or what.statement == here.statement
+            return "" if near else f" ({self.line(what.file, what.row)})"
+        return f" ({self.shown(what.file)}:{what.row})"
+
+    def reached(self) -> Iterator[Node]:
+        """The nodes that the entry point reaches, in a fixed order."""
+        seen = {self.node}
+        queue = [self.node]
+        while queue:
+            node = queue.pop()
+            yield node
+            for step in self.project.steps(node):
+                if step.node is not None and step.node not in seen:
+                    seen.add(step.node)
+                    queue.append(step.node)
