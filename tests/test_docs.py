@@ -6,6 +6,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from torchdet_lint import config
@@ -46,7 +47,7 @@ def test_readme_lists_every_key() -> None:
     table = README[README.index("| key |") : README.index("An unknown key")]
     first = [row.split("|")[1] for row in table.splitlines()[2:] if row]
     listed = {key for cell in first for key in re.findall(r"`([a-z-]+)`", cell)}
-    assert listed == {field.encode_name for field in config.msgspec.structs.fields(config.Options)}
+    assert listed == {field.encode_name for field in msgspec.structs.fields(config.Options)}
 
 
 def test_readme_lists_every_format() -> None:

@@ -14,11 +14,11 @@ from torchdet_lint.finding import WITHHELD, Finding, Location, Related
 from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.outline import outline
 from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
+from torchdet_lint.reading import read
 from torchdet_lint.source import suppress
 from torchdet_lint.source.cache import content_hash, interpreter
 from torchdet_lint.source.decoding import Source, SourceFault, decode
 from torchdet_lint.source.modules import ModuleMap, Relied
-from torchdet_lint.source.reading import read
 from torchdet_lint.source.suppress import Rows
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from torchdet_lint.engine.settled import Settling
 from torchdet_lint.program.call_graph import Project
 from torchdet_lint.program.entry import Entry
 from torchdet_lint.program.events import Memo
+from torchdet_lint.reading import read
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.decoding import SourceFault, decode
-from torchdet_lint.source.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,9 +10,9 @@ import msgspec
 from torchdet_lint.engine import run
 from torchdet_lint.finding import WITHHELD
 from torchdet_lint.fixes import patch
+from torchdet_lint.reading import read
 from torchdet_lint.source import writing
 from torchdet_lint.source.decoding import decode
-from torchdet_lint.source.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -12,10 +12,10 @@ from torchdet_lint.engine.record import Record
 from torchdet_lint.engine.workers import collector_off, linted
 from torchdet_lint.finding import Result
 from torchdet_lint.program.launch_configs import yaml_names
+from torchdet_lint.reading import read
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.discovery import Exclusion, File, discover
 from torchdet_lint.source.modules import Still
-from torchdet_lint.source.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -11,9 +11,9 @@ import msgspec
 
 from torchdet_lint.engine.outcome import Outcome, Settled, is_open
 from torchdet_lint.engine.settled import merged
+from torchdet_lint.reading import read
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.modules import Still
-from torchdet_lint.source.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.source.reading import read
+from torchdet_lint.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torchdet_lint.reading import read
 from torchdet_lint.source.decoding import Source, SourceFault, decode
 from torchdet_lint.source.lines import split_lines
-from torchdet_lint.source.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,27 @@
+"""`[tool.torchdet-lint]` and the flags, resolved into one frozen `Settings`."""
+
+from torchdet_lint.config.merge import merge
+from torchdet_lint.config.options import FORMATS, NEWEST_TORCH, ConfigError, Options, Settings
+from torchdet_lint.config.project import Found, explicit, find, isolated, load
+from torchdet_lint.config.releases import newest_allowed, required_torch
+from torchdet_lint.config.selectors import chosen, fits, nearest, selection
+
+__all__ = [
+    "FORMATS",
+    "NEWEST_TORCH",
+    "ConfigError",
+    "Found",
+    "Options",
+    "Settings",
+    "chosen",
+    "explicit",
+    "find",
+    "fits",
+    "isolated",
+    "load",
+    "merge",
+    "nearest",
+    "newest_allowed",
+    "required_torch",
+    "selection",
+]

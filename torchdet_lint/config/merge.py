@@ -1,0 +1,94 @@
+"""The flags over the configuration over the defaults -> `Settings`; every error names the file and the key."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.config.options import NEWEST_TORCH, ConfigError, Options, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torchdet_lint.config.project import Found
+
+_RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?(?:\+\w+)?")
+_DEVICES = ("cpu", "cuda", "mps", "xpu")
+
+
+def merge(found: Found, flags: Options) -> Settings:
+    """The flags over the configuration over the defaults. Raises `ConfigError` for a value that makes no sense.
+
+    `--select` on the command line replaces the configuration's whole choice of rules, as in ruff.
+    """
+    file, root = found.options, Path(found.root)
+    where = f"{found.file}: " if found.file else ""
+    _check(file, where)
+    _check(flags, "")
+    chosen = flags.select is not None
+    given: dict[str, Any] = {}
+    for name in (
+        "output_format", "fix", "unsafe_fixes", "seed", "devices", "entry_points", "seed_functions",
+        "respect_gitignore", "deterministic_algorithms", "jobs", "min_severity", "per_file_ignores",
+    ):  # fmt: skip
+        value = getattr(flags, name)
+        value = getattr(file, name) if value is None else value
+        if value is not None:
+            given[name] = value
+    given["ignore"] = (*(() if chosen else file.ignore or ()), *(flags.ignore or ()))
+    given["extend_select"] = (*(() if chosen else file.extend_select or ()), *(flags.extend_select or ()))
+    select = flags.select if chosen else file.select
+    if select is not None:
+        given["select"] = select
+    exclude = flags.exclude if flags.exclude is not None else file.exclude
+    given["default_excludes"] = exclude is None
+    given["exclude"] = (*(exclude or ()), *(file.extend_exclude or ()), *(flags.extend_exclude or ()))
+    release = flags.torch_version or file.torch_version
+    given["torch"] = _release(release) if release else found.torch or NEWEST_TORCH
+    given["rule_files"] = tuple(_expanded(file.rule_files or (), root, where))
+    for name in ("baseline", "cache_dir"):
+        if (flag := getattr(flags, name)) is not None:
+            given[name] = str(Path(flag).absolute())
+        elif (value := getattr(file, name)) is not None:
+            given[name] = str(root / value)
+            if name == "cache_dir" and not _inside(given[name], found.root):
+                raise ConfigError(f"{where}cache-dir: {value!r} is outside of the project; only --cache-dir may say so")
+    given.setdefault("cache_dir", str(root / ".torchdet_cache"))
+    return Settings(root=found.root, file=found.file, **given)
+
+
+def _inside(path: str, root: str) -> bool:
+    """Whether `path` is below `root` once links are followed."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def _check(options: Options, where: str) -> None:
+    if options.torch_version is not None and not _RELEASE.fullmatch(options.torch_version):
+        raise ConfigError(f"{where}torch-version: {options.torch_version!r} is not a release such as '2.13'")
+    if options.devices == ():
+        raise ConfigError(f"{where}devices: none is named; they are {', '.join(_DEVICES)}")
+    for device in options.devices or ():
+        if device not in _DEVICES:
+            raise ConfigError(f"{where}devices: {device!r} is none of {', '.join(_DEVICES)}")
+    if options.jobs is not None and options.jobs < 0:
+        raise ConfigError(f"{where}jobs: {options.jobs} is negative; 0 means one for each processor")
+    if options.seed is not None and not 0 <= options.seed < 2**32:
+        raise ConfigError(f"{where}seed: {options.seed} is not between 0 and 2**32 - 1 (NumPy takes no other)")
+
+
+def _expanded(patterns: Iterable[str], root: Path, where: str) -> Iterable[str]:
+    for pattern in patterns:
+        try:
+            files = sorted(str(path) for path in root.glob(pattern))
+        except (ValueError, NotImplementedError, IndexError):
+            files = []
+        if not files:
+            raise ConfigError(f"{where}rule-files: nothing matches {pattern!r} under {root}")
+        yield from files
+
+
+def _release(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")[:2]
+    return int(major), int(minor.partition("+")[0])

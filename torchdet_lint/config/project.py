@@ -1,0 +1,148 @@
+"""Paths that are linted -> the configuration that holds for them, and the folder in which their project starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from torchdet_lint.config.options import FORMATS, ConfigError, Options
+from torchdet_lint.config.releases import required_torch
+from torchdet_lint.config.selectors import nearest
+from torchdet_lint.finding import SEVERITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+TABLE = "torchdet-lint"
+_CHOICES = {"output-format": FORMATS, "min-severity": SEVERITIES}
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A configuration as it was found: the project's folder, the file (empty: none), its options, and complaints
+    about a file that could not be read and was passed over."""
+
+    root: str
+    file: str = ""
+    options: Options = Options()
+    errors: tuple[str, ...] = ()
+    torch: tuple[int, int] | None = None
+
+
+def find(paths: Sequence[str]) -> Found:
+    """The nearest configuration above what all `paths` have in common. Raises `ConfigError` for a wrong key or type.
+
+    A pyproject.toml that is no TOML at all is passed over with a complaint: it may be broken for a reason of its own.
+    """
+    start = _common(paths)
+    complaints: list[str] = []
+    project = ""
+    for folder in (start, *start.parents):
+        own = folder / f"{TABLE}.toml"
+        if own.is_file():
+            return _found(folder, own, load(own), complaints)
+        pyproject = folder / "pyproject.toml"
+        if pyproject.is_file():
+            try:
+                table = _toml(pyproject)
+            except ConfigError as error:
+                complaints.append(str(error))
+                return Found(str(folder), errors=tuple(complaints))
+            tool = table.get("tool")
+            if isinstance(tool, dict) and TABLE in tool:
+                return _found(folder, pyproject, _options(tool[TABLE], pyproject, f"[tool.{TABLE}] "), complaints)
+            project = project or str(folder)
+        if not project and _starts_project(folder):
+            project = str(folder)
+        if (folder / ".git").exists():
+            break
+    root = Path(project) if project else start
+    return Found(str(root), errors=tuple(complaints), torch=required_torch(root))
+
+
+def _found(folder: Path, file: Path, options: Options, complaints: Iterable[str]) -> Found:
+    torch = None if options.torch_version else required_torch(folder)
+    return Found(str(folder), str(file), options, tuple(complaints), torch)
+
+
+def load(path: Path) -> Options:
+    """The options of the file `path`: a pyproject.toml, or a file that holds the table's keys at its top."""
+    table = _toml(path)
+    if path.name == "pyproject.toml":
+        tool = table.get("tool")
+        return _options(tool.get(TABLE, {}) if isinstance(tool, dict) else {}, path, f"[tool.{TABLE}] ")
+    return _options(table, path, "")
+
+
+def explicit(path: str) -> Found:
+    """The configuration file that `--config` names."""
+    file = Path(path).resolve()
+    options = load(file)
+    return Found(
+        str(file.parent), str(file), options, (), None if options.torch_version else required_torch(file.parent)
+    )
+
+
+def isolated(paths: Sequence[str]) -> Found:
+    """No configuration at all (`--isolated`), but the folder in which the project evidently starts."""
+    start = _common(paths)
+    for folder in (start, *start.parents):
+        if (folder / "pyproject.toml").is_file() or _starts_project(folder):
+            return Found(str(folder))
+    return Found(str(start))
+
+
+def _starts_project(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (".git", ".hg", "setup.cfg", "setup.py"))
+
+
+def _common(paths: Sequence[str]) -> Path:
+    real = [os.path.abspath(path) for path in paths] or [os.getcwd()]
+    folders = [path if os.path.isdir(path) else os.path.dirname(path) for path in real]
+    try:
+        return Path(os.path.commonpath(folders))
+    except ValueError:
+        return Path(folders[0])
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    import tomli
+
+    try:
+        return tomli.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: no such configuration file") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    except (tomli.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+
+
+def _options(table: Any, path: Path, prefix: str) -> Options:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: {prefix.strip()} must be a table")
+    known = [field.encode_name for field in msgspec.structs.fields(Options)]
+    for key in table:
+        if key not in known:
+            raise ConfigError(f"{path}: {prefix}unknown key {key!r}{nearest(key, known)}")
+    for key, value in table.items():
+        try:
+            msgspec.convert({key: value}, Options)
+        except msgspec.ValidationError as error:
+            reason = _plain(str(error), key)
+            if key in _CHOICES and isinstance(value, str):
+                reason = f"{value!r} is none of {', '.join(_CHOICES[key])}"
+            raise ConfigError(f"{path}: {prefix}{key}: {reason}") from error
+    return msgspec.convert(table, Options)
+
+
+def _plain(message: str, key: str) -> str:
+    """msgspec's complaint without its path where that is only the key."""
+    text, _, place = message.partition(" - at ")
+    place = place.strip("`").removeprefix(f"$.{key}")
+    text = text.replace(" | null", "").replace("`", "'")
+    return f"{text[:1].lower()}{text[1:]}{f' (at {place})' if place else ''}"

@@ -1,0 +1,61 @@
+"""Codes, prefixes and names -> the rules that they mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.config.options import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from torchdet_lint.config.options import Settings
+
+
+def selection(settings: Settings, codes: Mapping[str, str]) -> frozenset[str]:
+    """The codes that are switched on, of `codes` (code -> name). The longest prefix wins; at a draw, `ignore` does.
+
+    Raises `ConfigError` for a selector that fits no rule.
+    """
+    selected = [*settings.select, *settings.extend_select]
+    where = f"{settings.file}: " if settings.file else ""
+    _must_fit((*selected, *settings.ignore), codes, where)
+    for pattern, ignored in sorted(settings.per_file_ignores.items()):
+        _must_fit(ignored, codes, f"{where}per-file-ignores: {pattern}: ")
+
+    def weight(selectors: Iterable[str], code: str) -> int:
+        return max((fits(selector, code, codes[code]) for selector in selectors), default=0)
+
+    return frozenset(code for code in codes if weight(selected, code) > weight(settings.ignore, code))
+
+
+def chosen(selectors: Sequence[str], codes: Mapping[str, str]) -> frozenset[str]:
+    """The codes that any of `selectors` names. Raises `ConfigError` for one that fits no rule."""
+    _must_fit(selectors, codes, "")
+    return frozenset(code for code in codes if any(fits(selector, code, codes[code]) for selector in selectors))
+
+
+def _must_fit(selectors: Iterable[str], codes: Mapping[str, str], where: str) -> None:
+    for selector in selectors:
+        if selector != "ALL" and not any(fits(selector, code, name) for code, name in codes.items()):
+            raise ConfigError(f"{where}no rule has the code or prefix {selector!r}{nearest(selector, codes)}")
+
+
+def fits(selector: str, code: str, name: str) -> int:
+    """How closely `selector` names the rule: 0 not at all, else the length of the prefix."""
+    if selector == name:
+        return len(code)
+    if selector == "ALL":
+        return 1
+    return len(selector) if selector and code.startswith(selector.upper()) else 0
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'select'?`, or the whole choice where nothing is near."""
+    import difflib
+
+    names = sorted(known)
+    match = difflib.get_close_matches(word.replace("_", "-"), names, 1, 0.5)
+    if not match:
+        match = [name for name in names if name.startswith(word[:3].lower())][:1]
+    return f"; did you mean {match[0]!r}?" if match else f"; known are {', '.join(names)}"
