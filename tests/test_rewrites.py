@@ -9,7 +9,7 @@ import pytest
 import rulebook
 
 from torchdet_lint.catalogue.loading import load
-from torchdet_lint.checks import ops, rewrites
+from torchdet_lint.checks.operations import check, rewrites
 from torchdet_lint.module.module import Module, Target
 from torchdet_lint.prefilter.library import Library
 from torchdet_lint.source.decoding import decode
@@ -124,5 +124,5 @@ def test_every_rewrite_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     for case in SHOWN:
         module = Module(decode("example.py", case.example.code.encode()), library, Target())
         for code in ("TDL401", "TDL402", "TDL403", "TDL405"):
-            list(ops.listed_call(module, load().rules[code]))
+            list(check.listed_call(module, load().rules[code]))
     assert {(op.op, repr(rewrite)) for op in ROWS for rewrite in op.rewrites} == made

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import data, ops, program_modes, program_seeds, settings
+from torchdet_lint.checks import data, program_modes, program_seeds, settings
 from torchdet_lint.checks.memory.check import uninitialized_read
-from torchdet_lint.checks.ops import own_rule
+from torchdet_lint.checks.operations.check import cudnn_rnn, kernel_atomics, listed_call, own_rule
 from torchdet_lint.checks.order.completion import completion_order
 from torchdet_lint.checks.order.files import unordered_files
 from torchdet_lint.checks.order.hashes import hash_seed
@@ -43,13 +43,13 @@ CHECKS: Mapping[str, Check] = {
     "TDL305": set_order,
     "TDL306": completion_order,
     "TDL308": data.unordered_batches,
-    "TDL401": ops.listed_call,
-    "TDL402": ops.listed_call,
-    "TDL403": ops.listed_call,
-    "TDL404": ops.cudnn_rnn,
-    "TDL405": ops.listed_call,
-    "TDL406": ops.listed_call,
-    "TDL407": ops.kernel_atomics,
+    "TDL401": listed_call,
+    "TDL402": listed_call,
+    "TDL403": listed_call,
+    "TDL404": cudnn_rnn,
+    "TDL405": listed_call,
+    "TDL406": listed_call,
+    "TDL407": kernel_atomics,
     "TDL501": uninitialized_read,
     "TDL601": hash_seed,
 }

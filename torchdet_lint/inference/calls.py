@@ -186,7 +186,7 @@ class Calls:
         if "()" in name:
             return None
         if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
-            inner = self.results.argument_kind(call, 0, "data")
+            inner = self.results.arguments.kind_of(call, 0, "data")
             wanted = call.argument("requires_grad", ("data", "requires_grad"))
             fixed = wanted is not None and wanted.constant is False
             return replace(inner, what="tensor", device="unknown", gradient="no" if fixed else "yes", whole=False)
@@ -199,7 +199,9 @@ class Calls:
             batch = replace(plain, each=plain) if "collate_fn" in call.arguments.keywords or call.opaque else BATCH
             return Kind(what="other", gradient="no", instance=name, each=batch)
         if name in ("torch.nn.Buffer", "torch.nn.parameter.Buffer"):
-            return replace(self.results.argument_kind(call, 0, "data"), what="tensor", device="unknown", gradient="no")
+            return replace(
+                self.results.arguments.kind_of(call, 0, "data"), what="tensor", device="unknown", gradient="no"
+            )
         if name == "torch.autograd.grad":
             graph = call.arguments.keywords.get("create_graph")
             gradient: Gradient = "no" if not call.opaque and (graph is None or graph.constant is False) else "yes"
@@ -248,11 +250,11 @@ class Calls:
         if any(name.startswith("torch.nn.") for name in ancestry):
             dims = self.facts.dims.get(class_name)
             if dims is None and class_name.rpartition(".")[2] in ("ReLU", "GELU", "SiLU", "Dropout", "LayerNorm"):
-                dims = self.results.argument_kind(call, 0).dims
+                dims = self.results.arguments.kind_of(call, 0).dims
             single = class_name.rpartition(".")[2] not in ("LSTM", "GRU", "RNN", "MultiheadAttention", "Sequential")
             gradient: Gradient = "no" if self.gradients.untracked(call.node) else "yes"
             if gradient == "yes" and _PASSING.fullmatch(class_name):
-                gradient = "no" if self.results.argument_kind(call, 0).gradient == "no" else "yes"
+                gradient = "no" if self.results.arguments.kind_of(call, 0).gradient == "no" else "yes"
             return Kind(what="tensor" if single else "unknown", dtype="floating", gradient=gradient, dims=dims)
         return None
 

@@ -1,0 +1,245 @@
+"""The calls of a file -> those that spell an op of the table and that may vary, by the code that reports them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
+from torchdet_lint.checks.operations.rewrites import Rewriting
+from torchdet_lint.inference.abstract_values import UNKNOWN, Kind
+from torchdet_lint.inference.devices import asks_for_cuda
+from torchdet_lint.inference.gradient_paths import GradientPaths
+from torchdet_lint.inference.gradients import Gradients
+from torchdet_lint.inference.infer import Inference
+from torchdet_lint.inference.narrowing import tests_around
+from torchdet_lint.module import names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.finding import Change
+    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.prefilter.library import Operation
+
+_TRAINS = re.compile(r"\.backward\(")
+_STEPS = re.compile(r"\.step\(")
+_ENTRY = re.compile(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
+_ACCELERATED = re.compile(r"cuda|\.to\(|device|accelerat|trainer|gpu|mps|lightning|deepspeed|xla|fabric", re.IGNORECASE)
+_TOGETHER = ("index", "indices", "src", "source", "values", "weights", "repeats", "batch", "grid")
+_OPERANDS = ("src", "source", "values", "weights", "value", "val")
+
+
+class Operations:
+    """The ops that a file calls, by the code that reports them: worked out once for all rules."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.inference = module.shared(Inference)
+        self.gradients = module.shared(Gradients)
+        self.conditions = Conditions(module, self.inference)
+        self.found: dict[str, list[Candidate]] = {}
+        index = module.library.operations(module.target.torch)
+        self._look_for_instances(module.library.instances(module.target.torch))
+        taken: set[tuple[int, str]] = set()
+        for call in list(module.calls):
+            for candidate in self._candidates(call, index):
+                key = (id(call.node), candidate.operation.code)
+                if key not in taken and self._reported(candidate):
+                    taken.add(key)
+                    self.found.setdefault(candidate.operation.code, []).append(candidate)
+
+    def _look_for_instances(self, names: frozenset[str]) -> None:
+        """Parse what may call an instance: the units with the variable or attribute that it was assigned to."""
+        words: set[str] = set()
+        for call in list(self.module.calls_to(*names)) if self.module.calls_any(names) else ():
+            parent = self.module.parent(call.node)
+            targets = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
+            for target in targets:
+                if isinstance(target, cst.Name):
+                    words.add(target.value)
+                elif isinstance(target, cst.Attribute):
+                    words.add(target.attr.value)
+        if words:
+            self.module.look_for(*sorted(words))
+
+    def _candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
+        for name in call.names:
+            for operation in index.get(name, ()):
+                made = None
+                if operation.spelling.forward:
+                    made = self._made(call)
+                    if made is None:
+                        continue
+                yield Candidate(operation, call, made)
+        if all("()" in known or known.startswith((".", "@.")) for known in call.own):
+            for operation in index.get(f".{call.attribute}", ()):
+                yield Candidate(operation, call, None)
+
+    def _made(self, call: Call) -> Call | None:
+        """The call that made the instance that `call` calls."""
+        value = self.module.followed(call.node.func, call.scope, call.order)
+        return self.module.call_at(value.node) if value is not None else None
+
+    # ------------------------------------------------------------------ what counts
+
+    def _reported(self, candidate: Candidate) -> bool:
+        operation, call, _ = candidate
+        op = operation.op
+        # What the call itself shows comes first, and what asks other functions last: most candidates fall on the way.
+        plain = [condition for condition in op.when if condition.test not in INFERRED]
+        if not all(self.conditions.hold(candidate, condition, UNKNOWN) for condition in plain):
+            return False
+        if op.direction == "backward" and self.gradients.untracked(call.node):
+            return False
+        kind = self.subject(candidate)
+        if operation.method and not self._receives(operation, kind):
+            return False
+        if not self._on_device(candidate, kind):
+            return False
+        if op.dtypes != "any" and (not self._floating(candidate, kind) or self._exact_branch(call.node)):
+            return False
+        if not all(self.conditions.hold(candidate, condition, kind) for condition in op.when if condition not in plain):
+            return False
+        if op.direction == "backward" and not self._differentiated(candidate, kind):
+            return False
+        if op.unless_within and self._within(call.node, op.unless_within):
+            return False
+        return op.direction == "forward" or not self._ends(candidate)
+
+    def _ends(self, candidate: Candidate) -> bool:
+        """Whether the gradient of an op comes to nothing, by what calls it and by where its result goes."""
+        operation, call, made = candidate
+        if self._is_class(operation) and made is None:
+            return False
+        return self.gradients.called_untracked(call.node) or GradientPaths(self.module, self.inference).ends(call.node)
+
+    def changes(self, candidate: Candidate) -> tuple[Change, ...]:
+        """What makes the call deterministic, where the table has a rewrite and the code shows that it fits."""
+        operation, call, _ = candidate
+        if not operation.op.rewrites:
+            return ()
+        kind = self.subject(candidate)
+        rewriting = Rewriting(
+            self.module,
+            self.inference,
+            operation,
+            call,
+            lambda condition: self.conditions.hold(candidate, condition, kind),
+        )
+        return rewriting.changes()
+
+    def subject(self, candidate: Candidate) -> Kind:
+        """The tensor that the op works on: the receiver of a method, the first argument of a function."""
+        operation, call, made = candidate
+        if operation.method:
+            return self.inference.kind(call.receiver) if call.receiver is not None else UNKNOWN
+        if self._is_class(operation) and made is None:
+            return UNKNOWN
+        parameters = operation.spelling.forward or operation.spelling.parameters
+        value = call.argument(parameters[0], parameters) if parameters else None
+        return self.inference.kind(value.node) if value is not None else UNKNOWN
+
+    @staticmethod
+    def _is_class(operation: Operation) -> bool:
+        return operation.spelling.name.rpartition(".")[2][:1].isupper()
+
+    def _receives(self, operation: Operation, kind: Kind) -> bool:
+        owner = operation.spelling.name.rpartition(".")[0]
+        if owner != "torch.Tensor":
+            if kind.instance or kind.is_tensor:
+                return kind.instance == owner
+            return self.module.imports(owner.partition(".")[0])
+        if kind.what == "other" or kind.instance:
+            return False
+        return operation.op.receiver == "distinctive" or kind.is_tensor or kind.gradient == "yes"
+
+    def _within(self, node: cst.CSTNode, managers: Sequence[str]) -> bool:
+        """Whether `node` stands in a `with` of one of `managers`, each written `name` or `name(argument)`."""
+        for ancestor in self.module.ancestors(node):
+            for item in ancestor.items if isinstance(ancestor, cst.With) else ():
+                function, arguments = item.item, list[str]()
+                if isinstance(function, cst.Call):
+                    for arg in function.args:
+                        parts = arg.value.elements if isinstance(arg.value, (cst.List, cst.Tuple)) else (arg,)
+                        arguments += [name for part in parts for name in self.module.resolve(part.value)]
+                    function = function.func
+                for name in self.module.resolve(function):
+                    if name in managers or (arguments and {f"{name}({known})" for known in arguments} <= set(managers)):
+                        return True
+        return False
+
+    def _on_device(self, candidate: Candidate, kind: Kind) -> bool:
+        """Whether the op varies on a device that the code may run on and the tensor may be on."""
+        wanted = set(candidate.operation.op.devices) & set(self.module.target.devices)
+        if candidate.operation.op.devices == ("cpu",):
+            return bool(wanted) and (kind.device == "cpu" or self.module.target.devices == ("cpu",))
+        if "cpu" in wanted:
+            return True
+        if kind.device == "cpu" or self._on_cpu or self._guarded(candidate.call.node):
+            return False
+        return bool(wanted) and not self._beside_the_cpu(candidate)
+
+    def _beside_the_cpu(self, candidate: Candidate) -> bool:
+        """Whether an argument that must be where the tensor is, is evidently on the CPU."""
+        parameters = candidate.operation.spelling.forward or candidate.operation.spelling.parameters
+        given = [candidate.call.argument(name, parameters) for name in _TOGETHER if name in parameters]
+        kinds = [self.inference.kind(value.node) for value in given if value is not None]
+        return any(kind.is_tensor and kind.device == "cpu" and kind.dims != 0 for kind in kinds)
+
+    def _guarded(self, node: cst.CSTNode) -> bool:
+        """Whether `node` runs only where a test, or the name of the function, says that the device is not CUDA."""
+        if any(
+            isinstance(ancestor, cst.FunctionDef) and ancestor.name.value.endswith("_cpu")
+            for ancestor in self.module.ancestors(node)
+        ):
+            return True
+        return any(
+            asks_for_cuda(self.module, test) not in (None, holds) for test, holds in tests_around(self.module, node)
+        )
+
+    def _exact_branch(self, node: cst.CSTNode) -> bool:
+        """Whether `node` runs only where a test says that the type is not a floating one."""
+        for test, holds in tests_around(self.module, node):
+            while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+                test, holds = test.expression, not holds
+            asked = names.dotted(test.func if isinstance(test, cst.Call) else test).rpartition(".")[2]
+            if asked == "is_floating_point" and not holds:
+                return True
+        return False
+
+    @functools.cached_property
+    def _on_cpu(self) -> bool:
+        """Whether the file evidently trains on the CPU: it is started, it trains, and nothing names a device."""
+        text = self.module.text
+        return bool(
+            _TRAINS.search(text) and _STEPS.search(text) and _ENTRY.search(text) and not _ACCELERATED.search(text)
+        )
+
+    def _differentiated(self, candidate: Candidate, kind: Kind) -> bool:
+        """Whether a gradient may flow through what the op is given, where one may flow at all."""
+        operation, call, made = candidate
+        if self._is_class(operation) and made is None:
+            return True
+        if operation.op.gradient == "evident":
+            return kind.gradient == "yes" and not kind.is_integral
+        if kind.gradient != "no" and not kind.is_integral:
+            return True
+        others = [self.inference.kind(value.node) for value in call.arguments.positional[1:]]
+        return any(other.gradient == "yes" for other in others)
+
+    def _floating(self, candidate: Candidate, kind: Kind) -> bool:
+        """Whether the tensors may be, or evidently are, of a floating type that does not add up exactly."""
+        operation, call, _ = candidate
+        if operation.op.dtypes == "evident-floating":
+            return kind.dtype == "floating" and not kind.whole
+        if kind.is_integral:
+            return False
+        given = [call.argument(name, operation.spelling.parameters) for name in _OPERANDS]
+        operands = [self.inference.kind(value.node) for value in given if value is not None]
+        if any(operand.is_whole for operand in operands):
+            return False
+        return bool(operands) or operation.method or not kind.whole

@@ -1,0 +1,84 @@
+"""The calls of ops that vary, and kernels that stand in strings -> what each rule reports of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.checks import table
+from torchdet_lint.checks.operations.candidates import Operations
+from torchdet_lint.finding import Found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.prefilter.library import Operation
+
+_ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
+_COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
+_KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
+_PLACES = {("cpu",): "the CPU", ("cuda",): "CUDA", ("cpu", "cuda"): "the CPU and CUDA", ("mps",): "MPS"}
+
+
+def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
+    """The calls of the ops that `rule` reports in the target release."""
+    operations = module.shared(Operations)
+    for candidate in operations.found.get(rule.code, ()):
+        operation, call, _ = candidate
+        op = operation.op
+        details = {
+            "op": operation.spelling.name,
+            "device": _PLACES.get(op.devices, "CUDA"),
+            "condition": f" ({op.condition})" if op.condition else "",
+            "release": ".".join(map(str, module.target.torch)),
+            "instead": op.instead or _advice(operation),
+        }
+        yield Found(
+            call.node,
+            details,
+            variant="exact" if op.exact else operation.status if operation.status in rule.messages else "",
+            severity="warning" if op.exact else None,
+            changes=operations.changes(candidate),
+            switchable=operation.status == "switchable",
+            raises=operation.status == "errors",
+        )
+
+
+def _advice(operation: Operation) -> str:
+    if operation.status == "switchable":
+        return "torch.use_deterministic_algorithms(True) switches it to a deterministic kernel."
+    return ""
+
+
+def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Found]:
+    """Recurrent layers, unless the file sets the variable that cures them."""
+    if "CUBLAS_WORKSPACE_CONFIG" not in module.text:
+        yield from listed_call(module, rule)
+
+
+def kernel_atomics(module: Module, rule: Rule) -> Iterator[Found]:
+    """Atomic additions in kernels: by call, and in CUDA source that stands in a string."""
+    yield from listed_call(module, rule)
+    for node in module.strings("tomicAdd"):
+        text = module.code(node)
+        if not _KERNEL.search(text) and isinstance(module.parent(node), cst.Expr):
+            continue
+        if any(not _COUNTS.search(match[1]) for match in _ATOMIC.finditer(text)):
+            name = "atomicAdd"
+            yield Found(node, {"op": name, "device": "CUDA", "condition": "", "instead": ""})
+
+
+def own_rule(module: Module, rule: Rule) -> Iterator[Found]:
+    """What the tables of a user's own rule mean: calls, assignments and ops; `{name}` is the name that was found."""
+    for call, row in table.calls(module, rule):
+        details = {"name": next(name for name in call.names if name in row.names), "source": module.code(call.node)}
+        yield Found(call.node, {**details, **row.details}, row.variant, row.severity)
+    for assignment, setting in table.assignments(module, rule):
+        details = {"name": assignment.names[0], "source": module.code(assignment.node)}
+        yield Found(assignment.node, details, setting.variant)
+    for found in listed_call(module, rule):
+        yield found._replace(details={**found.details, "name": found.details["op"]})

@@ -1,0 +1,150 @@
+"""A call of an op and a condition of the table -> whether the call meets it, as written or as inferred."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.catalogue.conditions import condition_holds, matches
+from torchdet_lint.inference.abstract_values import OTHER, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchdet_lint.catalogue.conditions import Condition
+    from torchdet_lint.inference.infer import Inference
+    from torchdet_lint.module.module import Call, Module, Value
+    from torchdet_lint.prefilter.library import Operation
+
+_SIZES = re.compile(r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$")
+INFERRED = frozenset(
+    {"tensor", "dims", "sparse", "length", "contains", "repeats", "several", "overlapping", "side-by-side"}
+)
+
+
+class Candidate(NamedTuple):
+    """A call that spells an op, and the call that made the instance where an instance is called."""
+
+    operation: Operation
+    call: Call
+    made: Call | None
+
+
+class Conditions:
+    """The conditions of the table of ops, asked of the calls of one file."""
+
+    def __init__(self, module: Module, inference: Inference) -> None:
+        self.module = module
+        self.inference = inference
+
+    def hold(self, candidate: Candidate, condition: Condition, kind: Kind) -> bool:
+        """Whether the call meets `condition`, where the op works on a tensor of that kind."""
+        operation, call, made = candidate
+        parameters: Sequence[str] = operation.spelling.forward or operation.spelling.parameters
+        if made is not None and condition.argument not in parameters:
+            call, parameters = made, operation.spelling.parameters
+        if condition.test in INFERRED:
+            value = call.argument(condition.argument, parameters)
+            if condition.argument != "self":
+                kind = self.inference.kind(value.node) if value is not None else OTHER
+            return self._inferred(condition, kind, value, call, parameters)
+        value = call.argument(condition.argument, parameters)
+        if value is not None and not value.known:
+            if condition.test == "not-in" and self._is_extent(value):
+                return True
+            default = self._by_default(value)
+            if default is not None:
+                return condition_holds(condition, passed=True, opaque=False, known=True, value=default)
+        return self.module.holds(call, condition, parameters)
+
+    def _is_extent(self, value: Value) -> bool:
+        """Whether it is the extent of a tensor, as `y.shape[-2:]`: nobody writes that for a constant."""
+        elements = self.module.elements(value.node, value.scope, value.order)
+        if elements is not None:
+            return any(self._is_size(element, value) for element in elements)
+        return self._is_size(value.node, value)
+
+    def _is_size(self, node: cst.BaseExpression, value: Value) -> bool:
+        followed = self.module.followed(node, value.scope, value.order)
+        node = followed.node if followed is not None else node
+        home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
+        bindings = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else []
+        sources = [binding.value for binding in bindings] if bindings else [node]
+        return all(source is not None and _SIZES.search(self.module.code(source)) is not None for source in sources)
+
+    def _by_default(self, value: Value) -> str | int | None:
+        """The text or number that a parameter has where the caller says nothing, as `mode="reflect"`."""
+        followed = self.module.followed(value.node, value.scope, value.order) or value
+        if isinstance(followed.node, cst.Attribute):
+            assigned = self.module.self_attribute(followed.node, followed.scope)
+            followed = assigned[0] if len(assigned) == 1 else followed
+        home = followed.scope.home(followed.node.value) if isinstance(followed.node, cst.Name) else None
+        if home is None or not isinstance(followed.node, cst.Name):
+            return None
+        bindings = home.bindings[followed.node.value]
+        node = bindings[0].node
+        if len(bindings) > 1 or not isinstance(node, cst.Param):
+            return None
+        if not isinstance(node.default, (cst.SimpleString, cst.Integer)):
+            return None
+        default = node.default.evaluated_value
+        return default if isinstance(default, (str, int)) else None
+
+    def _inferred(
+        self, condition: Condition, kind: Kind, value: Value | None, call: Call, parameters: Sequence[str]
+    ) -> bool:
+        if condition.test == "tensor":
+            return kind.is_tensor
+        if condition.test == "dims":
+            return kind.dims in condition.values
+        if condition.test == "sparse":
+            return kind.sparse
+        if condition.test == "repeats":
+            return not (kind.distinct or self._single(kind, call, parameters) or self._squeezed(call, parameters))
+        if condition.test in ("overlapping", "side-by-side"):
+            return self._overlap(value, call, parameters) is (condition.test == "overlapping")
+        if condition.test == "several":
+            return kind.what != "other" or bool(kind.items or kind.each)
+        if value is None:
+            return False
+        if condition.test == "length":
+            elements = self.module.elements(value.node, value.scope, value.order)
+            return elements is not None and len(elements) in condition.values
+        entries = self.module.dictionary(value.node, value.scope, value.order)
+        return entries is not None and any(entry.constant in condition.values for entry in entries.values())
+
+    def _squeezed(self, call: Call, parameters: Sequence[str]) -> bool:
+        """Whether what was picked along a dimension is squeezed there, so that one was picked of each row."""
+        attribute = self.module.parent(call.node)
+        outer = self.module.parent(attribute) if isinstance(attribute, (cst.Attribute, cst.Arg)) else None
+        squeeze = self.module.call_at(outer) if isinstance(outer, cst.Call) else None
+        dimension = call.argument("dim", parameters)
+        if squeeze is None or squeeze.attribute != "squeeze" or dimension is None or not dimension.known:
+            return False
+        at = squeeze.argument("dim", ("dim",) if isinstance(attribute, cst.Attribute) else ("input", "dim"))
+        return at is not None and matches(at.constant, dimension.constant)
+
+    def _overlap(self, stride: Value | None, call: Call, parameters: Sequence[str]) -> bool:
+        """Whether the windows of a pooling may overlap: the stride is another than their size, or they have gaps."""
+        size, gaps = call.argument("kernel_size", parameters), call.argument("dilation", parameters)
+        if call.opaque or size is None or (gaps is not None and not matches(gaps.constant, 1)):
+            return True
+        if stride is None or (stride.known and stride.constant is None):
+            return False
+        if self.module.code(stride.node) == self.module.code(size.node):
+            return False
+        return not (stride.known and size.known and matches(stride.constant, size.constant))
+
+    @staticmethod
+    def _single(kind: Kind, call: Call, parameters: Sequence[str]) -> bool:
+        """Whether an index evidently has size 1 along the dimension that it indexes."""
+        dimension = call.argument("dim", parameters)
+        at = dimension.constant if dimension is not None else None
+        if not isinstance(at, int):
+            return False
+        if kind.dims is None and any((size < 0) != (at < 0) for size in kind.single):
+            return True
+        dims = kind.dims or 0
+        return not kind.single.isdisjoint({at, at - dims, at + dims})

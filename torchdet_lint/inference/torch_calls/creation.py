@@ -1,0 +1,112 @@
+"""A call that makes a tensor, as `zeros`, `arange` and `tensor` do -> the tensor."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from torchdet_lint.inference.abstract_values import Kind
+
+if TYPE_CHECKING:
+    from torchdet_lint.catalogue.facts import Tensors
+    from torchdet_lint.inference.abstract_values import Dtype, Gradient
+    from torchdet_lint.inference.torch_calls.arguments import TorchArguments
+    from torchdet_lint.inference.torch_calls.shapes import Shapes
+    from torchdet_lint.module.module import Call, Module
+
+
+class Creation:
+    """The tensors that one file makes."""
+
+    def __init__(self, module: Module, arguments: TorchArguments, shapes: Shapes) -> None:
+        self.module = module
+        self.facts = module.library.facts.tensors
+        self.arguments = arguments
+        self.shapes = shapes
+
+    def created(self, name: str, call: Call) -> Kind:
+        """What the function `name` of torch makes."""
+        dtype = self.arguments.dtype(call)
+        if dtype is None:
+            dtype = type_of(name, name, self.facts)
+        if dtype is None and name in ("zeros", "ones", "empty", "eye", "empty_strided"):
+            dtype = "floating"
+        if dtype is None and name == "arange":
+            values = call.arguments.positional
+            dtype = "unknown" if any(isinstance(value.constant, float) for value in values) else "integer"
+        if dtype is None and name in ("tensor", "full", "as_tensor"):
+            dtype = self._literal_type(call)
+        gradient: Gradient = "no"
+        required = call.arguments.keywords.get("requires_grad")
+        if required is not None and required.constant is not False:
+            gradient = "yes"
+        device = self.arguments.device(call, "unknown" if self._default_device_set or name == "as_tensor" else "cpu")
+        dims = self.shapes.dims(call, 0)
+        if name in ("arange", "linspace", "logspace", "randperm"):
+            dims = 1
+        elif name in ("randint", "tensor", "as_tensor", "normal", "from_numpy"):
+            dims = self._literal_dims(call) if name in ("tensor", "as_tensor") else None
+        made = Kind(
+            "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"),
+            whole=name in ("zeros", "ones", "eye"),
+        )  # fmt: skip
+        if name in ("arange", "randperm"):
+            values = call.arguments.positional
+            counted = len(values) == 1 and "end" not in call.arguments.keywords
+            return replace(
+                made,
+                distinct=True,
+                rising=name == "arange",
+                extent=self.module.code(values[0].node) if counted else "",
+            )
+        if name in ("tensor", "as_tensor"):
+            data = self.arguments.kind_of(call, 0, "data")
+            single = frozenset({0}) if dims is None and len(data.items) == 1 else frozenset[int]()
+            return replace(made, distinct=data.distinct, dims=1 if single else dims, single=single)
+        if name == "full":
+            sizes = call.arguments.positional[:1]
+            elements = self.module.elements(sizes[0].node, sizes[0].scope, sizes[0].order) if sizes else None
+            made = replace(made, dims=len(elements) if elements is not None else None)
+            return replace(made, single=self.shapes.ones(sizes, made.dims))
+        return replace(made, single=self.shapes.ones(call.arguments.positional, dims))
+
+    @cached_property
+    def _default_device_set(self) -> bool:
+        return re.search(r"\bset_default_(?:device|tensor_type)\b", self.module.text) is not None
+
+    def _literal_type(self, call: Call) -> Dtype | None:
+        values = call.arguments.positional
+        value = values[-1] if values else None
+        constant = value.constant if value is not None and value.known else None
+        while isinstance(constant, (list, tuple)) and constant:
+            constant = constant[0]
+        if isinstance(constant, bool):
+            return "bool"
+        if isinstance(constant, int):
+            return "integer"
+        return "floating" if isinstance(constant, float) else None
+
+    @staticmethod
+    def _literal_dims(call: Call) -> int | None:
+        values = call.arguments.positional
+        if not values or not values[0].known:
+            return None
+        dims, constant = 0, values[0].constant
+        while isinstance(constant, (list, tuple)) and constant:
+            dims, constant = dims + 1, constant[0]
+        return dims
+
+
+def type_of(name: str, bare: str, facts: Tensors) -> Dtype | None:
+    """The type that a function of torch gives whatever it is given, by its name with and without the underscore."""
+    for candidate in (name, bare):
+        if candidate in facts.integer:
+            return "integer"
+        if candidate in facts.boolean:
+            return "bool"
+        if candidate in facts.floating:
+            return "floating"
+    return None

@@ -1,0 +1,184 @@
+"""A call of torch and the tensor that it works on -> the dimensions of the result, and what holds of its values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+from msgspec.structs import replace
+
+from torchdet_lint.catalogue.conditions import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torchdet_lint.inference.abstract_values import Kind
+    from torchdet_lint.inference.torch_calls.arguments import TorchArguments
+    from torchdet_lint.module.module import Call, Module, Value
+
+_KEEP_VALUES = frozenset(
+    """clone contiguous cpu cuda to long int float half double type type_as view reshape flatten unsqueeze squeeze
+    expand expand_as repeat permute transpose t detach flip""".split()
+)
+# What chooses or adds up whole numbers gives whole numbers, and what rounds does.
+_CHOOSING = frozenset("repeat_interleave index_select gather masked_select roll narrow sum abs neg".split())
+_ROUNDING = frozenset("floor ceil round sign trunc".split())
+
+
+def _with_values(kind: Kind, source: Kind) -> Kind:
+    """`kind`, with what is known of the values of `source`."""
+    return replace(
+        kind,
+        distinct=source.distinct,
+        overlapping=source.overlapping,
+        rising=source.rising,
+        extent=source.extent,
+        step=source.step,
+    )
+
+
+class Shapes:
+    """The shapes that calls of torch in one file give their results."""
+
+    def __init__(self, module: Module, arguments: TorchArguments) -> None:
+        self.module = module
+        self.arguments = arguments
+
+    def shaped(self, bare: str, base: Kind, first: Kind, call: Call) -> Kind:
+        """`base`, with the dimensions and the values that the op `bare` makes of those of `first`."""
+        skip = 0 if self.arguments.is_method(call) else 1
+        base = self._valued(bare, base, first)
+        if bare in ("view", "reshape"):
+            dims = self.dims(call, skip)
+            base = replace(base, distinct=base.distinct and not (base.overlapping and dims == 1))
+            return replace(base, dims=dims, single=self.ones(call.arguments.positional[skip:], dims))
+        if bare == "expand" and (kept_sizes := self._grown_at_the_end(first, call, skip)) is not None:
+            return replace(base, dims=first.dims, single=kept_sizes)
+        if bare in ("expand", "repeat"):
+            kept = 1 if bare == "repeat" else -1
+            sizes = [self._size(value) for value in call.arguments.positional[skip:]]
+            if bare == "expand" and len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+                sizes = list(sizes[0])
+            before = {size + len(sizes) if size < 0 else size for size in first.single}
+            same = {position for position in before if 0 <= position < len(sizes) and sizes[position] == kept}
+            if bare == "expand":
+                same |= {position for position, size in enumerate(sizes) if size == 1}
+            dims = self.dims(call, skip)
+            alike = bare == "repeat" and first.dims == len(sizes) == 1 and not isinstance(sizes[0], (tuple, list))
+            base = replace(base, distinct=base.distinct and not alike, overlapping=True)
+            return replace(base, dims=dims, single=frozenset(same))
+        if bare in ("permute", "new_zeros", "tile"):
+            return replace(base, dims=self.dims(call, skip))
+        if bare in ("flatten", "ravel"):
+            plain = len(call.arguments.positional) == skip and not call.arguments.keywords
+            flat = plain or bare == "ravel"
+            return replace(base, dims=1 if flat else None, distinct=base.distinct and not (flat and base.overlapping))
+        if bare == "unsqueeze":
+            position = call.argument("dim", ("dim",) if skip == 0 else ("input", "dim"))
+            at = position.constant if position is not None else None
+            dims = first.dims + 1 if first.dims is not None else None
+            if not isinstance(at, int):
+                return replace(base, dims=dims)
+            if at == -1:
+                moved = {size - 1 if size < 0 else size for size in first.single}
+            else:
+                moved = {size + 1 if size >= at else size for size in first.single if size >= 0 <= at}
+            return replace(base, dims=dims, single=frozenset({at, *moved}))
+        if bare == "one_hot":
+            return replace(base, dims=first.dims + 1 if first.dims is not None else None)
+        return self._resized(bare, base, first, call)
+
+    def dims(self, call: Call, skip: int) -> int | None:
+        """The number of dimensions of a shape given as `(2, 3)` or as `2, 3`."""
+        values = call.arguments.positional[skip:]
+        if "size" in call.arguments.keywords and not values:
+            values = (call.arguments.keywords["size"],)
+        if call.opaque or not values:
+            return None
+        if len(values) > 1:
+            # Behind a shape in one piece stands something else, as in `full((2, 3), 1)`.
+            return None if self.arguments.kind(values[0].node).each else len(values)
+        elements = self.module.elements(values[0].node, values[0].scope, values[0].order)
+        if elements is not None:
+            return len(elements)
+        return 1 if isinstance(values[0].constant, int) else None
+
+    def ones(self, values: Sequence[Value], dims: int | None) -> frozenset[int]:
+        """The dimensions of size 1 of a shape; at most the last where not all of the shape is in sight."""
+        sizes = [self._size(value) for value in values]
+        if len(values) == 1 and (elements := self.module.elements(values[0].node, values[0].scope, values[0].order)):
+            sizes = [self.module.value(element).constant for element in elements]
+        last = frozenset({-1}) if len(sizes) > 1 and matches(sizes[-1], 1) else frozenset[int]()
+        if dims is None or dims != len(sizes):
+            return last
+        first = sizes[:-1] if len(sizes) > 1 else sizes
+        return last | {place for place, size in enumerate(first) if matches(size, 1)}
+
+    def kept(self, call: Call) -> frozenset[int]:
+        """The dimension that a reduction keeps with size 1, by `keepdim=True`."""
+        keep = call.arguments.keywords.get("keepdim")
+        at = call.arguments.keywords.get("dim")
+        positional = call.arguments.positional
+        if at is None and positional:
+            at = positional[0 if self.arguments.is_method(call) or len(positional) == 1 else 1]
+        where = at.constant if at is not None else None
+        return (
+            frozenset({where}) if keep is not None and keep.constant is True and isinstance(where, int) else frozenset()
+        )
+
+    def _valued(self, bare: str, base: Kind, first: Kind) -> Kind:
+        """`base`, with what holds of the values."""
+        if bare in _KEEP_VALUES:
+            return replace(_with_values(base, first), whole=first.whole or self._cast(bare, first))
+        if bare in ("argsort", "nonzero", "argwhere", "unique"):
+            return replace(base, distinct=True, overlapping=bare == "argsort" and first.dims != 1)
+        if bare in _CHOOSING or bare in _ROUNDING:
+            return replace(base, whole=first.whole or bare in _ROUNDING)
+        return replace(base, rising=bare == "cumsum" or first.rising) if bare in ("cumsum", "pad") else base
+
+    @staticmethod
+    def _size(value: Value) -> object:
+        """A size that is written down; what an object was made with is not looked up for it."""
+        return value.constant if not isinstance(value.node, cst.Attribute) else None
+
+    def _grown_at_the_end(self, first: Kind, call: Call, skip: int) -> frozenset[int] | None:
+        """The dimensions of size 1, from the end, that `x.expand((-1,) * n + (size,))` leaves, or None."""
+        values = call.arguments.positional[skip:]
+        sizes = values[0].node if len(values) == 1 else None
+        if not (isinstance(sizes, cst.BinaryOperation) and isinstance(sizes.operator, cst.Add)):
+            return None
+        kept, last = sizes.left, sizes.right
+        if not (isinstance(kept, cst.BinaryOperation) and isinstance(kept.operator, cst.Multiply)):
+            return None
+        constants = [self.module.value(side).constant for side in (kept.left, kept.right)]
+        if not any(matches(constant, [-1]) for constant in constants) or not isinstance(last, cst.Tuple):
+            return None
+        return frozenset(size for size in first.single if size < -len(last.elements))
+
+    def _resized(self, bare: str, base: Kind, first: Kind, call: Call) -> Kind:
+        if bare in ("argmax", "argmin"):
+            return replace(base, single=self.kept(call))
+        if bare in ("mean", "sum", "prod", "amax", "amin", "argmax", "argmin", "norm", "logsumexp", "squeeze", "std"):
+            return base
+        if bare in ("masked_select", "bincount", "histc", "unique", "take"):
+            return replace(base, dims=1)
+        if bare in ("interpolate", "upsample"):
+            mode = call.argument("mode", ("input", "size", "scale_factor", "mode"))
+            known = {"bilinear": 4, "bicubic": 4, "trilinear": 5, "linear": 3}
+            constant = mode.constant if mode is not None else None
+            return replace(base, dims=known.get(constant, first.dims) if isinstance(constant, str) else first.dims)
+        if bare == "to_sparse":
+            return replace(base, sparse=True, dims=first.dims)
+        if bare in ("cpu", "cuda", "to"):
+            return replace(base, dims=first.dims, single=first.single, device=self.arguments.moved(bare, first, call))
+        if bare in ("matmul", "mm", "bmm", "gather", "index_select", "unfold", "fold", "diag", "diagonal", "linear"):
+            return base
+        if bare in ("long", "int", "float", "clone", "detach", "contiguous", "clamp", "clip", "masked_fill"):
+            base = replace(base, single=first.single)
+        return replace(base, dims=first.dims, sparse=first.sparse and bare in ("coalesce", "t", "transpose", "clone"))
+
+    @staticmethod
+    def _cast(bare: str, first: Kind) -> bool:
+        """Whether an op makes floating-point numbers of whole ones."""
+        casts = ("float", "double", "half", "bfloat16", "to", "type", "type_as")
+        return bare in casts and first.is_integral
