@@ -8,7 +8,7 @@ import rulebook
 from torchdet_lint.catalogue import loading
 from torchdet_lint.checks import CHECKS
 from torchdet_lint.module.module import Module
-from torchdet_lint.prefilter.allocations import WORDS, Allocations
+from torchdet_lint.prefilter.allocations import Allocations
 from torchdet_lint.prefilter.library import Library
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.source.decoding import Source
@@ -30,8 +30,8 @@ class Net:
 
 def idle(line: str) -> bool:
     bound = {"glorot": {".inits.glorot"}, "F": {"torch.nn.functional"}}
-    (word,) = (word for word in WORDS if list(places(word, line)))
-    return Allocations(FILE, bound, LIBRARY.fills).idle(word, line, next(places(word, line)))
+    (word,) = (word for word in LIBRARY.facts.memory.allocators if list(places(word, line)))
+    return Allocations(FILE, bound, LIBRARY.facts.memory, LIBRARY.fills).idle(word, line, next(places(word, line)))
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_memory_that_may_be_an_input(line: str) -> None:
 
 def test_code_that_initialises_whatever_there_is() -> None:
     for text in ("self.apply(init)", "for p in self.parameters():\n    nn.init.zeros_(p)"):
-        assert Allocations(text, {}, ()).all_initialised
-    assert not Allocations("map(f, self.parameters())", {}, ()).all_initialised
+        assert Allocations(text, {}, LIBRARY.facts.memory, ()).all_initialised
+    assert not Allocations("map(f, self.parameters())", {}, LIBRARY.facts.memory, ()).all_initialised
 
 
 def test_words_are_those_of_the_rule() -> None:
     names = {name for row in loading.load().rules["TDL501"].calls for name in row.names}
-    assert {name.rpartition(".")[2] for name in names} >= WORDS
+    assert {name.rpartition(".")[2] for name in names} >= LIBRARY.facts.memory.allocators
 
 
 @pytest.mark.parametrize("case", [case for case in rulebook.cases() if case.code != "TDL001"], ids=str)

@@ -18,6 +18,7 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     seeding: tuple[str, ...] = ()
     seed_arguments: frozenset[str] = frozenset()
     seeding_methods: tuple[str, ...] = ()
+    seeders: tuple[str, ...] = ()
     worker: tuple[str, ...] = ()
     process: tuple[str, ...] = ()
     process_parameters: tuple[str, ...] = ()
@@ -48,6 +49,13 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     def seeds(self) -> re.Pattern[str]:
         """The name of a function that takes a seed first: fullmatch."""
         return _any(self.seeding)
+
+    @functools.cached_property
+    def defines_seeder(self) -> re.Pattern[str]:
+        """The definition of a function at top level that seeds, and its name: search."""
+        return re.compile(
+            rf"^def[ \t]+((?!\w*worker)\w*(?:{'|'.join(self.seeders)})\w*)[ \t]*\(", re.MULTILINE | re.IGNORECASE
+        )
 
     @functools.cached_property
     def seeds_worker(self) -> re.Pattern[str]:

@@ -8,6 +8,7 @@ import msgspec
 
 from torchdet_lint.catalogue.conditions import Condition, Table
 from torchdet_lint.catalogue.conventions import Conventions
+from torchdet_lint.catalogue.memory import Memory
 from torchdet_lint.catalogue.ops import Op
 from torchdet_lint.catalogue.orders import Orders
 
@@ -142,4 +143,5 @@ class Facts(Table, frozen=True, kw_only=True):
     modes_off: tuple[str, ...] = ()
     entropy: dict[str, str] = msgspec.field(default_factory=dict)
     conventions: Conventions = Conventions()
+    memory: Memory = Memory()
     triggers: tuple[str, ...] = ()

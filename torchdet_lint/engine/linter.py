@@ -168,7 +168,7 @@ class Linter:
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
             tuple((cell.number, cell.first_row) for cell in source.cells), errors,
-            outline(source.text, bodies), told, self.relied(),
+            outline(source.text, self.catalogue.facts.conventions, bodies), told, self.relied(),
         )  # fmt: skip
 
     def _told(self, cut: Skeleton) -> Body | None:
@@ -187,7 +187,15 @@ class Linter:
         if suppressions.skip:
             return Record()
         told = self._told(cut) if self._library is not None else None
-        return Record((), (), suppressions.entries, cells, (), outline(source.text, cut.bodies), told)
+        return Record(
+            (),
+            (),
+            suppressions.entries,
+            cells,
+            (),
+            outline(source.text, self.catalogue.facts.conventions, cut.bodies),
+            told,
+        )
 
     def _faulty(self, fault: Any, source: Source | None = None) -> Record:
         if SYNTAX not in self.codes:

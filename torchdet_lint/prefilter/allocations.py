@@ -15,15 +15,8 @@ from torchdet_lint.prefilter.triggers import places
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-WORDS = frozenset({"empty", "empty_like", "new_empty"})
+    from torchdet_lint.catalogue.memory import Memory
 
-_INITIALISING = (
-    ".apply(", "load_state_dict", "from_pretrained", "init_weights", "torch.load(", "load_file(",
-    "_load_from_state_dict", "setattr(", "__dict__",
-)  # fmt: skip
-_GOES_THROUGH = re.compile(
-    r"\b(?:for|zip)\b[^:\n]*\b(?:parameters|named_parameters|buffers|named_buffers|modules|state_dict)\("
-)
 _REACH = 200
 _OPENING = re.compile(r"\s*\(")
 _BRACKETS = re.compile(r"[()\[\]{}\"'#]")
@@ -42,14 +35,15 @@ _WRITTEN = re.compile(r"(?:\.data)?\.\w+_\(|\.data\b")
 _INITIALISED = re.compile(r"\binit[\w.]*\([^)]*$")
 _HANDED = re.compile(r"(?<![\w.])(\w+)\(\s*self\.$")
 _HANDED_ON = re.compile(r"\s*[,)]")
-_LIBRARIES = frozenset({"torch", "numpy", "builtins"})
 
 
 class Allocations:
-    """The allocations of one file: `bound` are the names that it binds at top level and what they stand for."""
+    """The allocations of one file: `bound` are the names that it binds at top level and what they stand for, `memory`
+    and the methods that are `fills` what the catalogue says."""
 
-    def __init__(self, text: str, bound: Mapping[str, Collection[str]], fills: Collection[str]) -> None:
+    def __init__(self, text: str, bound: Mapping[str, Collection[str]], memory: Memory, fills: Collection[str]) -> None:
         self.text = text
+        self.memory = memory
         self.bound = bound
         self.fills = fills
         self._initialised: dict[str, bool] = {}
@@ -57,7 +51,10 @@ class Allocations:
     @functools.cached_property
     def all_initialised(self) -> bool:
         """Whether the file has code that initialises attributes whatever their names are."""
-        return any(one in self.text for one in _INITIALISING) or _GOES_THROUGH.search(self.text) is not None
+        return (
+            any(one in self.text for one in self.memory.initialising)
+            or self.memory.goes_through_parts.search(self.text) is not None
+        )
 
     def is_touched(self, name: str) -> bool:
         """Whether something in the file writes the attribute `name`, or gets at it by its name."""
@@ -101,8 +98,8 @@ class Allocations:
         for start in places(name, self.text):
             call = _HANDED.search(self.text, max(0, start - _REACH), start)
             if call is not None and _HANDED_ON.match(self.text, start + len(name)):
-                targets = self.bound.get(call[1])
-                if targets and all(target and target.partition(".")[0] not in _LIBRARIES for target in targets):
+                targets, known = self.bound.get(call[1]), self.memory.libraries
+                if targets and all(target and target.partition(".")[0] not in known for target in targets):
                     return True
         return False
 

@@ -9,7 +9,7 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
-from torchdet_lint.prefilter.allocations import WORDS, Allocations
+from torchdet_lint.prefilter.allocations import Allocations
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.triggers import places
 
@@ -57,7 +57,7 @@ class Mentions:
                 self.bound.setdefault(piece.name, set()).add(_OBJECT)
         for class_ in skeleton.classes:
             self.bound.setdefault(class_.name, set()).add("")
-        self.allocations = Allocations(text, self.bound, library.fills)
+        self.allocations = Allocations(text, self.bound, library.facts.memory, library.fills)
 
     def any(self, hits: frozenset[str], text: str, words: frozenset[str], *, header: bool) -> bool:
         """Whether one of `hits`, some of the `words` of a unit that reads `text`, may mean what it is wanted for.
@@ -79,7 +79,9 @@ class Mentions:
             for start in places(word, text):
                 if kind and unit.annotates(start, start + len(word)):
                     continue
-                if self._means(word, unit, start) and not (word in WORDS and self.allocations.idle(word, text, start)):
+                if not self._means(word, unit, start):
+                    continue
+                if word not in self.library.facts.memory.allocators or not self.allocations.idle(word, text, start):
                     return True
         return False
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from torchdet_lint.catalogue.conventions import Conventions
 
 _IMPORTS = re.compile(
     r"[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]*)"
@@ -18,8 +22,6 @@ _WORK = re.compile(
     r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w\()",
     re.MULTILINE,
 )
-_SEEDER = re.compile(r"^def[ \t]+(\w*(?:seed|determinis|reproduc)\w*)[ \t]*\(", re.MULTILINE | re.IGNORECASE)
-_WORKER = re.compile(r"worker", re.IGNORECASE)
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -35,7 +37,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     bodies: tuple[int, ...] = ()
 
 
-def outline(text: str, bodies: tuple[int, ...] = ()) -> Outline:
+def outline(text: str, conventions: Conventions, bodies: tuple[int, ...] = ()) -> Outline:
     """The outline of a file, read off its text. `works` is true where anything at top level may be a call."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -56,13 +58,8 @@ def outline(text: str, bodies: tuple[int, ...] = ()) -> Outline:
             if name:
                 imports.add(module if name == "*" else f"{module}{joint}{name}")
     guard = "__main__" in text and _GUARD.search(text) is not None
-    return Outline(tuple(sorted(imports)), guard, _works(text), _seeders(text), bodies)
-
-
-def _seeders(text: str) -> tuple[str, ...]:
-    if "seed" not in text:
-        return ()
-    return tuple(name for name in _SEEDER.findall(text) if not _WORKER.search(name))
+    seeders = tuple(conventions.defines_seeder.findall(text)) if "seed" in text else ()
+    return Outline(tuple(sorted(imports)), guard, _works(text), seeders, bodies)
 
 
 def _works(text: str) -> bool:

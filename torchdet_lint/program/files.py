@@ -63,7 +63,7 @@ class ProjectFiles:
     def outline(self, file: str) -> Outline:
         """What `file` imports, and whether it is started or does work."""
         if file not in self._outlines:
-            self._outlines[file] = outline(self.text(file))
+            self._outlines[file] = outline(self.text(file), self.library.facts.conventions)
         return self._outlines[file]
 
     def summary(self, file: str) -> Summary:
