@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 
 import msgspec
 
@@ -12,12 +13,14 @@ from torchdet_lint.catalogue.conditions import Table
 class Orders(Table, frozen=True, kw_only=True, dict=True):
     """What becomes of an order, by the qualified name of what takes it (`consumers`: kind → names), and by the last
     word where that is all one knows (`words`: role → words); `sets` is what is done with a set. A word with a part in
-    `sorting` sorts."""
+    `sorting` sorts. `elements` and `names` say what a collection holds: by the call that gives it, by its name."""
 
     sorting: tuple[str, ...] = ()
     consumers: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
     words: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
     sets: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
+    elements: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
+    names: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
 
     @functools.cached_property
     def kinds(self) -> dict[str, str]:
@@ -28,3 +31,13 @@ class Orders(Table, frozen=True, kw_only=True, dict=True):
         """Whether something that is named in `text` sorts."""
         text = text.lower()
         return any(part in text for part in self.sorting)
+
+    @functools.cached_property
+    def endings(self) -> dict[str, re.Pattern[str]]:
+        """Role → a pattern for the names whose last word is one of `names`, the word "list" or its like left out where
+        they are numbers."""
+        behind = {"numbers": "(?:_?(?:list|set|array|arr))?"}
+        return {
+            role: re.compile(rf"(?:^|_)(?:{'|'.join(sorted(words))}){behind.get(role, '')}$")
+            for role, words in self.names.items()
+        }

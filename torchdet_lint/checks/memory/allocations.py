@@ -22,7 +22,6 @@ _EXTENTS = rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:{_SIZE_NAME}\s*\)
 _TENSOR_OF_SIZE = re.compile(
     rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:Tensor(?={_EXTENTS})|(?:{_DTYPES})Tensor(?={_EXTENTS}|\(\s*\w+\)))"
 )
-_METHODS = ("new_empty", "new_empty_strided", "new")
 _EXTENT = re.compile(r"\.size\(|\.shape\b|^len\(")
 _SIZE = re.compile(rf"(?:[\w.]+\.)?{_SIZE_NAME}|len\(.*\)|[\w.]+\.(?:size\(.*\)|shape(?:\[.*\])?)")
 
@@ -47,7 +46,7 @@ def _creations(module: Module, rule: Rule) -> Iterator[Call]:
             )
         )
     yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
-    yield from module.method_calls(*_METHODS)
+    yield from module.method_calls(*rule.words["methods"])
 
 
 def _buffer(module: Module, call: Call) -> Buffer | None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.memory.domain import TORCH, WHOLE_VIEWS, Buffer
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.finding import Found, RelatedNode
 from torchdet_lint.module.tree import attributes_named
@@ -15,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.checks.memory.domain import Buffer
     from torchdet_lint.module.module import Class, Module
-
-_REGISTERS = ("register_buffer", "register_parameter")
 
 
 class AttributeReads:
@@ -65,7 +63,7 @@ class AttributeReads:
                 return ""
             if not self.words["wrappers"].isdisjoint(module.resolve(call.func)):
                 return self._kept_as(call)
-            if isinstance(call.func, cst.Attribute) and call.func.attr.value in _REGISTERS:
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in self.words["registers"]:
                 first = call.args[0].value
                 value = first.evaluated_value if isinstance(first, cst.SimpleString) else ""
                 return value if isinstance(value, str) else ""
@@ -133,7 +131,7 @@ class AttributeReads:
         if word in self.words["metadata"]:
             return "look"
         if not isinstance(call, cst.Call) or call.func is not node:
-            return self._use(node) if word in WHOLE_VIEWS else "other"
+            return self._use(node) if word in self.words["attribute-views"] else "other"
         if word in self.words["views"] or word in self.words["part-views"]:
             return self._use(call)
         return "read" if word in self.words["reads"] else "other"
@@ -146,7 +144,7 @@ class AttributeReads:
             module, _, last = name.rpartition(".")
             if name in self.words["looks"]:
                 return "look"
-            if module not in TORCH:
+            if module not in self.words["modules"]:
                 continue
             if last in self.words["reads"]:
                 return "read"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.memory.domain import NO_REFS, TORCH, Buffer, Refs, State, some_part
+from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Refs, State, some_part
 from torchdet_lint.checks.memory.store import Store
 from torchdet_lint.dataflow.syntax import bare
 
@@ -132,7 +132,7 @@ class Calls(Store):
             module, _, last = name.rpartition(".")
             if module == "torch.nn.init":
                 return self._initialise(node, state)
-            if module in TORCH:
+            if module in self.words["modules"]:
                 return self._torch(node, last, state)
             if module == "numpy":
                 return self._numpy(node, last, state)

@@ -24,8 +24,6 @@ class Span(NamedTuple):
 
 EVERYTHING = Span()
 SOMETHING = Span(exact=False)
-WHOLE_VIEWS = frozenset({"T", "mT", "H", "mH", "data", "real", "imag"})
-TORCH = ("torch", "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft")
 
 
 class Part(NamedTuple):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.memory.calls import Calls
-from torchdet_lint.checks.memory.domain import NO_REFS, WHOLE_VIEWS, Buffer, Refs, State, some_part
+from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Refs, State, some_part
 from torchdet_lint.checks.memory.subscripts import Subscripts
 from torchdet_lint.dataflow.syntax import condition, names_in
 from torchdet_lint.module.tree import LEAVES, children
@@ -202,7 +202,7 @@ class Reads(Calls):
         """`x.T` is a view of x, `x.shape` says nothing of its elements, and what else it is we do not know."""
         refs = self.value(node.value, state)
         name = node.attr.value
-        if name in WHOLE_VIEWS:
+        if name in self.words["attribute-views"]:
             return refs
         if name not in self.words["metadata"]:
             self.escape(refs, state)

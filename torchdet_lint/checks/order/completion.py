@@ -21,15 +21,12 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_UNORDERED = ("imap_unordered", "map_unordered")
-
-
 def completion_order(module: Module, rule: Rule) -> Iterator[Found]:
     """Results collected in the order in which workers happened to finish."""
     sets = rule.words["sets"]
     names = tuple(name for row in rule.calls for name in row.names if name not in sets)
     calls = {id(call.node): call for call in module.calls_to(*names)}
-    for call in module.method_calls(*_UNORDERED):
+    for call in module.method_calls(*rule.words["methods"]):
         calls.setdefault(id(call.node), call)
     for call in sorted(calls.values(), key=lambda call: call.order):
         use = _first_unordered(module, call.node)

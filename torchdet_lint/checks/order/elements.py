@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_NUMBERS = re.compile(
-    r"(?:^|_)(?:idx|idxs|idcs|index|indexes|indices|inds?|ids?|dims?|axes|axis|ranks?|sizes?|lengths?|lens|levels?|epochs?"
-    r"|steps?|updates?|iters?|iterations?|years?|nums?|numbers?|counts?|positions?|offsets?|rows|cols|seeds?|ints|integers|ports?|gpus?|devices"
-    r"|bins?|strides?|layers?|shapes?|nodes?|edges?|folds?|times?|timesteps?|thresholds?|scores?|values?)(?:_?(?:list|set|array|arr))?$"
-)
-_LABELS = re.compile(r"(?:^|_)(?:labels?|targets?|classes|y|ys|y_true|y_train|gt)$|label_set$")
-_PLACES = frozenset("where nonzero argwhere flatnonzero argsort".split())
-_MOVES = frozenset("cpu cuda detach".split())
-_MAKE_NUMBERS = frozenset("int len float item round ord size numel dim min max abs getuid".split())
-
-
 def set_kind(module: Module, node: cst.BaseExpression) -> str:
     """What the set holds: `number`, `text`, `set` (which cannot be sorted), `identity` (hashed by address), `label`,
     `unknown`, or `nothing`, which stands for one element too."""
@@ -47,7 +36,7 @@ def set_kind(module: Module, node: cst.BaseExpression) -> str:
         return "nothing"
     kinds: set[str] = set()
     for target in targets:
-        if _NUMBERS.search(last_word(target)):
+        if _means(module, "numbers", target):
             return "number"
         name = bare(target)
         module.load_where(_holding(f"{last_word(target)}.add("))
@@ -82,7 +71,7 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str
     if isinstance(node, cst.BinaryOperation):
         return collection_kind(module, node.left, depth)
     if isinstance(node, cst.Subscript):
-        if isinstance(node.value, cst.Call) and last_word(node.value.func) in _PLACES:
+        if isinstance(node.value, cst.Call) and last_word(node.value.func) in _calls(module, "places"):
             return _kind_of_call(module, node.value, depth)
         index = node.slice[0].slice
         return "number" if isinstance(index, cst.Slice) and len(node.slice) > 1 else "unknown"
@@ -92,13 +81,13 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str
         told = element_kinds.elements(module, node)
         if told != "unknown":
             return told
-        if _NUMBERS.search(last_word(node)):
+        if _means(module, "numbers", node):
             return "number"
         value = module.followed(node, module.scope_of(node), module.order_of(node))
         found = "unknown"
         if value is not None and value.node is not node and depth > 0:
             found = collection_kind(module, value.node, depth - 1)
-        return "label" if found == "unknown" and _LABELS.search(last_word(node)) else found
+        return "label" if found == "unknown" and _means(module, "labels", node) else found
     return "unknown"
 
 
@@ -107,21 +96,23 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
     if told != "unknown":
         return told
     word = last_word(node.func)
-    if word in ("range", "tolist", "arange", "unique", "numpy", "flatten", "ravel"):
+    facts = module.library.facts.orders
+    known = facts.elements
+    if word in known["numbers"]:
         return "number"
-    if word in _PLACES:
+    if word in known["places"]:
         # A tensor is gone through as tensors, which hash by their address.
         of_torch = any(name.startswith("torch.") for name in module.resolve(node.func))
         return "identity" if of_torch else "number"
-    if word in _MOVES and isinstance(node.func, cst.Attribute) and not node.args:
+    if word in known["moves"] and isinstance(node.func, cst.Attribute) and not node.args:
         return "identity"
-    if word in ("split", "listdir", "splitlines"):
+    if word in known["texts"]:
         return "text"
-    if word in ("parameters", "modules", "children", "buffers"):
+    if word in known["identities"]:
         return "identity"
-    if word in ("set", "list", "tuple", "sorted", "frozenset", "chain") and node.args and depth > 0:
+    if word in known["copies"] and node.args and depth > 0:
         return collection_kind(module, node.args[0].value, depth - 1)
-    if word != "values" and _NUMBERS.search(word):
+    if word != "values" and facts.endings["numbers"].search(word):
         return "number"
     return "unknown"
 
@@ -134,9 +125,9 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return "number"
     if isinstance(node, cst.Call):
         word = last_word(node.func)
-        if word in _MAKE_NUMBERS:
+        if word in _calls(module, "number"):
             return "number"
-        if word in ("str", "lower", "upper", "strip", "join", "format", "replace", "basename", "decode", "title"):
+        if word in _calls(module, "text"):
             return "text"
         if word in ("tuple", "frozenset") and node.args:
             kind = collection_kind(module, node.args[0].value, 2)
@@ -151,11 +142,22 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return told
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"
-    if isinstance(node, (cst.Name, cst.Attribute)) and _NUMBERS.search(last_word(node)):
+    if isinstance(node, (cst.Name, cst.Attribute)) and module.library.facts.orders.endings["numbers"].search(
+        last_word(node)
+    ):
         return "number"
     if isinstance(node, cst.Name):
         return _looped(module, node)
     return "unknown"
+
+
+def _means(module: Module, role: str, node: cst.BaseExpression) -> bool:
+    """Whether the last word of a name says that it stands for `role`."""
+    return module.library.facts.orders.endings[role].search(last_word(node)) is not None
+
+
+def _calls(module: Module, role: str) -> frozenset[str]:
+    return module.library.facts.orders.elements[role]
 
 
 def _looped(module: Module, node: cst.Name) -> str:

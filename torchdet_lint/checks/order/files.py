@@ -114,10 +114,7 @@ def _is_path(module: Module, call: Call) -> bool:
     value = module.followed(receiver, call.scope, call.order)
     if value is not None and value.node is not receiver and isinstance(value.node, cst.BinaryOperation):
         return isinstance(value.node.operator, cst.Divide)
-    return _PATH_NAMES.search(last_word(receiver)) is not None
-
-
-_PATH_NAMES = re.compile(r"(?:^|_)(?:path|dir|directory|folder|root|parent|cwd)$")
+    return module.library.facts.orders.endings["paths"].search(last_word(receiver)) is not None
 
 
 def _listed(module: Module, call: Call) -> Found | None:

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_SEEDERS = re.compile(r"seed|^(?:default_rng|RandomState|Random|SeedSequence|PRNGKey|Generator|PCG64|MT19937|Philox)$")
-_FILES = re.compile(r"path|file|fname|folder|(?:^|_)dir(?:$|_)")
 _FILE_TEXT = re.compile(r"/|\.\w{1,5}$")
-_FILE_CALLS = frozenset({"os.path.join", "builtins.open", "pathlib.Path", "torch.save", "torch.load"})
-_UNCHANGED = frozenset(f"builtins.{word}" for word in ("abs", "int", "str", "float", "hex", "format"))
 _BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
 _USES = {
     "seed": "a seed is made of it",
@@ -35,13 +31,14 @@ _USES = {
 
 def hash_seed(module: Module, rule: Rule) -> Iterator[Found]:
     """`hash()` of what may hold text, feeding a seed, a bucket, a name or an order."""
+    uses = _HashUses(module, rule)
     for call in list(module.calls_to("builtins.hash")):
         if len(call.node.args) != 1 or _is_number(module, call.node.args[0].value, 4):
             continue
         function = module.enclosing_function(call.node)
         if function is not None and function.name.value == "__hash__":
             continue
-        use = _hash_use(module, call.node, 6)
+        use = uses.use(call.node, 6)
         if use:
             yield Found(call.node, {"use": _USES[use]})
     for call in list(module.calls):
@@ -125,77 +122,86 @@ def _returned_annotation(module: Module, node: cst.Call) -> str:
     return "".join(found[1].split()) if found is not None else ""
 
 
-def _hash_use(module: Module, node: cst.BaseExpression, depth: int) -> str:
-    """What the value of `node` decides: a key of `_USES`, or nothing."""
-    parent = module.parent(node)
-    if parent is None or depth <= 0:
+class _HashUses:
+    """What the value of a hash decides."""
+
+    def __init__(self, module: Module, rule: Rule) -> None:
+        self.module = module
+        self.words = {role: frozenset(words) for role, words in rule.words.items()}
+
+    def use(self, node: cst.BaseExpression, depth: int) -> str:
+        """What the value of `node` decides: a key of `_USES`, or nothing."""
+        parent = self.module.parent(node)
+        if parent is None or depth <= 0:
+            return ""
+        if isinstance(parent, cst.BinaryOperation):
+            if isinstance(parent.operator, _BUCKETS) and node is parent.left:
+                return self._seeded(parent, depth) or ("" if _is_wide_mask(self.module, parent) else "bucket")
+            if isinstance(parent.operator, cst.Divide) and isinstance(node, cst.FormattedString):
+                return "file"
+            return self.use(parent, depth - 1)
+        if isinstance(parent, cst.Arg):
+            return self._argument(node, parent, depth)
+        if isinstance(parent, (cst.UnaryOperation, cst.IfExp, cst.BooleanOperation)):
+            return self.use(parent, depth - 1)
+        if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+            operators = parent.comparisons if isinstance(parent, cst.Comparison) else (parent,)
+            return "bucket" if isinstance(operators[0].operator, (cst.LessThan, cst.GreaterThan)) else ""
+        if isinstance(parent, cst.FormattedStringExpression):
+            return self._text(parent, depth)
+        if isinstance(parent, (cst.AssignTarget, cst.Assign, cst.AnnAssign)):
+            return self._assigned(parent, depth)
+        if isinstance(parent, cst.Lambda):
+            arg = self.module.parent(parent)
+            return (
+                "order" if isinstance(arg, cst.Arg) and arg.keyword is not None and arg.keyword.value == "key" else ""
+            )
+        if isinstance(parent, cst.Return):
+            function = self.module.enclosing_function(parent)
+            return "seed" if function is not None and "seed" in function.name.value else ""
         return ""
-    if isinstance(parent, cst.BinaryOperation):
-        if isinstance(parent.operator, _BUCKETS) and node is parent.left:
-            return _seeded(module, parent, depth) or ("" if _is_wide_mask(module, parent) else "bucket")
-        if isinstance(parent.operator, cst.Divide) and isinstance(node, cst.FormattedString):
-            return "file"
-        return _hash_use(module, parent, depth - 1)
-    if isinstance(parent, cst.Arg):
-        return _hash_argument(module, node, parent, depth)
-    if isinstance(parent, (cst.UnaryOperation, cst.IfExp, cst.BooleanOperation)):
-        return _hash_use(module, parent, depth - 1)
-    if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
-        operators = parent.comparisons if isinstance(parent, cst.Comparison) else (parent,)
-        return "bucket" if isinstance(operators[0].operator, (cst.LessThan, cst.GreaterThan)) else ""
-    if isinstance(parent, cst.FormattedStringExpression):
-        return _hash_text(module, parent, depth)
-    if isinstance(parent, (cst.AssignTarget, cst.Assign, cst.AnnAssign)):
-        return _hash_assigned(module, parent, depth)
-    if isinstance(parent, cst.Lambda):
-        arg = module.parent(parent)
-        return "order" if isinstance(arg, cst.Arg) and arg.keyword is not None and arg.keyword.value == "key" else ""
-    if isinstance(parent, cst.Return):
-        function = module.enclosing_function(parent)
-        return "seed" if function is not None and "seed" in function.name.value else ""
-    return ""
 
+    def _seeded(self, node: cst.BaseExpression, depth: int) -> str:
+        found = self.use(node, depth - 1)
+        return found if found == "seed" else ""
 
-def _seeded(module: Module, node: cst.BaseExpression, depth: int) -> str:
-    found = _hash_use(module, node, depth - 1)
-    return found if found == "seed" else ""
-
-
-def _hash_argument(module: Module, node: cst.BaseExpression, arg: cst.Arg, depth: int) -> str:
-    call = module.parent(arg)
-    if not isinstance(call, cst.Call):
-        return ""
-    if arg.keyword is not None and ("seed" in arg.keyword.value or arg.keyword.value == "random_state"):
-        return "seed"
-    word = last_word(call.func)
-    if _SEEDERS.search(word):
-        return "seed"
-    names = module.resolve(call.func)
-    if not _UNCHANGED.isdisjoint(names):
-        return _hash_use(module, call, depth - 1)
-    if not _FILE_CALLS.isdisjoint(names) and isinstance(node, (cst.FormattedString, cst.BinaryOperation, cst.Call)):
-        return "file"
-    return ""
-
-
-def _hash_text(module: Module, part: cst.FormattedStringExpression, depth: int) -> str:
-    text = module.parent(part)
-    assert isinstance(text, cst.FormattedString)
-    if any(isinstance(one, cst.FormattedStringText) and _FILE_TEXT.search(one.value) for one in text.parts):
-        return "file"
-    return _hash_use(module, text, depth - 1)
-
-
-def _hash_assigned(module: Module, node: cst.CSTNode, depth: int) -> str:
-    targets = [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
-    for target in targets:
-        word = last_word(target)
-        if "seed" in word:
+    def _argument(self, node: cst.BaseExpression, arg: cst.Arg, depth: int) -> str:
+        call = self.module.parent(arg)
+        if not isinstance(call, cst.Call):
+            return ""
+        if arg.keyword is not None and ("seed" in arg.keyword.value or arg.keyword.value == "random_state"):
             return "seed"
-        if not isinstance(target, cst.Name):
-            continue
-        for load in DefUse(module).loads_after(target, node):
-            found = _hash_use(module, load, depth - 1)
-            if found:
-                return found
-    return ""
+        word = last_word(call.func)
+        if "seed" in word or word in self.words["seeders"]:
+            return "seed"
+        names = self.module.resolve(call.func)
+        if not self.words["unchanged"].isdisjoint(names):
+            return self.use(call, depth - 1)
+        if not self.words["files"].isdisjoint(names) and isinstance(
+            node, (cst.FormattedString, cst.BinaryOperation, cst.Call)
+        ):
+            return "file"
+        return ""
+
+    def _text(self, part: cst.FormattedStringExpression, depth: int) -> str:
+        text = self.module.parent(part)
+        assert isinstance(text, cst.FormattedString)
+        if any(isinstance(one, cst.FormattedStringText) and _FILE_TEXT.search(one.value) for one in text.parts):
+            return "file"
+        return self.use(text, depth - 1)
+
+    def _assigned(self, node: cst.CSTNode, depth: int) -> str:
+        targets = (
+            [one.target for one in node.targets] if isinstance(node, cst.Assign) else [node.target]  # type: ignore[attr-defined]
+        )
+        for target in targets:
+            word = last_word(target)
+            if "seed" in word:
+                return "seed"
+            if not isinstance(target, cst.Name):
+                continue
+            for load in DefUse(self.module).loads_after(target, node):
+                found = self.use(load, depth - 1)
+                if found:
+                    return found
+        return ""

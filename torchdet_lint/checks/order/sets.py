@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_SET_MAKERS = ("builtins.set", "builtins.frozenset")
 _STRONG = ("numbered",)
 _ORDERED_SET = (
     "indexed", "numbered", "joined", "written", "saved", "drawn", "gathered", "returned", "yielded",
@@ -52,7 +51,9 @@ def set_order(module: Module, rule: Rule) -> Iterator[Found]:
 
 def _sets(module: Module) -> list[cst.BaseExpression]:
     """The calls, displays and comprehensions that make sets, in the order of the source."""
-    found: list[cst.BaseExpression] = [call.node for call in module.calls_to(*_SET_MAKERS)]
+    found: list[cst.BaseExpression] = [
+        call.node for call in module.calls_to(*module.library.facts.orders.sets["makes"])
+    ]
     return sorted([*found, *module.set_displays], key=module.order_of)
 
 
@@ -62,7 +63,7 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
     details = {"set": f"`{source}`" if len(source) < 60 and "\n" not in source else "this set"}
     changes: tuple[Change, ...] = ()
     safe = False
-    if kind not in ("identity", "set") and use.origin is not None and not _holds_functions(kind, use.origin):
+    if kind not in ("identity", "set") and use.origin is not None and not _holds_functions(module, kind, use.origin):
         agreement = Agreement(
             module,
             lambda made: set_kind(module, made),
@@ -81,12 +82,9 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
     )
 
 
-def _holds_functions(kind: str, origin: cst.BaseExpression) -> bool:
+def _holds_functions(module: Module, kind: str, origin: cst.BaseExpression) -> bool:
     """Whether a set of unknown elements is named after functions, which cannot be sorted."""
-    return kind == "unknown" and _FUNCTIONS.search(last_word(origin)) is not None
-
-
-_FUNCTIONS = re.compile(r"(?:^|_)(?:functions|funcs|fns|callables|callbacks|hooks)$")
+    return kind == "unknown" and module.library.facts.orders.endings["functions"].search(last_word(origin)) is not None
 
 
 def _sorted_at(module: Module, place: cst.BaseExpression) -> Replace:
