@@ -11,13 +11,13 @@ import pytest
 from torchdet_lint.catalogue import loading
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
-from torchdet_lint.inference.cross_file import Elsewhere
+from torchdet_lint.inference.cross_file import CrossFile
 from torchdet_lint.module.module import Target
 from torchdet_lint.prefilter.library import Library
 from torchdet_lint.source.modules import ModuleMap, Relied, Still
 
 if TYPE_CHECKING:
-    from torchdet_lint.inference.abstract_values import Kind
+    from torchdet_lint.inference.abstract_values import AbstractValue
 
 HEAD = "import numpy as np\nimport torch\nimport torch.nn.functional as F\nfrom torch import Tensor\n\n"
 GUARDED = "try:\n    from torch import arange\nexcept ImportError:\n    arange = None\n\n"
@@ -34,12 +34,12 @@ def library() -> Library:
     return Library(loading.load())
 
 
-def elsewhere(files: dict[str, str]) -> Elsewhere:
+def elsewhere(files: dict[str, str]) -> CrossFile:
     given = {_at(name): text.encode() for name, text in files.items()}
-    return Elsewhere(library(), Target(), ModuleMap(ROOT, given), given.get)
+    return CrossFile(library(), Target(), ModuleMap(ROOT, given), given.get)
 
 
-def returned(helpers: str) -> Kind | None:
+def returned(helpers: str) -> AbstractValue | None:
     return elsewhere({"helpers.py": HEAD + helpers}).returned("helpers.made", _at("main.py"))
 
 
@@ -140,7 +140,7 @@ def test_what_was_looked_at_is_told_once() -> None:
 def test_a_look_holds_as_long_as_it_finds_the_same() -> None:
     main, helpers = _at("main.py"), _at("helpers.py")
     texts = {helpers: b"def made(): ..."}
-    known = Elsewhere(library(), Target(), ModuleMap(ROOT, texts), texts.get)
+    known = CrossFile(library(), Target(), ModuleMap(ROOT, texts), texts.get)
     known.returned("helpers.made", main)
     known.returned("late.made", main)
     looks = known.relied()

@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from torchdet_lint.catalogue import loading
-from torchdet_lint.inference.abstract_values import Kind, joined
+from torchdet_lint.inference.abstract_values import AbstractValue, joined
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module
 from torchdet_lint.prefilter.library import Library
@@ -45,18 +45,18 @@ def library() -> Library:
     return Library(loading.load())
 
 
-def probed(text: str) -> Kind:
+def probed(text: str) -> AbstractValue:
     module = Module(decode("example.py", text.encode()), library())
     module.load_all()
     call = next(call for call in module.calls if module.code(call.node.func) == "probe")
     return module.shared(Inference).kind(call.node.args[0].value)
 
 
-def in_layer(expression: str) -> Kind:
+def in_layer(expression: str) -> AbstractValue:
     return probed(LAYER.format(expression))
 
 
-def in_function(*lines: str) -> Kind:
+def in_function(*lines: str) -> AbstractValue:
     return probed(FUNCTION.format("\n".join(f"    {line}" for line in lines)))
 
 
@@ -201,11 +201,11 @@ def test_functions_of_the_file_are_followed() -> None:
 
 
 def test_joining_forgets_what_differs_and_overlooks_none() -> None:
-    left = Kind("tensor", "floating", "cpu", "yes", 2)
-    right = Kind("tensor", "integer", "cpu", "no", 2)
-    assert joined([left, right]) == Kind("tensor", "unknown", "cpu", "yes", 2)
+    left = AbstractValue("tensor", "floating", "cpu", "yes", 2)
+    right = AbstractValue("tensor", "integer", "cpu", "no", 2)
+    assert joined([left, right]) == AbstractValue("tensor", "unknown", "cpu", "yes", 2)
     assert joined([in_function("probe(None)"), left]) == left
-    assert joined([]) == Kind()
+    assert joined([]) == AbstractValue()
 
 
 @pytest.mark.parametrize(

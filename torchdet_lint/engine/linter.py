@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torchdet_lint.config import Settings
     from torchdet_lint.finding import Fix, Found
     from torchdet_lint.fixes.plan import Planner
-    from torchdet_lint.inference.cross_file import Elsewhere
+    from torchdet_lint.inference.cross_file import CrossFile
     from torchdet_lint.module.module import Module
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.prefilter.triggers import Triggers
@@ -98,17 +98,17 @@ class Linter:
         self.texts = dict(texts)
         self._given = {os.path.abspath(path): data for path, data in texts.items()}
         self.modules = ModuleMap(os.path.abspath(self.settings.root), self._given)
-        self._elsewhere: Elsewhere | None = None
+        self._elsewhere: CrossFile | None = None
 
     @property
-    def elsewhere(self) -> Elsewhere:
+    def elsewhere(self) -> CrossFile:
         """What functions of other files return."""
         if self._elsewhere is None:
-            from torchdet_lint.inference.cross_file import Elsewhere
+            from torchdet_lint.inference.cross_file import CrossFile
             from torchdet_lint.module.module import Target
 
             target = Target(self.settings.torch, self.settings.devices)
-            self._elsewhere = Elsewhere(self.library, target, self.modules, self.bytes_of)
+            self._elsewhere = CrossFile(self.library, target, self.modules, self.bytes_of)
         return self._elsewhere
 
     def relied(self) -> tuple[Relied, ...]:

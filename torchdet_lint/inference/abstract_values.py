@@ -23,7 +23,7 @@ _SHAPED = frozenset(("expanded", "flat", "flattened", "repeated", "reshaped", "u
 _COUNT = re.compile(r"(?:\d+d?)?")
 
 
-class Kind(msgspec.Struct, frozen=True):
+class AbstractValue(msgspec.Struct, frozen=True):
     """What is known of a value.
 
     `dims` is the number of dimensions, `single` those that evidently have size 1 (-1: the last), `distinct` says that
@@ -48,8 +48,8 @@ class Kind(msgspec.Struct, frozen=True):
     step: str = ""
     divided: bool = False
     whole: bool = False
-    items: tuple[Kind, ...] = ()
-    each: Kind | None = None
+    items: tuple[AbstractValue, ...] = ()
+    each: AbstractValue | None = None
     instance: str = ""
 
     @property
@@ -73,27 +73,27 @@ class Kind(msgspec.Struct, frozen=True):
         return frozenset(size + (self.dims or 0) if size < 0 else size for size in self.single)
 
 
-UNKNOWN = Kind()
+UNKNOWN = AbstractValue()
 # What is being worked out: in a loop, a name is that and nothing else if all else agrees.
-CIRCLE = Kind()
-OTHER = Kind(what="other", gradient="no")
-TENSOR = Kind(what="tensor")
-INTEGER = Kind(what="other", dtype="integer", gradient="no")
-FLOAT = Kind(what="other", dtype="floating", gradient="no")
-NONE = Kind(what="other", gradient="no", instance="None")
-EMPTY = Kind(what="other")
+CIRCLE = AbstractValue()
+OTHER = AbstractValue(what="other", gradient="no")
+TENSOR = AbstractValue(what="tensor")
+INTEGER = AbstractValue(what="other", dtype="integer", gradient="no")
+FLOAT = AbstractValue(what="other", dtype="floating", gradient="no")
+NONE = AbstractValue(what="other", gradient="no", instance="None")
+EMPTY = AbstractValue(what="other")
 # An array or a table of another library: so are its elements and what its methods give.
-FOREIGN = Kind(what="other", gradient="no", instance="numpy")
-SIZES = Kind(what="other", gradient="no", each=OTHER)
-DATUM = Kind(what="tensor", gradient="no")
+FOREIGN = AbstractValue(what="other", gradient="no", instance="numpy")
+SIZES = AbstractValue(what="other", gradient="no", each=OTHER)
+DATUM = AbstractValue(what="tensor", gradient="no")
 # What a loader gives: a tensor, or tensors together.
-BATCH = Kind(gradient="no", each=DATUM)
+BATCH = AbstractValue(gradient="no", each=DATUM)
 # What a trainer hands to a step: whatever a loader gives.
-STEP_BATCH = Kind(gradient="no", each=Kind(gradient="no"))
-PARAMETER = Kind(what="tensor", dtype="floating", gradient="yes")
+STEP_BATCH = AbstractValue(gradient="no", each=AbstractValue(gradient="no"))
+PARAMETER = AbstractValue(what="tensor", dtype="floating", gradient="yes")
 
 
-def joined(kinds: Iterable[Kind]) -> Kind:
+def joined(kinds: Iterable[AbstractValue]) -> AbstractValue:
     """What holds of a value that is one of `kinds`; `None` beside something else does not count."""
     every = [kind for kind in kinds if kind is not NONE]
     if not every:
@@ -103,7 +103,7 @@ def joined(kinds: Iterable[Kind]) -> Kind:
         return first
     found = first
     for kind in rest:
-        found = Kind(
+        found = AbstractValue(
             what=found.what if found.what == kind.what else "unknown",
             dtype=found.dtype if found.dtype == kind.dtype else "unknown",
             device=found.device if found.device == kind.device else "unknown",
@@ -134,7 +134,7 @@ def either(left: Gradient, right: Gradient) -> Gradient:
     return "no" if left == right == "no" else "unknown"
 
 
-def unpacked(kind: Kind, path: Sequence[int]) -> Kind:
+def unpacked(kind: AbstractValue, path: Sequence[int]) -> AbstractValue:
     """What stands at `path` in a value that is taken apart, as `a` in `_, (a, _) = value` does at (1, 0)."""
     for index in path:
         if kind.instance == FOREIGN.instance:
@@ -146,19 +146,19 @@ def unpacked(kind: Kind, path: Sequence[int]) -> Kind:
         elif kind.is_tensor:
             kind = replace(kind, dims=kind.dims - 1 if kind.dims else None, single=frozenset(), items=())
         else:
-            return UNKNOWN if kind.gradient != "yes" else Kind(gradient="yes")
+            return UNKNOWN if kind.gradient != "yes" else AbstractValue(gradient="yes")
     return kind
 
 
-def arithmetic(left: Kind, right: Kind, operator: cst.BaseBinaryOp) -> Kind:
+def arithmetic(left: AbstractValue, right: AbstractValue, operator: cst.BaseBinaryOp) -> AbstractValue:
     """What an operator makes of two values."""
     if not left.is_tensor and not right.is_tensor:
         if "yes" in (left.gradient, right.gradient):
-            return Kind(gradient="yes")
+            return AbstractValue(gradient="yes")
         if left.what == right.what == "other":
             return left if left == right or left is FOREIGN else right if right is FOREIGN else OTHER
         none = isinstance(operator, cst.FloorDivide) or left.gradient == right.gradient == "no"
-        return Kind(gradient="no") if none else UNKNOWN
+        return AbstractValue(gradient="no") if none else UNKNOWN
     tensors = [kind for kind in (left, right) if kind.is_tensor]
     every = [kind for kind in (left, right) if kind.what != "other" or kind.is_tensor]
     dtype: Dtype = "unknown"
@@ -174,7 +174,7 @@ def arithmetic(left: Kind, right: Kind, operator: cst.BaseBinaryOp) -> Kind:
     gradient = tensors[0].gradient if len(every) == 1 else either(every[0].gradient, every[-1].gradient)
     if isinstance(operator, cst.MatrixMultiply):
         dims = None
-    return Kind(
+    return AbstractValue(
         what="tensor",
         dtype=dtype,
         device=devices.pop() if len(devices) == 1 else "unknown",
@@ -183,22 +183,22 @@ def arithmetic(left: Kind, right: Kind, operator: cst.BaseBinaryOp) -> Kind:
     )
 
 
-def of_tensor(owner: Kind, name: str) -> Kind:
+def of_tensor(owner: AbstractValue, name: str) -> AbstractValue:
     """The attribute `name` of a tensor."""
     if name in ("T", "mT", "H", "mH", "real", "imag"):
         return replace(owner, single=frozenset(), items=())
     if name == "data":
         return replace(owner, gradient="no")
     if name == "grad":
-        return Kind(what="tensor", dtype="floating", gradient="no", device=owner.device, dims=owner.dims)
+        return AbstractValue(what="tensor", dtype="floating", gradient="no", device=owner.device, dims=owner.dims)
     if name == "values":
         return replace(owner, items=())
     if name == "indices":
-        return Kind(what="tensor", dtype="integer", gradient="no", device=owner.device)
+        return AbstractValue(what="tensor", dtype="integer", gradient="no", device=owner.device)
     return SIZES if name == "shape" else OTHER
 
 
-def named(kind: Kind, name: str, facts: Tensors) -> Kind:
+def named(kind: AbstractValue, name: str, facts: Tensors) -> AbstractValue:
     """`kind`, with what the name says where nothing else told."""
     if kind.what == "other":
         return kind

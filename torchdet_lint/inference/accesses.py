@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import FOREIGN, OTHER, UNKNOWN, Kind, joined, named, of_tensor
+from torchdet_lint.inference.abstract_values import FOREIGN, OTHER, UNKNOWN, AbstractValue, joined, named, of_tensor
 from torchdet_lint.inference.variables import shape_of
 from torchdet_lint.module import names
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.attributes import Attributes
     from torchdet_lint.module.module import Module
 
-_SETTINGS = frozenset(("config", "cfg", "hparams"))
-
 
 class Accesses:
     """The attributes and subscripts in one file; `kind` tells of an expression."""
 
-    def __init__(self, module: Module, attributes: Attributes, kind: Callable[[cst.BaseExpression], Kind]) -> None:
+    def __init__(
+        self, module: Module, attributes: Attributes, kind: Callable[[cst.BaseExpression], AbstractValue]
+    ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
         self.attributes = attributes
         self.kind = kind
 
-    def attribute(self, node: cst.Attribute) -> Kind:
+    def attribute(self, node: cst.Attribute) -> AbstractValue:
         """What `owner.name` is."""
         name = node.attr.value
         module = self.module
@@ -53,17 +53,17 @@ class Accesses:
         if name in ("weight", "bias") and owner.instance:
             layer = node.value
             fixed = isinstance(layer, cst.Attribute) and self.attributes.frozen(layer, f"{layer.attr.value}.{name}")
-            return Kind(what="tensor", dtype="floating", gradient="no" if fixed else "yes")
+            return AbstractValue(what="tensor", dtype="floating", gradient="no" if fixed else "yes")
         resolved = module.resolve(node)
         if resolved and not any("()" in full for full in resolved):
             return OTHER
         if owner.what == "other" and not owner.instance:
             return UNKNOWN
-        if not _SETTINGS.isdisjoint(names.dotted(node.value).split(".")):
-            return Kind(gradient="no")
+        if not self.facts.settings.isdisjoint(names.dotted(node.value).split(".")):
+            return AbstractValue(gradient="no")
         return named(UNKNOWN, name, self.facts)
 
-    def member(self, owner: Kind, name: str) -> Kind | None:
+    def member(self, owner: AbstractValue, name: str) -> AbstractValue | None:
         """The attribute `name` of a value of which enough is known."""
         if owner.instance == FOREIGN.instance:
             return owner
@@ -75,7 +75,7 @@ class Accesses:
             return owner.items[name == "indices"]
         return of_tensor(owner, name) if owner.is_tensor else None
 
-    def subscript(self, node: cst.Subscript) -> Kind:
+    def subscript(self, node: cst.Subscript) -> AbstractValue:
         """What `owner[index]` is."""
         kind = self.kind(node.value)
         if kind.instance == FOREIGN.instance:
@@ -96,9 +96,9 @@ class Accesses:
             return kind.each
         if shape_of(node.value) is not None or kind.what == "other":
             return OTHER if kind.gradient == "no" and not kind.instance else UNKNOWN
-        return Kind(dtype=kind.dtype, gradient=kind.gradient)
+        return AbstractValue(dtype=kind.dtype, gradient=kind.gradient)
 
-    def _entry(self, node: cst.BaseExpression, kind: Kind, key: str) -> Kind:
+    def _entry(self, node: cst.BaseExpression, kind: AbstractValue, key: str) -> AbstractValue:
         """`node["key"]`: what all entries are, or the one of that name in a dictionary in sight."""
         found = kind.each or UNKNOWN
         if kind.instance.startswith("@.") and (class_ := self.module.local_class(kind.instance)) is not None:
@@ -109,7 +109,7 @@ class Accesses:
                 found = self.kind(entries[key].node)
         return named(found, key, self.facts)
 
-    def _indexed(self, kind: Kind, indices: Sequence[cst.BaseSlice]) -> Kind:
+    def _indexed(self, kind: AbstractValue, indices: Sequence[cst.BaseSlice]) -> AbstractValue:
         """`kind[indices]`: numbers take a dimension, `None` adds one of size 1, slices keep theirs."""
         if kind.divided and _is_between(indices):
             # The tokens of one expert, of all that were sorted by the expert they go to: none goes to one twice.

@@ -16,7 +16,7 @@ from torchdet_lint.inference.abstract_values import (
     PARAMETER,
     TENSOR,
     UNKNOWN,
-    Kind,
+    AbstractValue,
     joined,
 )
 from torchdet_lint.module import names
@@ -36,7 +36,7 @@ _DOCUMENTED = re.compile(
 _CONTAINERS = frozenset({"builtins.dict", "builtins.list", "builtins.tuple", "builtins.set"})
 
 
-def instance_of(name: str, facts: Tensors) -> Kind:
+def instance_of(name: str, facts: Tensors) -> AbstractValue:
     """What an instance of the class of this qualified name is."""
     meaning = facts.annotations.get(name)
     if meaning is None and name.rpartition(".")[2] in ("Tensor", "FloatTensor", "LongTensor", "BoolTensor"):
@@ -48,9 +48,9 @@ def instance_of(name: str, facts: Tensors) -> Kind:
     if meaning == "parameter":
         return PARAMETER
     if meaning in ("integer", "bool"):
-        return Kind(what="tensor", dtype=meaning, gradient="no")  # type: ignore[arg-type]
+        return AbstractValue(what="tensor", dtype=meaning, gradient="no")  # type: ignore[arg-type]
     if meaning == "floating":
-        return Kind(what="tensor", dtype="floating")
+        return AbstractValue(what="tensor", dtype="floating")
     return TENSOR if meaning == "tensor" else UNKNOWN
 
 
@@ -60,10 +60,10 @@ class Annotations:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
-        self._instances: dict[str, Kind] = {}
-        self._documented: dict[int, dict[str, Kind]] = {}
+        self._instances: dict[str, AbstractValue] = {}
+        self._documented: dict[int, dict[str, AbstractValue]] = {}
 
-    def kind(self, node: cst.BaseExpression) -> Kind:
+    def kind(self, node: cst.BaseExpression) -> AbstractValue:
         """What a value annotated with `node` is."""
         if isinstance(node, cst.SimpleString):
             text = node.evaluated_value
@@ -85,7 +85,7 @@ class Annotations:
                 return found
         return UNKNOWN
 
-    def documented(self, function: cst.FunctionDef, name: str) -> Kind:
+    def documented(self, function: cst.FunctionDef, name: str) -> AbstractValue:
         """What the docstring of `function` says of its parameter `name`."""
         key = id(function)
         if key not in self._documented:
@@ -97,14 +97,14 @@ class Annotations:
             }
         return self._documented[key].get(name, UNKNOWN)
 
-    def instance(self, name: str) -> Kind:
+    def instance(self, name: str) -> AbstractValue:
         """An instance of a class of the file: a named tuple with its fields, a tensor where it derives from one."""
         known = self._instances.get(name)
         if known is None:
             class_ = self.module.local_class(name)
             if class_ is None:
                 return UNKNOWN
-            self._instances[name] = known = Kind(what="other", gradient="no", instance=name)
+            self._instances[name] = known = AbstractValue(what="other", gradient="no", instance=name)
             ancestry = self.module.ancestry(name)
             if any(ancestor.endswith("Tensor") for ancestor in ancestry):
                 known = TENSOR if "torch.Tensor" in ancestry else UNKNOWN
@@ -114,7 +114,7 @@ class Annotations:
             self._instances[name] = known
         return known
 
-    def _generic(self, node: cst.Subscript) -> Kind:
+    def _generic(self, node: cst.Subscript) -> AbstractValue:
         """`Optional[Tensor]`, `list[Tensor]`, `tuple[Tensor, int]`, `Float[Tensor, "b n"]`."""
         outer = names.dotted(node.value).rpartition(".")[2]
         inner = [self.kind(element.slice.value) for element in node.slice if isinstance(element.slice, cst.Index)]
@@ -123,16 +123,16 @@ class Annotations:
         if outer in ("Optional", "Union", "Annotated", "Final"):
             return joined(inner)
         if outer in ("tuple", "Tuple"):
-            return Kind(what="other", items=tuple(inner), each=joined(inner))
+            return AbstractValue(what="other", items=tuple(inner), each=joined(inner))
         if outer in ("dict", "Dict", "Mapping"):
-            return Kind(what="other", each=inner[-1])
+            return AbstractValue(what="other", each=inner[-1])
         if inner[0].is_tensor:
             if outer in ("Int", "Int32", "Int64", "UInt8", "Integer"):
-                return Kind(what="tensor", dtype="integer", gradient="no")
+                return AbstractValue(what="tensor", dtype="integer", gradient="no")
             if outer == "Bool":
-                return Kind(what="tensor", dtype="bool", gradient="no")
+                return AbstractValue(what="tensor", dtype="bool", gradient="no")
             if outer in ("Float", "Float32", "BFloat16", "Num", "Shaped"):
                 return inner[0]
         if outer in ("list", "List", "Sequence", "Iterable", "Iterator", "set"):
-            return Kind(what="other", each=inner[0])
+            return AbstractValue(what="other", each=inner[0])
         return UNKNOWN

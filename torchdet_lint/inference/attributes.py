@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import UNKNOWN, Kind, joined
+from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue, joined
 from torchdet_lint.module import names
 
 if TYPE_CHECKING:
@@ -27,22 +27,22 @@ class Attributes:
         self,
         module: Module,
         annotations: Annotations,
-        kind: Callable[[cst.BaseExpression], Kind],
-        returned: Callable[[cst.FunctionDef], Kind],
+        kind: Callable[[cst.BaseExpression], AbstractValue],
+        returned: Callable[[cst.FunctionDef], AbstractValue],
     ) -> None:
         self.module = module
         self.annotations = annotations
         self.kind = kind
         self.returned = returned
-        self._told: dict[tuple[int, str], Kind] = {}
+        self._told: dict[tuple[int, str], AbstractValue] = {}
 
-    def attribute(self, class_: Class, name: str) -> Kind:
+    def attribute(self, class_: Class, name: str) -> AbstractValue:
         """What attribute `name` of an instance is: by what it is assigned, registered or declared as, or returns."""
         values = self.module.attribute_values(class_, name)
         found = joined(self.kind(value.node) for value in values)
         return self.told(class_, name) if found.what == "unknown" and found.gradient == "unknown" else found
 
-    def told(self, class_: Class, name: str) -> Kind:
+    def told(self, class_: Class, name: str) -> AbstractValue:
         """What attribute `name` is where no assignment says it."""
         key = (id(class_), name)
         if key not in self._told:
@@ -54,7 +54,7 @@ class Attributes:
                     break
         return self._told[key]
 
-    def _registered(self, class_: Class, name: str) -> Kind:
+    def _registered(self, class_: Class, name: str) -> AbstractValue:
         """An attribute of a layer that was registered as a buffer or a parameter."""
         for call in self.module.registrations(class_, name):
             value = call.argument("tensor", ("name", "tensor")) or call.argument("param", ("name", "param"))
@@ -64,10 +64,10 @@ class Attributes:
             return replace(kind, what="tensor", device="unknown", gradient="yes", whole=False)
         return UNKNOWN
 
-    def _declared(self, class_: Class, name: str) -> Kind:
+    def _declared(self, class_: Class, name: str) -> AbstractValue:
         return joined(self.annotations.kind(annotation) for annotation in self.module.declared(class_, name))
 
-    def _property(self, class_: Class, name: str) -> Kind:
+    def _property(self, class_: Class, name: str) -> AbstractValue:
         method = self.method(class_, name)
         if method is None or not any(self._is_property(item.decorator) for item in method.decorators):
             return UNKNOWN
@@ -101,17 +101,19 @@ class Attributes:
                     return wanted is not None and wanted.constant is False
         return False
 
-    def saved(self, node: cst.Attribute) -> Kind:
+    def saved(self, node: cst.Attribute) -> AbstractValue:
         """What the `forward` of an autograd function saved for its `backward`."""
         class_ = self.module.enclosing_class(node)
         forward = self.module.definition("forward", class_) if class_ is not None else None
         scope = self.module.inner_scope(forward) if forward is not None else None
         for call in self.module.calls_in(scope) if scope is not None else ():
             if call.attribute == "save_for_backward" and not call.opaque:
-                return Kind(what="other", items=tuple(self.kind(value.node) for value in call.arguments.positional))
+                return AbstractValue(
+                    what="other", items=tuple(self.kind(value.node) for value in call.arguments.positional)
+                )
         return UNKNOWN
 
-    def applied(self, node: cst.Param, function: cst.FunctionDef, class_: Class) -> Kind | None:
+    def applied(self, node: cst.Param, function: cst.FunctionDef, class_: Class) -> AbstractValue | None:
         """What the file passes for a parameter of an autograd function's `forward` by `apply`."""
         if function.name.value != "forward" or set(self.module.ancestry(f"@.{class_.name}")).isdisjoint(_FUNCTIONS):
             return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from torchdet_lint.inference.abstract_values import (
     PARAMETER,
     SIZES,
     UNKNOWN,
-    Kind,
+    AbstractValue,
     joined,
 )
 from torchdet_lint.inference.annotations import instance_of
@@ -38,12 +37,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _RETURNS = 6
-# Layers without parameters, which pass a gradient on or not as it comes.
-_PASSING = re.compile(
-    r"torch\.nn\.(?:Dropout\w*|AlphaDropout|FeatureAlphaDropout|Identity|(?:Leaky)?ReLU6?|ELU|GELU|SiLU|Sigmoid|Tanh|"
-    r"(?:Log)?Softmax|Softplus|(?:Max|Avg|AdaptiveAvg|AdaptiveMax)Pool\dd|Flatten|Unflatten|Upsample|\w+Pad\dd|"
-    r"PixelShuffle|PixelUnshuffle|Fold|Unfold)"
-)
 
 
 class Calls:
@@ -56,7 +49,7 @@ class Calls:
         attributes: Attributes,
         accesses: Accesses,
         gradients: Gradients,
-        kind: Callable[[cst.BaseExpression], Kind],
+        kind: Callable[[cst.BaseExpression], AbstractValue],
     ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
@@ -66,13 +59,13 @@ class Calls:
         self.gradients = gradients
         self.kind = kind
         self.results = TorchReturns(module, kind)
-        self._returns: dict[int, Kind] = {}
+        self._returns: dict[int, AbstractValue] = {}
 
     @cached_property
     def _distinctive(self) -> frozenset[str]:
         return frozenset(self.facts.distinctive)
 
-    def of(self, node: cst.Call) -> Kind:
+    def of(self, node: cst.Call) -> AbstractValue:
         """What the call `node` gives."""
         call = self.module.call_at(node)
         if call is None:
@@ -86,7 +79,7 @@ class Calls:
             if self._is_self(receiver, call.scope):
                 return self._own_method(call)
             if call.attribute in self.facts.counting:
-                return Kind(what="tensor", dtype="integer", gradient="no")
+                return AbstractValue(what="tensor", dtype="integer", gradient="no")
             owner = self.kind(receiver)
             told = call.attribute in self._distinctive or owner.dtype != "unknown"
             # NumPy says `keepdims`.
@@ -104,21 +97,21 @@ class Calls:
         return self._unknown_call(call)
 
     @staticmethod
-    def _held(owner: Kind, call: Call) -> Kind | None:
+    def _held(owner: AbstractValue, call: Call) -> AbstractValue | None:
         """What a method of a layer or a container gives of what it holds."""
         if call.attribute == "parameters" and not call.arguments.positional:
-            return Kind(what="other", each=PARAMETER)
+            return AbstractValue(what="other", each=PARAMETER)
         if call.attribute == "named_parameters" and not call.arguments.positional:
-            return Kind(what="other", each=Kind(what="other", items=(OTHER, PARAMETER)))
+            return AbstractValue(what="other", each=AbstractValue(what="other", items=(OTHER, PARAMETER)))
         if owner.what == "other" and call.attribute == "items" and owner.each is not None:
-            return Kind(what="other", each=Kind(what="other", items=(UNKNOWN, owner.each)))
+            return AbstractValue(what="other", each=AbstractValue(what="other", items=(UNKNOWN, owner.each)))
         if owner.what == "other" and call.attribute in ("values", "get", "pop", "copy") and owner.each is not None:
             return owner.each if call.attribute in ("get", "pop") else owner
         if owner.what == "other" and not owner.instance:
             return UNKNOWN if owner.each or owner.items else OTHER
         return None
 
-    def _inner(self, call: Call) -> Kind | None:
+    def _inner(self, call: Call) -> AbstractValue | None:
         """What a lambda, or a function that stands in a function, returns."""
         function = call.node.func
         if not isinstance(function, cst.Name):
@@ -136,22 +129,22 @@ class Calls:
             return self.returned(made)
         return None
 
-    def _given(self, found: Kind, call: Call) -> Kind:
+    def _given(self, found: AbstractValue, call: Call) -> AbstractValue:
         """What a function of the file returns, with the gradient of what it was given where its own is unknown."""
         if found.gradient == "unknown" and found.dtype in ("unknown", "floating"):
             return replace(found, gradient=self._unknown_call(call).gradient)
         return found
 
-    def _unknown_call(self, call: Call) -> Kind:
+    def _unknown_call(self, call: Call) -> AbstractValue:
         """A callable that is not in sight: what it returns carries the gradient of what it was given."""
         given = [arg.value for arg in call.node.args if not arg.star]
         if call.receiver is not None:
             given.append(call.receiver)
         if self.gradients.untracked(call.node) or not any(self.kind(value).gradient == "yes" for value in given):
             return UNKNOWN
-        return Kind(gradient="yes")
+        return AbstractValue(gradient="yes")
 
-    def _called(self, name: str, call: Call) -> Kind | None:
+    def _called(self, name: str, call: Call) -> AbstractValue | None:
         """What a call of the qualified name gives; None where the name tells nothing."""
         owner, _, last = name.rpartition(".")
         if name.endswith("()"):
@@ -159,7 +152,7 @@ class Calls:
         if owner in self.facts.modules and last[:1].islower():
             return self.results.function(last, call)
         if last == "one_hot":
-            return Kind(what="tensor", gradient="no", whole=True)
+            return AbstractValue(what="tensor", gradient="no", whole=True)
         if name == "collections.defaultdict":
             return EMPTY
         if name.startswith("torch."):
@@ -176,13 +169,13 @@ class Calls:
         if library in ("math", "random", "os", "time", "json", "scipy", "itertools"):
             return OTHER
         if library == "tqdm" and last in ("tqdm", "auto") and call.node.args:
-            return Kind(what="other", each=self._iterated(call.node.args[0].value))
+            return AbstractValue(what="other", each=self._iterated(call.node.args[0].value))
         if last[:1].isupper():
-            return Kind(what="other", gradient="no", instance=name)
+            return AbstractValue(what="other", gradient="no", instance=name)
         found = self.module.foreign(name) if self.module.foreign is not None else None
         return self._given(found, call) if found is not None else None
 
-    def _torch_class(self, name: str, last: str, call: Call) -> Kind | None:
+    def _torch_class(self, name: str, last: str, call: Call) -> AbstractValue | None:
         if "()" in name:
             return None
         if name in ("torch.nn.Parameter", "torch.nn.parameter.Parameter"):
@@ -193,11 +186,13 @@ class Calls:
         if last.endswith("Tensor"):
             made = instance_of(f"torch.{last}", self.facts)
             dtype: Dtype = made.dtype if made.dtype != "unknown" else "floating"
-            return Kind(what="tensor", dtype=dtype, device="cuda" if ".cuda." in name else "cpu", gradient="no")
+            return AbstractValue(
+                what="tensor", dtype=dtype, device="cuda" if ".cuda." in name else "cpu", gradient="no"
+            )
         if name == "torch.utils.data.DataLoader":
-            plain = Kind(gradient="no")
+            plain = AbstractValue(gradient="no")
             batch = replace(plain, each=plain) if "collate_fn" in call.arguments.keywords or call.opaque else BATCH
-            return Kind(what="other", gradient="no", instance=name, each=batch)
+            return AbstractValue(what="other", gradient="no", instance=name, each=batch)
         if name in ("torch.nn.Buffer", "torch.nn.parameter.Buffer"):
             return replace(
                 self.results.arguments.kind_of(call, 0, "data"), what="tensor", device="unknown", gradient="no"
@@ -205,29 +200,31 @@ class Calls:
         if name == "torch.autograd.grad":
             graph = call.arguments.keywords.get("create_graph")
             gradient: Gradient = "no" if not call.opaque and (graph is None or graph.constant is False) else "yes"
-            return Kind(what="other", each=Kind(what="tensor", dtype="floating", gradient=gradient))
+            return AbstractValue(what="other", each=AbstractValue(what="tensor", dtype="floating", gradient=gradient))
         if name == "torch.nn.ParameterList":
-            return Kind(what="other", gradient="no", instance=name, each=PARAMETER)
+            return AbstractValue(what="other", gradient="no", instance=name, each=PARAMETER)
         if name in ("torch.nn.ModuleList", "torch.nn.Sequential"):
-            return Kind(what="other", gradient="no", instance=name, each=Kind(what="other", instance="torch.nn.Module"))
+            return AbstractValue(
+                what="other", gradient="no", instance=name, each=AbstractValue(what="other", instance="torch.nn.Module")
+            )
         if last[:1].isupper():
-            return Kind(what="other", gradient="no", instance=name)
+            return AbstractValue(what="other", gradient="no", instance=name)
         return None
 
-    def _builtin(self, last: str, call: Call) -> Kind:
+    def _builtin(self, last: str, call: Call) -> AbstractValue:
         args = [arg.value for arg in call.node.args if arg.keyword is None and not arg.star]
         if last in ("list", "tuple", "reversed", "sorted", "iter") and args:
-            return Kind(what="other", each=self._iterated(args[0]))
+            return AbstractValue(what="other", each=self._iterated(args[0]))
         if last == "next" and args:
             return self._iterated(args[0])
         if last == "range":
             return SIZES
         if last == "dict" and not args and call.node.args and not call.opaque:
-            return Kind(what="other", each=joined(self.kind(arg.value) for arg in call.node.args))
+            return AbstractValue(what="other", each=joined(self.kind(arg.value) for arg in call.node.args))
         if last == "enumerate" and args:
-            return Kind(what="other", each=Kind(what="other", items=(OTHER, self._iterated(args[0]))))
+            return AbstractValue(what="other", each=AbstractValue(what="other", items=(OTHER, self._iterated(args[0]))))
         if last == "zip":
-            return Kind(what="other", each=Kind(what="other", items=tuple(map(self._iterated, args))))
+            return AbstractValue(what="other", each=AbstractValue(what="other", items=tuple(map(self._iterated, args))))
         if last == "getattr" and len(args) > 1 and isinstance(name := self.module.value(args[1]).constant, str):
             return self.accesses.member(self.kind(args[0]), name) or UNKNOWN
         if last in ("sum", "max", "min", "abs", "getattr", "super", "map", "filter", "dict"):
@@ -237,7 +234,7 @@ class Calls:
             return inner.each if last in ("sum", "max", "min") and inner.each is not None else UNKNOWN
         return OTHER
 
-    def _instance_called(self, class_name: str, call: Call) -> Kind | None:
+    def _instance_called(self, class_name: str, call: Call) -> AbstractValue | None:
         """`layer(x)`: a layer gives a tensor that carries a gradient."""
         ancestry = self.module.ancestry(class_name)
         class_ = self.module.local_class(class_name)
@@ -253,15 +250,15 @@ class Calls:
                 dims = self.results.arguments.kind_of(call, 0).dims
             single = class_name.rpartition(".")[2] not in ("LSTM", "GRU", "RNN", "MultiheadAttention", "Sequential")
             gradient: Gradient = "no" if self.gradients.untracked(call.node) else "yes"
-            if gradient == "yes" and _PASSING.fullmatch(class_name):
+            if gradient == "yes" and class_name.removeprefix("torch.nn.") in self.facts.passing_layers:
                 gradient = "no" if self.results.arguments.kind_of(call, 0).gradient == "no" else "yes"
-            return Kind(what="tensor" if single else "unknown", dtype="floating", gradient=gradient, dims=dims)
+            return AbstractValue(what="tensor" if single else "unknown", dtype="floating", gradient=gradient, dims=dims)
         return None
 
     def _is_self(self, node: cst.BaseExpression, scope: Scope) -> bool:
         return isinstance(node, cst.Name) and self.kind(node).instance.startswith("@.")
 
-    def _own_method(self, call: Call) -> Kind:
+    def _own_method(self, call: Call) -> AbstractValue:
         """`self.name(…)`: a method of the class, or a layer that it holds."""
         assert call.receiver is not None
         class_ = self.module.local_class(self.kind(call.receiver).instance)
@@ -276,14 +273,14 @@ class Calls:
         if not self.gradients.is_layer(class_) or self.gradients.untracked(call.node):
             return UNKNOWN
         if self._unknown_call(call).gradient == "yes":
-            return Kind(gradient="yes")
+            return AbstractValue(gradient="yes")
         # The call was named before the constructor was read, which says what the layer is.
         made = [
             self._instance_called(name[:-2], call) for name in self.module.resolve(call.node.func) if name[-1] == ")"
         ]
         return joined(kind or UNKNOWN for kind in made)
 
-    def _local(self, name: str, call: Call) -> Kind | None:
+    def _local(self, name: str, call: Call) -> AbstractValue | None:
         if self.module.local_class(name) is not None:
             return self.annotations.instance(name)
         owner, _, last = name[2:].rpartition(".")
@@ -295,7 +292,7 @@ class Calls:
             return None
         return self._given(self.returned(function), call)
 
-    def returned(self, function: cst.FunctionDef) -> Kind:
+    def returned(self, function: cst.FunctionDef) -> AbstractValue:
         """What a function of the file returns."""
         key = id(function)
         if key not in self._returns:
@@ -316,7 +313,7 @@ class Calls:
             self._returns[key] = found
         return self._returns[key]
 
-    def _iterated(self, node: cst.BaseExpression) -> Kind:
+    def _iterated(self, node: cst.BaseExpression) -> AbstractValue:
         return iterated(node, self.kind(node))
 
 

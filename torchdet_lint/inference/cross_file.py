@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import UNKNOWN, Kind
+from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module
@@ -56,7 +56,7 @@ class _Text(NamedTuple):
     defined: frozenset[str]
 
 
-class Elsewhere:
+class CrossFile:
     """The functions that files of one project call of each other. Paths are absolute."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Elsewhere:
         self.modules = modules
         self._read = read
         self._texts: dict[str, tuple[str, _Text | None]] = {}
-        self._known: dict[tuple[str, str], tuple[Kind, frozenset[Relied]]] = {}
+        self._known: dict[tuple[str, str], tuple[AbstractValue, frozenset[Relied]]] = {}
         self._asked: list[tuple[str, str]] = []
         self._relied: list[set[Relied]] = [set()]
         self._cut = False
@@ -79,12 +79,12 @@ class Elsewhere:
         found, self._relied[0] = self._relied[0], set()
         return tuple(sorted(found))
 
-    def returned(self, name: str, file: str) -> Kind | None:
+    def returned(self, name: str, file: str) -> AbstractValue | None:
         """What the function that `file` calls `name` returns; None where nothing is known of it."""
         found = self._called(name, file)
         return None if found == UNKNOWN else found
 
-    def _called(self, name: str, file: str) -> Kind:
+    def _called(self, name: str, file: str) -> AbstractValue:
         path, rest, found = self._looked_up(name, file)
         return self._function(path, found, rest[0]) if found is not None and len(rest) == 1 else UNKNOWN
 
@@ -119,7 +119,7 @@ class Elsewhere:
                 return inner
         return ""
 
-    def _function(self, path: str, text: _Text, name: str) -> Kind:
+    def _function(self, path: str, text: _Text, name: str) -> AbstractValue:
         key = (path, name)
         if key not in self._known:
             if key in self._asked or len(self._asked) >= _DEEP:
@@ -141,7 +141,7 @@ class Elsewhere:
         self._relied[-1] |= known
         return kind
 
-    def _worked_out(self, path: str, text: _Text, name: str) -> Kind:
+    def _worked_out(self, path: str, text: _Text, name: str) -> AbstractValue:
         if name in text.defined:
             function = _cut_out(text.text, name)
             if function is None:
@@ -165,7 +165,7 @@ class Elsewhere:
                 return found
         return UNKNOWN
 
-    def _annotated(self, text: _Text, root: str, rest: str) -> Kind:
+    def _annotated(self, text: _Text, root: str, rest: str) -> AbstractValue:
         """What the annotation `root.rest` says."""
         known = "" if root in text.defined else f"builtins.{root}" if root in BUILTINS else root
         return instance_of(self.library.canonical(f"{text.targets.get(root, known)}{rest}"), self.library.facts.tensors)
@@ -176,7 +176,7 @@ class Elsewhere:
             return True
         return any(not self._telling.isdisjoint(IDENTIFIER.findall(match[0])) for match in _RETURN.finditer(body))
 
-    def _returned(self, path: str, text: str, name: str) -> Kind:
+    def _returned(self, path: str, text: str, name: str) -> AbstractValue:
         try:
             module = Module(Source(path, text), self.library, self.target)
         except skeleton.SyntaxFault:
@@ -269,7 +269,7 @@ def _alone(path: str, text: _Text, name: str, function: str) -> str:
     return "\n".join((*imports, function))
 
 
-def _portable(kind: Kind) -> Kind:
+def _portable(kind: AbstractValue) -> AbstractValue:
     """`kind` without the classes and the variables that only its own function knows by name."""
     if not (kind.items or kind.each or kind.extent or kind.step or kind.instance.startswith("@.")):
         return kind

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.infer import Inference
     from torchdet_lint.module.module import Module
 
-_NO_GRADIENT = frozenset(
-    """argmax argmin argsort argwhere bool byte ceil count_nonzero detach eq floor ge gt int isnan isinf item le long lt
-    ne nonzero numpy round searchsorted short sign tolist bucketize bernoulli multinomial""".split()
-)
-_FACTS = frozenset("device dtype shape ndim size dim numel is_cuda requires_grad data new_zeros new_ones".split())
 # What only a sparse tensor has, whose gradient is sparse and no sum by an index.
-_SPARSE = frozenset(("coalesce", "_indices", "_values", "sparse_mask"))
 _STEPS = 40
 
 
@@ -28,7 +22,7 @@ class GradientPaths:
 
     def __init__(self, module: Module, inference: Inference) -> None:
         self.module = module
-        self.inference = inference
+        self.facts = inference.facts
         self.definitions = module.shared(DefUse)
         self.seen: set[int] = set()
 
@@ -60,10 +54,14 @@ class GradientPaths:
     def _attribute(self, node: cst.Attribute) -> bool:
         name = node.attr.value
         call = self.module.parent(node)
-        if name in _FACTS:
+        if name in self.facts.facts_of_tensors:
             return True
         if isinstance(call, cst.Call) and call.func is node:
-            return name in _NO_GRADIENT or name in _SPARSE or (not name.endswith("_") and self.ends(call))
+            return (
+                name in self.facts.without_gradient
+                or name in self.facts.of_sparse
+                or (not name.endswith("_") and self.ends(call))
+            )
         return name in ("T", "mT") and self.ends(node)
 
     def _argument(self, arg: cst.Arg) -> bool:
@@ -72,11 +70,11 @@ class GradientPaths:
         call = self.module.call_at(parent) if isinstance(parent, cst.Call) else None
         if call is None:
             return False
-        modules = self.inference.facts.modules
+        modules = self.facts.modules
         for name in call.own:
             owner, _, last = name.rpartition(".")
             if owner in modules:
-                return last in _NO_GRADIENT or self.ends(call.node)
+                return last in self.facts.without_gradient or self.ends(call.node)
         return False
 
     def _bound(self, target: cst.BaseExpression, statement: cst.Assign) -> bool:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.inference import devices
-from torchdet_lint.inference.abstract_values import CIRCLE, FLOAT, INTEGER, OTHER, UNKNOWN, Kind, arithmetic, joined
+from torchdet_lint.inference.abstract_values import (
+    CIRCLE,
+    FLOAT,
+    INTEGER,
+    OTHER,
+    UNKNOWN,
+    AbstractValue,
+    arithmetic,
+    joined,
+)
 from torchdet_lint.inference.accesses import Accesses
 from torchdet_lint.inference.annotations import Annotations
 from torchdet_lint.inference.attributes import Attributes
@@ -41,17 +50,17 @@ class Inference:
         )
         self.accesses = Accesses(module, attributes, self.kind)
         self.calls = Calls(module, annotations, attributes, self.accesses, gradients, self.kind)
-        self._known: dict[int, Kind] = {}
-        self._tentative: dict[int, Kind] = {}
+        self._known: dict[int, AbstractValue] = {}
+        self._tentative: dict[int, AbstractValue] = {}
         self._cut = False
         self._busy: set[int] = set()
         self._depth = 0
 
-    def returned(self, function: cst.FunctionDef) -> Kind:
+    def returned(self, function: cst.FunctionDef) -> AbstractValue:
         """What a function of the file returns."""
         return self.calls.returned(function)
 
-    def kind(self, node: cst.BaseExpression) -> Kind:
+    def kind(self, node: cst.BaseExpression) -> AbstractValue:
         """What `node` evidently is, where it stands."""
         key = id(node)
         found = self._known.get(key) or self._tentative.get(key)
@@ -74,7 +83,7 @@ class Inference:
         (self._tentative if self._cut else self._known)[key] = found
         return found
 
-    def _infer(self, node: cst.BaseExpression) -> Kind:
+    def _infer(self, node: cst.BaseExpression) -> AbstractValue:
         if isinstance(node, cst.Name):
             return self.variables.of(node)
         if isinstance(node, cst.Attribute):
@@ -97,7 +106,7 @@ class Inference:
             return self.kind(node.value)
         return self._display(node)
 
-    def _operation(self, node: cst.BinaryOperation) -> Kind:
+    def _operation(self, node: cst.BinaryOperation) -> AbstractValue:
         left, right = self.kind(node.left), self.kind(node.right)
         return distinct_indices.combined(
             arithmetic(left, right, node.operator),
@@ -107,7 +116,7 @@ class Inference:
             lambda first: self.module.code(node.left if first else node.right),
         )
 
-    def _display(self, node: cst.BaseExpression) -> Kind:
+    def _display(self, node: cst.BaseExpression) -> AbstractValue:
         """A literal, or what is written as a list, tuple or dictionary."""
         if isinstance(node, cst.Integer):
             return INTEGER
@@ -117,14 +126,14 @@ class Inference:
             items = tuple(
                 self.kind(element.value) if isinstance(element, cst.Element) else UNKNOWN for element in node.elements
             )
-            return Kind(what="other", items=items, each=joined(items) if items else None)
+            return AbstractValue(what="other", items=items, each=joined(items) if items else None)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
-            return Kind(what="other", each=self.kind(node.elt), distinct=self._counts_up(node))
+            return AbstractValue(what="other", each=self.kind(node.elt), distinct=self._counts_up(node))
         if isinstance(node, cst.Dict):
             entries = [self.kind(element.value) for element in node.elements]
-            return Kind(what="other", each=joined(entries) if entries else None)
+            return AbstractValue(what="other", each=joined(entries) if entries else None)
         if isinstance(node, cst.DictComp):
-            return Kind(what="other", each=self.kind(node.value))
+            return AbstractValue(what="other", each=self.kind(node.value))
         return UNKNOWN if isinstance(node, cst.Await) else OTHER
 
     def _counts_up(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> bool:
@@ -135,12 +144,12 @@ class Inference:
         counted = isinstance(loop.iter, cst.Call) and self.module.resolve(loop.iter.func) == ("builtins.range",)
         return counted and node.elt.value == loop.target.value
 
-    def _comparison(self, node: cst.Comparison) -> Kind:
+    def _comparison(self, node: cst.Comparison) -> AbstractValue:
         kinds = [self.kind(node.left), *(self.kind(part.comparator) for part in node.comparisons)]
         identity = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
         if any(isinstance(part.operator, identity) for part in node.comparisons):
             return OTHER
         tensors = [kind for kind in kinds if kind.is_tensor]
         if not tensors:
-            return OTHER if all(kind.what == "other" for kind in kinds) else Kind(dtype="bool", gradient="no")
-        return Kind(what="tensor", dtype="bool", gradient="no", device=tensors[0].device, dims=tensors[0].dims)
+            return OTHER if all(kind.what == "other" for kind in kinds) else AbstractValue(dtype="bool", gradient="no")
+        return AbstractValue(what="tensor", dtype="bool", gradient="no", device=tensors[0].device, dims=tensors[0].dims)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.inference.abstract_values import TENSOR, Kind, joined
+from torchdet_lint.inference.abstract_values import TENSOR, AbstractValue, joined
 from torchdet_lint.module import names
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class _Check(NamedTuple):
     """A test of the type of a name, and the node in which, behind the test, it holds."""
 
     order: int
-    kind: Kind
+    kind: AbstractValue
     within: cst.CSTNode
 
 
@@ -46,7 +46,7 @@ class Narrowing:
         self._tested = "isinstance" in module.text or "is_tensor" in module.text
         self._checks: dict[int, dict[str, list[_Check]]] = {}
 
-    def kind(self, kind: Kind, binding: Binding, node: cst.Name, home: Scope) -> Kind:
+    def kind(self, kind: AbstractValue, binding: Binding, node: cst.Name, home: Scope) -> AbstractValue:
         """The `kind` that `binding` gives to the name `node`, with what a test on the way says where it is unknown."""
         if not self._tested or kind.what != "unknown":
             return kind
@@ -89,16 +89,16 @@ class Narrowing:
             if alone and isinstance(choice, cst.If) and _leaves_or_binds(choice.body, name):
                 yield from self._from_here_on(call, kind, choice)
 
-    def _from_here_on(self, call: Call, kind: Kind, statement: cst.CSTNode) -> Iterator[_Check]:
+    def _from_here_on(self, call: Call, kind: AbstractValue, statement: cst.CSTNode) -> Iterator[_Check]:
         block = self.module.parent(statement)
         if block is not None:
             yield _Check(call.order, kind, block)
 
-    def _meant(self, call: Call) -> Kind:
+    def _meant(self, call: Call) -> AbstractValue:
         if "builtins.isinstance" not in call.own:
             return TENSOR
         if len(call.node.args) != 2:
-            return Kind()
+            return AbstractValue()
         types = call.node.args[1].value
         if isinstance(types, cst.Tuple):
             return joined(self.annotations.kind(element.value) for element in types.elements)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import OTHER, STEP_BATCH, TENSOR, UNKNOWN, Kind, named, stands_for
+from torchdet_lint.inference.abstract_values import OTHER, STEP_BATCH, TENSOR, UNKNOWN, AbstractValue, named, stands_for
 
 if TYPE_CHECKING:
     from torchdet_lint.inference.annotations import Annotations
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _TRAINED = "lightning.pytorch.LightningModule"
-_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
 
 
 class Parameters:
@@ -30,7 +29,7 @@ class Parameters:
         self.attributes = attributes
         self.gradients = gradients
 
-    def of(self, node: cst.Param, home: Scope) -> Kind:
+    def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
         function = home.node
         class_ = self.module.classes.get(home.outer) if home.outer is not None else None
@@ -54,8 +53,8 @@ class Parameters:
             return UNKNOWN
         parameters = [*function.params.posonly_params, *function.params.params]
         if class_ is not None and parameters and parameters[0] is node and not self._static(function):
-            return Kind(what="other", gradient="no", instance=f"@.{class_.name}")
-        step = class_ is not None and function.name.value in _STEPS and parameters[1:2] == [node]
+            return AbstractValue(what="other", gradient="no", instance=f"@.{class_.name}")
+        step = class_ is not None and function.name.value in self.facts.steps and parameters[1:2] == [node]
         if step and class_ is not None and _TRAINED in self.module.ancestry(f"@.{class_.name}"):
             return STEP_BATCH
         layer = class_ is not None and self.gradients.is_layer(class_)
@@ -77,7 +76,7 @@ class Parameters:
             for item in function.decorators
         )
 
-    def _differentiable(self, kind: Kind, name: str, home: Scope) -> Kind:
+    def _differentiable(self, kind: AbstractValue, name: str, home: Scope) -> AbstractValue:
         """A parameter: in a method of a layer it is an activation, unless its type or its name says otherwise."""
         if kind.is_integral:
             return replace(kind, gradient="no")

@@ -18,7 +18,7 @@ from torchdet_lint.inference.abstract_values import (
     OTHER,
     TENSOR,
     UNKNOWN,
-    Kind,
+    AbstractValue,
     arithmetic,
     joined,
     named,
@@ -49,7 +49,7 @@ class Variables:
         module: Module,
         annotations: Annotations,
         parameters: Parameters,
-        kind: Callable[[cst.BaseExpression], Kind],
+        kind: Callable[[cst.BaseExpression], AbstractValue],
     ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
@@ -60,14 +60,14 @@ class Variables:
         self.containers = Containers(module, kind)
         self.integrality = Integrality(module, kind)
         # What a name is when a loop comes to it first, while it is worked out what later rounds make of it.
-        self.first: dict[int, Kind] = {}
-        self._used: dict[int, dict[str, Kind]] = {}
+        self.first: dict[int, AbstractValue] = {}
+        self._used: dict[int, dict[str, AbstractValue]] = {}
 
     @cached_property
     def _distinctive(self) -> frozenset[str]:
         return frozenset(self.facts.distinctive)
 
-    def of(self, node: cst.Name) -> Kind:
+    def of(self, node: cst.Name) -> AbstractValue:
         """What the name `node` stands for there."""
         if node.value == "None":
             return NONE
@@ -100,9 +100,9 @@ class Variables:
                 found = replace(found, dims=used.dims) if used is not None else found
         return named(found, node.value, self.facts)
 
-    def _bound(self, node: cst.Name, order: int, bindings: Sequence[Binding], home: Scope) -> Kind:
+    def _bound(self, node: cst.Name, order: int, bindings: Sequence[Binding], home: Scope) -> AbstractValue:
         """What `bindings` give to `node`, which stands at `order`; in a loop, also from the second round on."""
-        kinds: list[Kind] = []
+        kinds: list[AbstractValue] = []
         for binding in bindings:
             if binding.kind == "augment":
                 continue
@@ -112,7 +112,7 @@ class Variables:
         self.first.pop(id(node), None)
         return joined([kind for kind in kinds if kind is not CIRCLE])
 
-    def _augmented(self, kind: Kind, binding: Binding) -> Kind:
+    def _augmented(self, kind: AbstractValue, binding: Binding) -> AbstractValue:
         """What `name += value` makes of a name of that kind."""
         assert binding.value is not None
         value = self.kind(binding.value)
@@ -121,7 +121,7 @@ class Variables:
             return distinct_indices.combined(found, kind, value, binding.node.operator, lambda _: "")
         return found
 
-    def _binding(self, binding: Binding, home: Scope) -> Kind:
+    def _binding(self, binding: Binding, home: Scope) -> AbstractValue:
         if binding.kind == "parameter" and isinstance(binding.node, cst.Param):
             return self.parameters.of(binding.node, home)
         if binding.value is None:
@@ -138,11 +138,11 @@ class Variables:
             return found
         return UNKNOWN
 
-    def _usage(self, home: Scope) -> dict[str, Kind]:
+    def _usage(self, home: Scope) -> dict[str, AbstractValue]:
         """The names of a function that it treats as tensors: by a method that only tensors have, or by their shape."""
         key = id(home)
         if key not in self._used:
-            found: dict[str, Kind] = {}
+            found: dict[str, AbstractValue] = {}
             for call in self.module.calls_in(home):
                 receiver = call.receiver
                 if isinstance(receiver, cst.Name) and call.attribute in self._distinctive:
@@ -154,12 +154,12 @@ class Variables:
                     if isinstance(target, cst.Tuple) and all(type(item) is cst.Element for item in target.elements):
                         dims = len(target.elements)
                     evident = shaped.value in found or isinstance(value, cst.Call)
-                    found[shaped.value] = Kind(what="tensor" if evident else "unknown", dims=dims)
+                    found[shaped.value] = AbstractValue(what="tensor" if evident else "unknown", dims=dims)
             self._used[key] = found
         return self._used[key]
 
 
-def iterated(node: cst.BaseExpression, kind: Kind) -> Kind:
+def iterated(node: cst.BaseExpression, kind: AbstractValue) -> AbstractValue:
     """What one step of `for x in node` gives, where `node` is of that kind."""
     if kind.each is not None:
         return kind.each

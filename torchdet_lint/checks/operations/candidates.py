@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
 from torchdet_lint.checks.operations.rewrites import Rewriting
-from torchdet_lint.inference.abstract_values import UNKNOWN, Kind
+from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.devices import asks_for_cuda
 from torchdet_lint.inference.gradient_paths import GradientPaths
 from torchdet_lint.inference.gradients import Gradients
@@ -132,7 +132,7 @@ class Operations:
         )
         return rewriting.changes()
 
-    def subject(self, candidate: Candidate) -> Kind:
+    def subject(self, candidate: Candidate) -> AbstractValue:
         """The tensor that the op works on: the receiver of a method, the first argument of a function."""
         operation, call, made = candidate
         if operation.method:
@@ -147,7 +147,7 @@ class Operations:
     def _is_class(operation: Operation) -> bool:
         return operation.spelling.name.rpartition(".")[2][:1].isupper()
 
-    def _receives(self, operation: Operation, kind: Kind) -> bool:
+    def _receives(self, operation: Operation, kind: AbstractValue) -> bool:
         owner = operation.spelling.name.rpartition(".")[0]
         if owner != "torch.Tensor":
             if kind.instance or kind.is_tensor:
@@ -172,7 +172,7 @@ class Operations:
                         return True
         return False
 
-    def _on_device(self, candidate: Candidate, kind: Kind) -> bool:
+    def _on_device(self, candidate: Candidate, kind: AbstractValue) -> bool:
         """Whether the op varies on a device that the code may run on and the tensor may be on."""
         wanted = set(candidate.operation.op.devices) & set(self.module.target.devices)
         if candidate.operation.op.devices == ("cpu",):
@@ -219,7 +219,7 @@ class Operations:
             _TRAINS.search(text) and _STEPS.search(text) and _ENTRY.search(text) and not _ACCELERATED.search(text)
         )
 
-    def _differentiated(self, candidate: Candidate, kind: Kind) -> bool:
+    def _differentiated(self, candidate: Candidate, kind: AbstractValue) -> bool:
         """Whether a gradient may flow through what the op is given, where one may flow at all."""
         operation, call, made = candidate
         if self._is_class(operation) and made is None:
@@ -231,7 +231,7 @@ class Operations:
         others = [self.inference.kind(value.node) for value in call.arguments.positional[1:]]
         return any(other.gradient == "yes" for other in others)
 
-    def _floating(self, candidate: Candidate, kind: Kind) -> bool:
+    def _floating(self, candidate: Candidate, kind: AbstractValue) -> bool:
         """Whether the tensors may be, or evidently are, of a floating type that does not add up exactly."""
         operation, call, _ = candidate
         if operation.op.dtypes == "evident-floating":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
-from torchdet_lint.inference.abstract_values import OTHER, Kind
+from torchdet_lint.inference.abstract_values import OTHER, AbstractValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Conditions:
         self.module = module
         self.inference = inference
 
-    def hold(self, candidate: Candidate, condition: Condition, kind: Kind) -> bool:
+    def hold(self, candidate: Candidate, condition: Condition, kind: AbstractValue) -> bool:
         """Whether the call meets `condition`, where the op works on a tensor of that kind."""
         operation, call, made = candidate
         parameters: Sequence[str] = operation.spelling.forward or operation.spelling.parameters
@@ -93,7 +93,7 @@ class Conditions:
         return default if isinstance(default, (str, int)) else None
 
     def _inferred(
-        self, condition: Condition, kind: Kind, value: Value | None, call: Call, parameters: Sequence[str]
+        self, condition: Condition, kind: AbstractValue, value: Value | None, call: Call, parameters: Sequence[str]
     ) -> bool:
         if condition.test == "tensor":
             return kind.is_tensor
@@ -138,7 +138,7 @@ class Conditions:
         return not (stride.known and size.known and matches(stride.constant, size.constant))
 
     @staticmethod
-    def _single(kind: Kind, call: Call, parameters: Sequence[str]) -> bool:
+    def _single(kind: AbstractValue, call: Call, parameters: Sequence[str]) -> bool:
         """Whether an index evidently has size 1 along the dimension that it indexes."""
         dimension = call.argument("dim", parameters)
         at = dimension.constant if dimension is not None else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.syntax import names_in
-from torchdet_lint.inference.abstract_values import Kind, joined
+from torchdet_lint.inference.abstract_values import AbstractValue, joined
 from torchdet_lint.inference.elements.distinct_indices import follow_each_other
 from torchdet_lint.module import names
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 class Containers:
     """The lists and dictionaries that the functions of one file start empty; `kind` tells of what is put in."""
 
-    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], Kind]) -> None:
+    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], AbstractValue]) -> None:
         self.module = module
         self.kind = kind
 
-    def filled(self, name: str, home: Scope) -> Kind:
+    def filled(self, name: str, home: Scope) -> AbstractValue:
         """What the function `home` puts into the list or dictionary `name`, by `append` or by key."""
         entries, grouped = self._appended(name, home)
         appended = len(entries) == 1
@@ -35,14 +35,16 @@ class Containers:
                 appended = False
         if grouped and not entries:
             group = self._of(grouped)
-            return Kind(what="other", each=self._once(group, grouped[0], name, home) if len(grouped) == 1 else group)
+            return AbstractValue(
+                what="other", each=self._once(group, grouped[0], name, home) if len(grouped) == 1 else group
+            )
         if not entries:
-            return Kind(what="other")
+            return AbstractValue(what="other")
         found = self._of(entries)
         return self._once(found, entries[0], name, home) if appended else found
 
-    def _of(self, entries: list[cst.BaseExpression]) -> Kind:
-        return Kind(what="other", each=joined(self.kind(entry) for entry in entries))
+    def _of(self, entries: list[cst.BaseExpression]) -> AbstractValue:
+        return AbstractValue(what="other", each=joined(self.kind(entry) for entry in entries))
 
     def _appended(self, name: str, home: Scope) -> tuple[list[cst.BaseExpression], list[cst.BaseExpression]]:
         """What is appended to `name`, and what to a list in the dictionary `name`."""
@@ -58,11 +60,11 @@ class Containers:
                 grouped.append(call.node.args[0].value)
         return entries, grouped
 
-    def _once(self, found: Kind, entry: cst.BaseExpression, name: str, home: Scope) -> Kind:
+    def _once(self, found: AbstractValue, entry: cst.BaseExpression, name: str, home: Scope) -> AbstractValue:
         """`found`, which says that no number occurs twice where the loop counts up what it puts in."""
         if not self._counted(entry, name, home):
             return found
-        return Kind(what="other", each=found.each, distinct=True)
+        return AbstractValue(what="other", each=found.each, distinct=True)
 
     def _counted(self, entry: cst.BaseExpression, name: str, home: Scope) -> bool:
         created = [binding.node for binding in home.bindings[name] if binding.node is not None]

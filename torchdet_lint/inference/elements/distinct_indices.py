@@ -11,19 +11,19 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torchdet_lint.inference.abstract_values import Kind
+    from torchdet_lint.inference.abstract_values import AbstractValue
 
 # A factor that is 0 in some places.
 _CHOICE = re.compile(r"mask|valid|[<>=]")
 
 
 def combined(
-    found: Kind,
-    left: Kind,
-    right: Kind,
+    found: AbstractValue,
+    left: AbstractValue,
+    right: AbstractValue,
     operator: cst.BaseBinaryOp | cst.BaseAugOp,
     code: Callable[[bool], str],
-) -> Kind:
+) -> AbstractValue:
     """`found`, the kind of `left operator right`, with what holds of its values; `code` gives the text of the left or
     the right side."""
     sums = isinstance(operator, (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign))
@@ -50,7 +50,7 @@ def combined(
     return found
 
 
-def _added(found: Kind, left: Kind, right: Kind) -> Kind:
+def _added(found: AbstractValue, left: AbstractValue, right: AbstractValue) -> AbstractValue:
     """The sum of an index that names no place twice and something else."""
     index, other = (left, right) if left.distinct else (right, left)
     rises = index.rising and (other.rising or _is_number(other))
@@ -71,14 +71,14 @@ def _added(found: Kind, left: Kind, right: Kind) -> Kind:
     return found
 
 
-def _fits(scaled: Kind, index: Kind) -> bool:
+def _fits(scaled: AbstractValue, index: AbstractValue) -> bool:
     """Whether `scaled` makes as much room for each of its values as `index` needs: `arange(n) * width + column`."""
     if not scaled.step:
         return False
     return index.extent == scaled.step if index.extent else len(scaled.ones) < 2
 
 
-def _is_number(kind: Kind) -> bool:
+def _is_number(kind: AbstractValue) -> bool:
     """Whether a value is one number for all: no tensor, or one of a single element."""
     if kind.is_tensor:
         return kind.dims is not None and len(kind.ones) >= kind.dims

@@ -12,7 +12,7 @@ from torchdet_lint.module.tree import named_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from torchdet_lint.inference.abstract_values import Kind
+    from torchdet_lint.inference.abstract_values import AbstractValue
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding, Scope
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Integrality:
     """What the functions of one file write into tensors of zeros and ones; `kind` tells of what is written."""
 
-    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], Kind]) -> None:
+    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], AbstractValue]) -> None:
         self.module = module
         self.kind = kind
         self._written: dict[tuple[int, str], list[tuple[int, cst.Name]]] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.inference import devices
-from torchdet_lint.inference.abstract_values import UNKNOWN, Kind
+from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class TorchArguments:
     """The arguments of the calls of torch in one file; `kind` tells of an expression."""
 
-    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], Kind]) -> None:
+    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], AbstractValue]) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
         self.kind = kind
 
-    def kind_of(self, call: Call, position: int, keyword: str = "input") -> Kind:
+    def kind_of(self, call: Call, position: int, keyword: str = "input") -> AbstractValue:
         """The kind of the argument at `position`, or of the one called `keyword`."""
         arguments = call.arguments
         if keyword in arguments.keywords:
@@ -67,7 +67,7 @@ class TorchArguments:
         value = call.arguments.keywords.get("device")
         return devices.named_device(self.module, value.node) if value is not None else default
 
-    def moved(self, bare: str, first: Kind, call: Call) -> Device:
+    def moved(self, bare: str, first: AbstractValue, call: Call) -> Device:
         """The device on which `cpu`, `cuda` or `to` puts a tensor."""
         if bare in ("cpu", "cuda"):
             return "cpu" if bare == "cpu" else "cuda"

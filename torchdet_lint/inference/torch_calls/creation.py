@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import Kind
+from torchdet_lint.inference.abstract_values import AbstractValue
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Tensors
@@ -27,7 +27,7 @@ class Creation:
         self.arguments = arguments
         self.shapes = shapes
 
-    def created(self, name: str, call: Call) -> Kind:
+    def created(self, name: str, call: Call) -> AbstractValue:
         """What the function `name` of torch makes."""
         dtype = self.arguments.dtype(call)
         if dtype is None:
@@ -49,7 +49,7 @@ class Creation:
             dims = 1
         elif name in ("randint", "tensor", "as_tensor", "normal", "from_numpy"):
             dims = self._literal_dims(call) if name in ("tensor", "as_tensor") else None
-        made = Kind(
+        made = AbstractValue(
             "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"),
             whole=name in ("zeros", "ones", "eye"),
         )  # fmt: skip

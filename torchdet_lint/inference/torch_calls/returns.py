@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import OTHER, SIZES, TENSOR, UNKNOWN, Kind, arithmetic, either, joined
+from torchdet_lint.inference.abstract_values import (
+    OTHER,
+    SIZES,
+    TENSOR,
+    UNKNOWN,
+    AbstractValue,
+    arithmetic,
+    either,
+    joined,
+)
 from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.torch_calls.arguments import TorchArguments
 from torchdet_lint.inference.torch_calls.creation import Creation, type_of
@@ -20,18 +29,11 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.abstract_values import Gradient
     from torchdet_lint.module.module import Call, Module
 
-# What their arguments are makes no difference to the gradient.
-_OWN = frozenset(
-    """to type type_as view view_as reshape reshape_as expand expand_as repeat permute transpose flatten unsqueeze
-    squeeze float double half bfloat16 contiguous clone cuda cpu roll flip narrow repeat_interleave unflatten
-    movedim""".split()
-)
-
 
 class TorchReturns:
     """What calls of torch give; `kind` tells of an expression."""
 
-    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], Kind]) -> None:
+    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], AbstractValue]) -> None:
         self.module = module
         self.kind = kind
         self.facts = module.library.facts.tensors
@@ -40,7 +42,7 @@ class TorchReturns:
         self.shapes = Shapes(module, self.arguments)
         self.creation = Creation(module, self.arguments, self.shapes)
 
-    def function(self, name: str, call: Call) -> Kind:
+    def function(self, name: str, call: Call) -> AbstractValue:
         """What the function `name` of torch gives."""
         if name in self.facts.no_tensor:
             return OTHER
@@ -48,31 +50,31 @@ class TorchReturns:
         if name in ("cat", "stack", "concat", "concatenate", "hstack", "vstack", "einsum", "pad_sequence"):
             return self._collected(name, call)
         if name in ("from_numpy", "frombuffer"):
-            return Kind(what="tensor", device="cpu", gradient="no")
+            return AbstractValue(what="tensor", device="cpu", gradient="no")
         if name in self.facts.creation:
             return self.creation.created(name, call)
         if name == "where" and len(positional) == 1:
-            index = Kind(what="tensor", dtype="integer", gradient="no", distinct=True)
-            return Kind(what="other", items=(), each=index)
+            index = AbstractValue(what="tensor", dtype="integer", gradient="no", distinct=True)
+            return AbstractValue(what="other", items=(), each=index)
         if name == "where":
             options = [self.kind(value.node) for value in positional[1:3]]
             found = arithmetic(options[0], options[1], cst.Add()) if len(options) == 2 else TENSOR
             return replace(found, what="tensor", dims=None)
         return self._applied(name, self.arguments.kind_of(call, 0), call)
 
-    def method(self, owner: Kind, call: Call) -> Kind:
+    def method(self, owner: AbstractValue, call: Call) -> AbstractValue:
         """What a method of the tensor `owner` gives."""
         name = call.attribute
         if name in self.facts.scalar or name.startswith("is_"):
             return SIZES if name == "size" and not call.node.args else OTHER
         if name == "new":
-            return Kind(what="tensor", device=owner.device, gradient="no")
+            return AbstractValue(what="tensor", device=owner.device, gradient="no")
         return self._applied(name, owner, call)
 
-    def _applied(self, name: str, first: Kind, call: Call) -> Kind:
+    def _applied(self, name: str, first: AbstractValue, call: Call) -> AbstractValue:
         """A function of the tensor `first`, called as a function or as a method."""
         gradient = self._gradient_of(name, first, call)
-        base = Kind(what="tensor", dtype=first.dtype, device=first.device, gradient=gradient)
+        base = AbstractValue(what="tensor", dtype=first.dtype, device=first.device, gradient=gradient)
         if name in self.facts.like:
             dtype = self.arguments.dtype(call)
             return replace(
@@ -85,18 +87,18 @@ class TorchReturns:
                 whole=name in ("new_ones", "ones_like"),
             )
         if name in self.facts.indexed and self._has_dim(name, call):
-            index = Kind(
+            index = AbstractValue(
                 "tensor", "integer", first.device, "no", first.dims, self.shapes.kept(call),
                 distinct=name in ("sort", "topk"), overlapping=first.dims != 1,
             )  # fmt: skip
-            return Kind(what="other", gradient=gradient, items=(replace(base, dims=first.dims), index))
+            return AbstractValue(what="other", gradient=gradient, items=(replace(base, dims=first.dims), index))
         if name in ("unique", "unique_consecutive"):
-            counts = Kind(what="tensor", dtype="integer", gradient="no", device=first.device, dims=1)
+            counts = AbstractValue(what="tensor", dtype="integer", gradient="no", device=first.device, dims=1)
             once = replace(base, distinct=name == "unique", dims=1)
             several = bool(call.arguments.keywords)
-            return Kind(what="other", gradient=gradient, items=(once, counts, counts)) if several else once
+            return AbstractValue(what="other", gradient=gradient, items=(once, counts, counts)) if several else once
         if name in self.facts.several:
-            return Kind(what="other", gradient=gradient, each=base)
+            return AbstractValue(what="other", gradient=gradient, each=base)
         bare = name.rstrip("_")
         dtype = self.arguments.dtype(call) or type_of(name, bare, self.facts)
         if dtype is not None:
@@ -115,12 +117,12 @@ class TorchReturns:
             "masked_fill",
         )  # fmt: skip
 
-    def _gradient_of(self, name: str, first: Kind, call: Call) -> Gradient:
+    def _gradient_of(self, name: str, first: AbstractValue, call: Call) -> Gradient:
         if name in self.facts.untracked or self.gradients.untracked(call.node):
             return "no"
         if name == "requires_grad_":
             return "yes"
-        if name in _OWN:
+        if name in self.facts.own_gradient:
             return first.gradient
         others: list[Gradient] = []
         for kind in itertools.chain((first,), (self.kind(value.node) for value in call.arguments.positional)):
@@ -143,14 +145,14 @@ class TorchReturns:
             return False
         return not self.kind(arguments.positional[offset].node).is_tensor
 
-    def _collected(self, name: str, call: Call) -> Kind:
+    def _collected(self, name: str, call: Call) -> AbstractValue:
         parts = self.arguments.kind_of(call, 0, "tensors")
         if name == "einsum":
             every = [self.kind(value.node) for value in call.arguments.positional[1:]]
             gradient: Gradient = "unknown"
             for kind in every:
                 gradient = either(gradient, kind.gradient) if kind.gradient == "yes" else gradient
-            return Kind(what="tensor", gradient=gradient)
+            return AbstractValue(what="tensor", gradient=gradient)
         each = parts.each or (joined(parts.items) if parts.items else UNKNOWN)
         gradients = [kind.gradient for kind in parts.items] or [each.gradient]
         gradient = "yes" if "yes" in gradients else each.gradient
@@ -159,4 +161,6 @@ class TorchReturns:
             dims += 1
         if name not in ("stack", "cat", "concat", "concatenate"):
             dims = None
-        return Kind("tensor", each.dtype, each.device, gradient, dims, distinct=parts.distinct and name != "stack")
+        return AbstractValue(
+            "tensor", each.dtype, each.device, gradient, dims, distinct=parts.distinct and name != "stack"
+        )

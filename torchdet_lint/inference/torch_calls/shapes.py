@@ -12,20 +12,12 @@ from torchdet_lint.catalogue.conditions import matches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchdet_lint.inference.abstract_values import Kind
+    from torchdet_lint.inference.abstract_values import AbstractValue
     from torchdet_lint.inference.torch_calls.arguments import TorchArguments
     from torchdet_lint.module.module import Call, Module, Value
 
-_KEEP_VALUES = frozenset(
-    """clone contiguous cpu cuda to long int float half double type type_as view reshape flatten unsqueeze squeeze
-    expand expand_as repeat permute transpose t detach flip""".split()
-)
-# What chooses or adds up whole numbers gives whole numbers, and what rounds does.
-_CHOOSING = frozenset("repeat_interleave index_select gather masked_select roll narrow sum abs neg".split())
-_ROUNDING = frozenset("floor ceil round sign trunc".split())
 
-
-def _with_values(kind: Kind, source: Kind) -> Kind:
+def _with_values(kind: AbstractValue, source: AbstractValue) -> AbstractValue:
     """`kind`, with what is known of the values of `source`."""
     return replace(
         kind,
@@ -44,7 +36,7 @@ class Shapes:
         self.module = module
         self.arguments = arguments
 
-    def shaped(self, bare: str, base: Kind, first: Kind, call: Call) -> Kind:
+    def shaped(self, bare: str, base: AbstractValue, first: AbstractValue, call: Call) -> AbstractValue:
         """`base`, with the dimensions and the values that the op `bare` makes of those of `first`."""
         skip = 0 if self.arguments.is_method(call) else 1
         base = self._valued(bare, base, first)
@@ -126,14 +118,14 @@ class Shapes:
             frozenset({where}) if keep is not None and keep.constant is True and isinstance(where, int) else frozenset()
         )
 
-    def _valued(self, bare: str, base: Kind, first: Kind) -> Kind:
+    def _valued(self, bare: str, base: AbstractValue, first: AbstractValue) -> AbstractValue:
         """`base`, with what holds of the values."""
-        if bare in _KEEP_VALUES:
+        if bare in self.arguments.facts.keeping_values:
             return replace(_with_values(base, first), whole=first.whole or self._cast(bare, first))
         if bare in ("argsort", "nonzero", "argwhere", "unique"):
             return replace(base, distinct=True, overlapping=bare == "argsort" and first.dims != 1)
-        if bare in _CHOOSING or bare in _ROUNDING:
-            return replace(base, whole=first.whole or bare in _ROUNDING)
+        if bare in self.arguments.facts.choosing or bare in self.arguments.facts.rounding:
+            return replace(base, whole=first.whole or bare in self.arguments.facts.rounding)
         return replace(base, rising=bare == "cumsum" or first.rising) if bare in ("cumsum", "pad") else base
 
     @staticmethod
@@ -141,7 +133,7 @@ class Shapes:
         """A size that is written down; what an object was made with is not looked up for it."""
         return value.constant if not isinstance(value.node, cst.Attribute) else None
 
-    def _grown_at_the_end(self, first: Kind, call: Call, skip: int) -> frozenset[int] | None:
+    def _grown_at_the_end(self, first: AbstractValue, call: Call, skip: int) -> frozenset[int] | None:
         """The dimensions of size 1, from the end, that `x.expand((-1,) * n + (size,))` leaves, or None."""
         values = call.arguments.positional[skip:]
         sizes = values[0].node if len(values) == 1 else None
@@ -155,7 +147,7 @@ class Shapes:
             return None
         return frozenset(size for size in first.single if size < -len(last.elements))
 
-    def _resized(self, bare: str, base: Kind, first: Kind, call: Call) -> Kind:
+    def _resized(self, bare: str, base: AbstractValue, first: AbstractValue, call: Call) -> AbstractValue:
         if bare in ("argmax", "argmin"):
             return replace(base, single=self.kept(call))
         if bare in ("mean", "sum", "prod", "amax", "amin", "argmax", "argmin", "norm", "logsumexp", "squeeze", "std"):
@@ -178,7 +170,7 @@ class Shapes:
         return replace(base, dims=first.dims, sparse=first.sparse and bare in ("coalesce", "t", "transpose", "clone"))
 
     @staticmethod
-    def _cast(bare: str, first: Kind) -> bool:
+    def _cast(bare: str, first: AbstractValue) -> bool:
         """Whether an op makes floating-point numbers of whole ones."""
         casts = ("float", "double", "half", "bfloat16", "to", "type", "type_as")
         return bare in casts and first.is_integral
