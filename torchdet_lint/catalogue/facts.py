@@ -8,6 +8,7 @@ import msgspec
 
 from torchdet_lint.catalogue.conditions import Condition, Table
 from torchdet_lint.catalogue.conventions import Conventions
+from torchdet_lint.catalogue.hints import Hints
 from torchdet_lint.catalogue.memory import Memory
 from torchdet_lint.catalogue.ops import Op
 from torchdet_lint.catalogue.orders import Orders
@@ -154,4 +155,5 @@ class Facts(Table, frozen=True, kw_only=True):
     entropy: dict[str, str] = msgspec.field(default_factory=dict)
     conventions: Conventions = Conventions()
     memory: Memory = Memory()
+    hints: Hints = Hints()
     triggers: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 from torchdet_lint.catalogue.conditions import condition_holds
@@ -12,29 +13,12 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.catalogue.facts import Runner, Seed
+    from torchdet_lint.catalogue.hints import Hints
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Argument, Event
 
 
 LOADER = "torch.utils.data.DataLoader"
-OWN_SEED = frozenset(
-    {
-        "gym",
-        "gymnasium",
-        "numpy",
-        "random",
-        "torch",
-        "sklearn",
-        "pandas",
-        "scipy",
-        "jax",
-        "cupy",
-        "dgl",
-        "tensorflow",
-        "builtins",
-        "argparse",
-    }
-)
 
 
 def _estimators(library: Library) -> Iterator[Draw]:
@@ -56,6 +40,25 @@ def _matches(name: str, prefix: str, suffix: str) -> bool:
         and len(name) > len(prefix) + len(suffix)
         and "." not in name[len(prefix) : len(name) - len(suffix)]
     )
+
+
+class Words:
+    """The catalogue's hints, ready to be searched."""
+
+    def __init__(self, hints: Hints) -> None:
+        self.seeds = re.compile(hints.seeds)
+        self.seeds_not = re.compile(hints.seeds_not)
+        self.seeds_itself = re.compile(hints.seeds_itself)
+        self.keeps_a_seed = hints.keeps_a_seed
+        self.mode = re.compile(hints.mode)
+        self.complete = hints.complete
+        self.methods = hints.methods
+        self.devices = hints.devices
+        self.training = re.compile(hints.training)
+        self.given_a_model = re.compile(hints.given_a_model)
+        self.loading = re.compile(hints.loading)
+        self.initialiser = re.compile(hints.initialiser)
+        self.maker = re.compile(hints.maker)
 
 
 class Tables:
@@ -80,6 +83,7 @@ class Tables:
                 self.runners.setdefault(name, []).append(runner)
         self.fluent = frozenset(facts.fluent)
         self.modes_off = frozenset(facts.modes_off)
+        self.hints = Words(facts.hints)
         self.tensor_draws = frozenset(
             name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
         )
@@ -94,7 +98,7 @@ class Tables:
 
     def makes(self, name: str) -> bool:
         """Whether `name` is of a library whose functions are all known."""
-        return name.partition(".")[0] in OWN_SEED
+        return name.partition(".")[0] in self.hints.complete
 
     def spellings(self, name: str) -> tuple[str, ...]:
         """The names of `name` in the tables: its own, and those that it has in the library classes it derives from."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import LEVELS, THINGS, TOKEN, Thing
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 _NESTED = 60
 _FAMILY = 40
-_MAKER = re.compile(r"from_|create|build|load|make")
 _SOURCES = (".py", ".pyw", ".ipynb")
 
 
@@ -265,7 +263,12 @@ class Lookup:
             for name in body.returns:
                 found.extend(self.evaluate(name, thing.file, thing.owner, thing.name, level - 1))
             found = [result for result in found if result.kind not in ("parameter", "unknown")]
-            if not found and body.first == "class" and thing.owner[1] and _MAKER.match(thing.name.rpartition(".")[2]):
+            if (
+                not found
+                and body.first == "class"
+                and thing.owner[1]
+                and self.facts.hints.maker.match(thing.name.rpartition(".")[2])
+            ):
                 found = [Thing("instance", *thing.owner)]
             return found
         return []

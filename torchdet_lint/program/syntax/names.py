@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 200
-_FIRST_ARGUMENT = frozenset({"functools.partial", "copy.deepcopy", "copy.copy", "functools.lru_cache()"})
 _CONTAINERS = frozenset(
     {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "collections.OrderedDict"}
 )
@@ -197,7 +196,7 @@ class Resolver:
             elif function in INSTANTIATE:
                 paths = self.path(node.args[0], scope) if node.args else ()
                 found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
-            elif function in _FIRST_ARGUMENT or function in self.wrappers:
+            elif function in self.wrappers:
                 found.extend(self._wrapped(node, scope, depth))
             elif function.endswith(_MOVES) and ")" in function and function[0] not in "@.$*":
                 found.append(function[: function.rindex(".")])

@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import TOKEN, Thing
-from torchdet_lint.program.knowledge import OWN_SEED
 from torchdet_lint.program.transfer.library_calls import in_training
 from torchdet_lint.program.transfer.recorder import bound_arguments
 
@@ -17,31 +16,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.transfer.recorder import Recorder
 
 
-_SEEDING = re.compile(
-    r"(?:^|_)seed|seed(?:s|ing)?(?:$|_)|seed_?(?:everything|all|worker)|determinis|reproducib|set_?(?:random_)?seed",
-    re.IGNORECASE,
-)
-_MODE_NAME = re.compile(r"determinis|reproducib", re.IGNORECASE)
-_NOT_SEEDING = re.compile(
-    r"(?:get|worker|add|parse|print|log|with|check|has|is|next|spawn|derive)_\w*seed|initial_seed|seed_?worker",
-    re.IGNORECASE,
-)
-_FLAGS = {
-    "backward": "trains",
-    "optimize_parameters": "trains",
-    "optimizer_step": "trains",
-    "cuda": "cuda",
-    "share_memory": "shares",
-}
-_ENVIRONMENT = re.compile(r"env|space|sampler|generator|rng", re.IGNORECASE)
-_DEVICES = frozenset({"device", "gpu", "rank", "local_rank", "gpu_id", "device_id", "cuda"})
 _MADE = re.compile(r"([^$?@][\w.]*)\(\)")
-_GIVEN_A_MODEL = re.compile(
-    r"load|from_|restore|resume|copy|clone|wrap|parallel|ddp|fsdp|ema|prepare|convert|compile|initialize|distribut|freeze"
-    r"|reduce|apply|quanti|peft|lora",
-    re.IGNORECASE,
-)
-_TRAINING = re.compile(r"(?:^|_)(?:train|fit)(?:$|_|er$|ing)", re.IGNORECASE)
 
 
 class NameHints:
@@ -50,13 +25,14 @@ class NameHints:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.facts = recorder.facts
+        self.hints = recorder.facts.hints
         self.optimised: frozenset[str] = frozenset()
 
     def by_last_name(self, last: str, event: Event) -> bool:
         """What the name of a method says; whether it says anything."""
         first = event.names[0]
-        if last in _FLAGS:
-            self.recorder.add("flag", last, _FLAGS[last])
+        if last in self.hints.methods:
+            self.recorder.add("flag", last, self.hints.methods[last])
             if last == "cuda":
                 self.recorder.add("draw", ".cuda()", "cublas")
         elif last == "to":
@@ -100,9 +76,9 @@ class NameHints:
         last = name.rpartition(".")[2]
         if thing.kind not in ("unknown", "external") or name.startswith("torch."):
             return
-        if name in self.optimised and not _GIVEN_A_MODEL.search(last) and not self.facts.speaks_of(name):
+        if name in self.optimised and not self.hints.given_a_model.search(last) and not self.facts.speaks_of(name):
             self.recorder.add("draw", name, "weights")
-        elif _TRAINING.search(last) and any(
+        elif self.hints.training.search(last) and any(
             known.startswith("torch.optim.") and known.endswith("()")
             for argument in (*event.positional, *event.keywords.values())
             for known in argument.names
@@ -129,7 +105,7 @@ class NameHints:
                 self.recorder.add("flag", channel="cuda")
                 self.recorder.add("draw", ".to('cuda')", "cublas")
             elif any(
-                name.rpartition(".")[2].rstrip("()") in _DEVICES
+                name.rpartition(".")[2].rstrip("()") in self.hints.devices
                 for name in argument.names
                 if name.startswith(("?", "$")) or self.is_out_of_sight(name)
             ):
@@ -150,42 +126,22 @@ class NameHints:
         if last in self.facts.seed_functions or thing.name in self.facts.seed_functions:
             self.recorder.seeded(thing.name)
             return
-        if thing.kind == "external" and root in OWN_SEED:
+        if thing.kind == "external" and root in self.hints.complete:
             return
         told = any("seed" in key.lower() for key in event.keywords) or any(
             "seed" in name.rpartition(".")[2].lower() for argument in event.positional for name in argument.names
         )
-        named = _SEEDING.search(last) and not _NOT_SEEDING.search(last)
+        named = self.hints.seeds.search(last) and not self.hints.seeds_not.search(last)
         if (
             named
             and last == "seed"
-            and ((len(tokens) > 1 and _ENVIRONMENT.search(tokens[-2])) or _of_environment(event))
+            and (
+                (len(tokens) > 1 and self.hints.seeds_itself.search(tokens[-2]))
+                or any(self.hints.seeds_itself.search(name) for name in event.names)
+            )
         ):
             return
-        if named or (told and not _keeps_to_itself(thing, last)):
+        if named or (told and last not in self.hints.keeps_a_seed):
             self.recorder.add("flag", last, "perhaps")
-            if _MODE_NAME.search(last) or any(_MODE_NAME.search(key) for key in event.keywords):
+            if self.hints.mode.search(last) or any(self.hints.mode.search(key) for key in event.keywords):
                 self.recorder.add("flag", last, "relaxed")
-
-
-def _of_environment(event: Event) -> bool:
-    return any(_ENVIRONMENT.search(name) for name in event.names)
-
-
-def _keeps_to_itself(thing: Thing, last: str) -> bool:
-    """Whether something that takes a seed is an object or a data function, which have generators of their own."""
-    return last in (
-        "reset",
-        "split",
-        "shuffle",
-        "train_test_split",
-        "sample",
-        "add_argument",
-        "print",
-        "format",
-        "info",
-        "make",
-        "manual_seed",
-        "seed",
-        "append",
-    )

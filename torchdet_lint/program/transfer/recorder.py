@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Node, Ref, Step, Thing
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from torchdet_lint.program.lookup import Lookup
 
 
-_INITIALISER = re.compile(r"init|reset_param", re.IGNORECASE)
 _MODULES = frozenset({"torch.nn.Module", "lightning.pytorch.LightningModule"})
 
 
@@ -29,7 +27,7 @@ class Recorder:
         self.found: list[Step] = []
         self.event = Event("call", 1, 0, 1)
         last = node.name.rpartition(".")[2]
-        self.initialises = bool(_INITIALISER.search(last)) and (
+        self.initialises = bool(self.facts.hints.initialiser.search(last)) and (
             last not in ("__init__", "init", "setup") or lookup.derives(node.owner, _MODULES)
         )
 

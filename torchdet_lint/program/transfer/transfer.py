@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
 
-_LOADING = re.compile(
-    r"(?:load|restore|resume)_(?:state|check|ckpt|weight|model|pretrained|param|net|pkl|from)\w*|from_pretrained|restore"
-)
 _LIGHTNING = frozenset({"lightning.pytorch.LightningModule"})
 _LOADERS = frozenset({LOADER})
 
@@ -318,7 +314,7 @@ class Transfer(Recorder):
         """What a method's name says where its receiver is not known."""
         first = event.names[0]
         self.dispatched(first, last)
-        if _LOADING.fullmatch(last) or first in ("torch.load", "torch.jit.load", "pickle.load"):
+        if self.facts.hints.loading.fullmatch(last) or first in ("torch.load", "torch.jit.load", "pickle.load"):
             self.add("flag", last, "loads")
         if {thing.kind for thing in things} & {"function", "class", "instance"}:
             return

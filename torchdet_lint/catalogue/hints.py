@@ -1,0 +1,27 @@
+"""The schema of what names say where nothing else is known."""
+
+from __future__ import annotations
+
+import msgspec
+
+from torchdet_lint.catalogue.conditions import Table
+
+_NOTHING = r"(?!)"
+
+
+class Hints(Table, frozen=True, kw_only=True):
+    """Patterns and words; each is explained where it stands, in `rules/facts/hints.toml`."""
+
+    seeds: str = _NOTHING
+    seeds_not: str = _NOTHING
+    seeds_itself: str = _NOTHING
+    keeps_a_seed: frozenset[str] = frozenset()
+    mode: str = _NOTHING
+    complete: frozenset[str] = frozenset()
+    methods: dict[str, str] = msgspec.field(default_factory=dict)
+    devices: frozenset[str] = frozenset()
+    training: str = _NOTHING
+    given_a_model: str = _NOTHING
+    loading: str = _NOTHING
+    initialiser: str = _NOTHING
+    maker: str = _NOTHING
