@@ -82,6 +82,11 @@ class Places:
             if isinstance(node, cst.Call) and self._bytes(row, start) == column
         ]
 
+    def starting_in(self, row: int) -> list[cst.CSTNode]:
+        """The nodes that start in `row` (from 1), inner ones first."""
+        unit = self._unit_at(row)
+        return [node for node, _ in self._positions(unit).starting_in(row - unit.offset)]
+
     def _unit_at(self, row: int) -> Unit:
         """The unit that holds `row`, parsed."""
         units = self.loading.facts.units

@@ -46,9 +46,9 @@ class Operations:
         self._look_for_instances(module.library.instances(module.target.torch))
         taken: set[tuple[int, str]] = set()
         for call in list(module.calls):
-            for candidate in self._candidates(call, index):
+            for candidate in self.candidates(call, index):
                 key = (id(call.node), candidate.operation.code)
-                if key not in taken and self._reported(candidate):
+                if key not in taken and not self.objection(candidate):
                     taken.add(key)
                     self.found.setdefault(candidate.operation.code, []).append(candidate)
 
@@ -66,7 +66,8 @@ class Operations:
         if words:
             self.module.look_for(*sorted(words))
 
-    def _candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
+    def candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
+        """The ops of `index` that `call` spells, whether or not they are reported."""
         for name in call.names:
             for operation in index.get(name, ()):
                 made = None
@@ -86,29 +87,36 @@ class Operations:
 
     # ------------------------------------------------------------------ what counts
 
-    def _reported(self, candidate: Candidate) -> bool:
+    def objection(self, candidate: Candidate) -> str:
+        """Why a candidate is not reported; empty where it is.
+
+        What the call itself shows comes first, and what asks other functions last: most candidates fall on the way.
+        """
         operation, call, _ = candidate
         op = operation.op
-        # What the call itself shows comes first, and what asks other functions last: most candidates fall on the way.
         plain = [condition for condition in op.when if condition.test not in INFERRED]
-        if not all(self.conditions.hold(candidate, condition, UNKNOWN) for condition in plain):
-            return False
+        for condition in plain:
+            if not self.conditions.hold(candidate, condition, UNKNOWN):
+                return f"it asks something else of `{condition.argument}` ({op.condition or condition.test})"
         if op.direction == "backward" and self.gradients.untracked(call.node):
-            return False
+            return "no gradient is recorded here"
         kind = self.subject(candidate)
         if operation.method and not self._receives(operation, kind):
-            return False
+            return "the receiver is not evidently a tensor of that class"
         if not self._on_device(candidate, kind):
-            return False
+            return "it does not run on a device on which the op is nondeterministic"
         if op.dtypes != "any" and (not self._floating(candidate, kind) or self._exact_branch(call.node)):
-            return False
-        if not all(self.conditions.hold(candidate, condition, kind) for condition in op.when if condition not in plain):
-            return False
+            return "the tensors hold integers or whole numbers, or are not evidently of a floating type"
+        for condition in op.when:
+            if condition not in plain and not self.conditions.hold(candidate, condition, kind):
+                return f"`{condition.argument}` does not meet the test `{condition.test}` ({op.condition or op.op})"
         if op.direction == "backward" and not self._differentiated(candidate, kind):
-            return False
+            return "no gradient flows through what it is given"
         if op.unless_within and self._within(call.node, op.unless_within):
-            return False
-        return op.direction == "forward" or not self._ends(candidate)
+            return "a context manager around it selects a deterministic kernel"
+        if op.direction == "backward" and self._ends(candidate):
+            return "the gradient ends before it reaches a parameter"
+        return ""
 
     def _ends(self, candidate: Candidate) -> bool:
         """Whether the gradient of an op comes to nothing, by what calls it and by where its result goes."""
