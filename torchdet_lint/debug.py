@@ -18,7 +18,7 @@ from torchdet_lint.checks.operations.candidates import Operations
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.engine import run
 from torchdet_lint.engine.linter import Linter
-from torchdet_lint.inference.abstract_values import UNKNOWN, Kind
+from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module, SyntaxFault, Target
@@ -153,7 +153,7 @@ def asked(condition: Condition) -> str:
     return f"`{condition.argument}` {words.get(condition.test, f'meets the test {condition.test} {values}'.rstrip())}"
 
 
-def described(kind: Kind) -> str:
+def described(kind: AbstractValue) -> str:
     """An abstract value in words: what differs from a value of which nothing is known."""
     if kind == UNKNOWN:
         return "unknown"
@@ -164,7 +164,9 @@ def described(kind: Kind) -> str:
         if name not in plain and value != getattr(UNKNOWN, name):
             shown = sorted(value) if isinstance(value, frozenset) else value
             parts.append(
-                name if value is True else f"{name}={f'({described(value)})' if isinstance(value, Kind) else shown}"
+                name
+                if value is True
+                else f"{name}={f'({described(value)})' if isinstance(value, AbstractValue) else shown}"
             )
     return ", ".join(parts)
 
