@@ -163,11 +163,9 @@ def described(kind: AbstractValue) -> str:
         value = getattr(kind, name)
         if name not in plain and value != getattr(UNKNOWN, name):
             shown = sorted(value) if isinstance(value, frozenset) else value
-            parts.append(
-                name
-                if value is True
-                else f"{name}={f'({described(value)})' if isinstance(value, AbstractValue) else shown}"
-            )
+            if isinstance(value, AbstractValue):
+                shown = f"({described(value)})"
+            parts.append(name if value is True else f"{name}={shown}")
     return ", ".join(parts)
 
 
