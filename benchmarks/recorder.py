@@ -30,7 +30,7 @@ from torch import nn
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from torchdet_lint.verifier.recording.dispatch import OpMode
+from torchdet_lint.verifier.ops.dispatch import OpMode
 from torchdet_lint.verifier.recording.recorder import Recorder
 
 Step = Callable[[], object]

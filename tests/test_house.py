@@ -17,7 +17,9 @@ ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
 def floors() -> dict[str, int]:
-    """Room -> floor, as ARCHITECTURE.md lists them: lines such as `| 3 | `source/` | … |`."""
+    """Room -> floor, as ARCHITECTURE.md lists them: lines such as `| 3 | `source/` | … |`; the packages of the runtime
+    half are `verifier/recording` and so on.
+    """
     found = {}
     for floor, rooms in re.findall(r"^\| (\d+) \| ([^|]+) \|", ARCHITECTURE, re.MULTILINE):
         for room in re.findall(r"`([\w/]+)(?:\.py|/)`", rooms):
@@ -88,6 +90,56 @@ def test_the_runtime_half_shares_the_catalogue_and_nothing_else() -> None:
         for module in imports(path):
             if module.startswith("torchdet_lint."):
                 assert module.split(".")[1] in allowed, f"{path.name} imports {module}"
+
+
+def runtime_files() -> list[Path]:
+    return sorted((PACKAGE / "verifier").rglob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    """`torchdet_lint/verifier/trace/__init__.py` -> `torchdet_lint.verifier.trace`."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_of(module: str) -> str:
+    """`torchdet_lint.verifier.trace.reader` -> `verifier/trace`; a file that stands beside the packages: `verifier`."""
+    parts = module.split(".")[1:3]
+    return "/".join(parts) if (PACKAGE / Path(*parts)).is_dir() else parts[0]
+
+
+def imports_of_runtime(path: Path, modules: set[str]) -> set[str]:
+    """The modules of ours that a file imports wherever in it, for types included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found.update(name if name in modules else node.module for name in names)
+    return {name for name in found if name.startswith("torchdet_lint.")} - {module_of(path)}
+
+
+def test_every_package_of_the_runtime_half_has_its_floor() -> None:
+    assert {package_of(module_of(path)) for path in runtime_files()} - {"verifier/bootstrap"} <= floors().keys()
+
+
+@pytest.mark.parametrize("path", runtime_files(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_of_the_runtime_half_run_down(path: Path) -> None:
+    known = floors()
+    mine = package_of(module_of(path)).replace("verifier/bootstrap", "verifier")
+    for module in imports_of_runtime(path, {module_of(one) for one in runtime_files()}):
+        theirs = package_of(module)
+        if theirs != mine:
+            assert known[theirs] < known[mine], f"{path.name} (floor {known[mine]}) imports {module} ({known[theirs]})"
+
+
+def test_no_files_of_the_runtime_half_import_each_other_in_a_circle() -> None:
+    modules = {module_of(path) for path in runtime_files()}
+    left = {module_of(path): imports_of_runtime(path, modules) & modules for path in runtime_files()}
+    while free := {name for name, needed in left.items() if not needed & left.keys()}:
+        left = {name: needed for name, needed in left.items() if name not in free}
+    assert not left
 
 
 def test_a_run_imports_what_it_needs(tmp_path: Path) -> None:

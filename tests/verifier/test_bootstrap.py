@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from torchdet_lint.verifier import Interventions, environment
-from torchdet_lint.verifier.launch.interventions import BOOTSTRAP, EVENTS_VARIABLE, VARIABLE, from_environment
+from torchdet_lint.verifier.launch.interventions import from_environment
+from torchdet_lint.verifier.patching.events import Event, Reporter, read_events
+from torchdet_lint.verifier.patching.inheritance import BOOTSTRAP, EVENTS, INTERVENTIONS
+from torchdet_lint.verifier.patching.patches import Patches, after_import
 from torchdet_lint.verifier.remedies import fixes
-from torchdet_lint.verifier.remedies.patching import Event, Patches, Reporter, after_import, read_events
 
 SEEDS = Interventions(("TDL102", "TDL103", "TDL104", "TDL108"))
 
@@ -45,7 +47,7 @@ def test_the_environment_tells_the_child_and_keeps_the_users_path():
     assert env["PYTHONPATH"].split(":")[:2] == [str(BOOTSTRAP), "y"]
     assert env["PYTHONHASHSEED"] == "0"
     assert env["CUBLAS_WORKSPACE_CONFIG"] == ":16:8"
-    assert env[EVENTS_VARIABLE] == "e"
+    assert env[EVENTS] == "e"
     assert environment(asked, {"CUBLAS_WORKSPACE_CONFIG": ":1:1"})["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
 
 
@@ -66,7 +68,7 @@ def test_stress_sides_are_opposite_and_a_fix_holds_against_them():
 
 
 def test_what_the_child_cannot_read_is_told_in_one_line_and_nothing_is_applied(capsys):
-    assert from_environment({VARIABLE: "{"}) == Interventions()
+    assert from_environment({INTERVENTIONS: "{"}) == Interventions()
     assert capsys.readouterr().err.count("\n") == 1
 
 
@@ -146,7 +148,7 @@ def test_the_path_file_reaches_an_isolated_interpreter(tmp_path):
 
 def test_an_intervention_that_cannot_be_applied_ends_the_process_with_one_line(tmp_path):
     env = environment(SEEDS)
-    env[VARIABLE] = json.dumps({"fixes": ["TDL999"]})
+    env[INTERVENTIONS] = json.dumps({"fixes": ["TDL999"]})
     done = subprocess.run([sys.executable, "-c", "print(1)"], env=env, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("torchdet-lint: the interventions could not be applied")

@@ -10,17 +10,15 @@ import sys
 
 import pytest
 
-from torchdet_lint.verifier.launch.interventions import EVENTS_VARIABLE, VARIABLE, with_bootstrap
-from torchdet_lint.verifier.launch.start import WITNESS
-from torchdet_lint.verifier.recording import trace
-from torchdet_lint.verifier.recording.onset import VARIABLE as RECORD
-from torchdet_lint.verifier.remedies.patching import Reporter, read_events
+from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.patching.events import Reporter, read_events
+from torchdet_lint.verifier.patching.inheritance import EVENTS, INTERVENTIONS, RECORD, WITNESS, with_bootstrap
 
 PRECIOUS = "export PATH=/precious\n"
 
 
 @pytest.mark.parametrize("link", [False, True])
-@pytest.mark.parametrize("variable", [WITNESS, EVENTS_VARIABLE, RECORD])
+@pytest.mark.parametrize("variable", [WITNESS, EVENTS, RECORD])
 def test_no_variable_makes_a_program_write_over_a_file(tmp_path, variable, link):
     precious = tmp_path / "precious"
     precious.write_text(PRECIOUS)
@@ -42,8 +40,8 @@ def test_no_variable_makes_a_program_write_over_a_file(tmp_path, variable, link)
         environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
     else:
         environment = with_bootstrap({variable: str(named)})
-    if variable == EVENTS_VARIABLE:
-        environment[VARIABLE] = json.dumps({"fixes": ["TDL101"], "seed": 1, "strict": True})
+    if variable == EVENTS:
+        environment[INTERVENTIONS] = json.dumps({"fixes": ["TDL101"], "seed": 1, "strict": True})
     program = (
         "import torch, subprocess, sys\ntorch.rand(2) + 1\n"
         "try:\n    torch.cuda.manual_seed(1)\n    torch.seed()\nexcept Exception as error:\n    print(error)\n"

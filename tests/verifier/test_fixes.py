@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from torchdet_lint.catalogue import loading
-from torchdet_lint.verifier.comparison import aten
+from torchdet_lint.verifier.ops import aten
 from torchdet_lint.verifier.remedies import fixes
 
 RULES = loading.load().rules

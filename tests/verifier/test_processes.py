@@ -10,10 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program, run_child  # noqa: E402
-from torchdet_lint.verifier.recording import trace  # noqa: E402
-from torchdet_lint.verifier.recording.trace import Site, Trace, Writer  # noqa: E402
+from torchdet_lint.verifier.trace import Site, Trace, Writer  # noqa: E402
 from torchdet_lint.verifier.verification.verify import verify_program  # noqa: E402
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torchdet_lint.verifier.launch import reach
-from torchdet_lint.verifier.launch.interventions import with_bootstrap
+from torchdet_lint.verifier.patching import reach
+from torchdet_lint.verifier.patching.inheritance import with_bootstrap
 
 HOME = Path(__file__).parents[2]
 

@@ -11,10 +11,11 @@ torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
+from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
-from torchdet_lint.verifier.recording import hashing, trace  # noqa: E402
+from torchdet_lint.verifier.recording import hashing  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
-from torchdet_lint.verifier.recording.trace import Trace  # noqa: E402
+from torchdet_lint.verifier.trace import Trace  # noqa: E402
 
 
 def record(tmp_path, body, name="a"):

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.compare import compare
-from torchdet_lint.verifier.recording import trace
-from torchdet_lint.verifier.recording.trace import Record, Site, Trace, TraceError, Writer
+from torchdet_lint.verifier.trace import Record, Site, Trace, TraceError, Writer
 
 
 def write(path, words=((0, 1, 2, 3), (1, 1, 2, 4, 5)), close=True):

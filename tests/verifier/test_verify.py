@@ -13,8 +13,12 @@ torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier import cli  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program  # noqa: E402
-from torchdet_lint.verifier.recording.trace import Trace  # noqa: E402
-from torchdet_lint.verifier.verification import report, verify  # noqa: E402
+from torchdet_lint.verifier.trace import Trace  # noqa: E402
+from torchdet_lint.verifier.verification import machine, verify  # noqa: E402
+from torchdet_lint.verifier.verification.outcome import Cause, Diverged, FixOutcome, Held, RunSummary, Spread  # noqa: E402
+from torchdet_lint.verifier.verification.report import Report  # noqa: E402
+from torchdet_lint.verifier.verification.text import LINES  # noqa: E402
+from torchdet_lint.verifier.verification.text import text as on_screen  # noqa: E402
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "verifier-json.md"
 THREE_CAUSES = """
@@ -82,7 +86,7 @@ def test_every_cause_is_found_with_its_line_and_rule(diverged):
 
 
 def test_a_report_can_be_raised(diverged):
-    with pytest.raises(verify.Diverged, match="TDL102"):
+    with pytest.raises(Diverged, match="TDL102"):
         diverged.raise_if_diverged()
 
 
@@ -97,37 +101,35 @@ def test_a_program_with_awkward_habits_is_recorded_and_equal(identical):
 
 
 def test_a_clean_verdict_says_what_was_not_tried(identical):
-    assert "--mode stress varies" in report.text(identical[0])
+    assert "--mode stress varies" in on_screen(identical[0])
 
 
 def test_the_text_fits_a_screen(diverged, identical):
     for one in (diverged, identical[0]):
-        text = report.text(one)
-        assert 1 <= len(text.splitlines()) <= report.LINES
+        text = on_screen(one)
+        assert 1 <= len(text.splitlines()) <= LINES
         assert "\x1b[" not in text
-        assert "\x1b[" in report.text(one, colour=True)
+        assert "\x1b[" in on_screen(one, colour=True)
 
 
 def test_a_cured_program_is_told_with_its_price(diverged):
     import msgspec
 
-    fix = verify.FixOutcome(
-        True, ("TDL102",), ("TDL101", "TDL102"), 1.05, "torchdet-lint --fix --select TDL102 program.py"
-    )
-    text = report.text(msgspec.structs.replace(diverged, verdict="identical", fix=fix))
+    fix = FixOutcome(True, ("TDL102",), ("TDL101", "TDL102"), 1.05, "torchdet-lint --fix --select TDL102 program.py")
+    text = on_screen(msgspec.structs.replace(diverged, verdict="identical", fix=fix))
     assert text.startswith("✓ with the fixes of TDL102 the runs are equal; without them 3 root causes")
     assert "fix TDL102: 1.05 times the time of a plain run" in text
     assert "write it into the source: torchdet-lint --fix --select TDL102 program.py" in text
     assert "try the fixes" not in text
-    assert len(text.splitlines()) <= report.LINES
+    assert len(text.splitlines()) <= LINES
 
 
 def test_many_causes_still_fit(diverged):
     import msgspec
 
     many = msgspec.structs.replace(diverged, causes=diverged.causes * 20)
-    text = report.text(many)
-    assert len(text.splitlines()) <= report.LINES
+    text = on_screen(many)
+    assert len(text.splitlines()) <= LINES
     assert "more (--output-format json lists all)" in text
 
 
@@ -138,24 +140,24 @@ def test_the_json_is_documented(diverged):
     assert table["schema"] == "torchdet-lint/verify/1"
     page = DOCUMENTATION.read_text()
     structs = [
-        verify.Report,
-        verify.RunSummary,
-        verify.Cause,
-        verify.Spread,
-        verify.FixOutcome,
-        verify.Held,
+        Report,
+        RunSummary,
+        Cause,
+        Spread,
+        FixOutcome,
+        Held,
     ]
     missing = [f for struct in structs for f in struct.__struct_fields__ if f"`{f}`" not in page]
     assert not missing
-    assert msgspec.json.decode(diverged.to_json(), type=verify.Report) == diverged
+    assert msgspec.json.decode(diverged.to_json(), type=Report) == diverged
 
 
 def test_the_other_formats_parse(diverged):
-    lines = report.github(diverged).splitlines()
+    lines = machine.github(diverged).splitlines()
     assert lines[0].startswith("::error file=program.py,line=7,title=TDL102")
-    suite = xml.etree.ElementTree.fromstring(report.junit(diverged))
+    suite = xml.etree.ElementTree.fromstring(machine.junit(diverged))
     assert suite.get("failures") == "1"
-    results = json.loads(report.sarif(diverged))["runs"][0]["results"]
+    results = json.loads(machine.sarif(diverged))["runs"][0]["results"]
     assert [result["ruleId"] for result in results] == ["TDL102", "TDL103", "TDL105"]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
-    from torchdet_lint.verifier.verification.verify import Report
+    from torchdet_lint.verifier.verification.report import Report
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
 FORMATS = ("text", "json", "github", "junit", "sarif")
@@ -56,8 +56,8 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         _need_torch(arguments[0])
-        from torchdet_lint.verifier.recording.trace import TraceError
-        from torchdet_lint.verifier.verification.verify import VerifyError
+        from torchdet_lint.verifier.trace import TraceError
+        from torchdet_lint.verifier.verification.outcome import VerifyError
     except _UsageError as error:
         return _fail(str(error))
     try:
@@ -186,7 +186,7 @@ def _record(arguments: list[str]) -> int:
     options = parser.parse_args(ours)
     from torchdet_lint.verifier.launch.interventions import environment
     from torchdet_lint.verifier.launch.launch import run_child
-    from torchdet_lint.verifier.recording.trace import unwritable
+    from torchdet_lint.verifier.trace import unwritable
 
     program, asked = _program(words), _interventions(options, default=False)
     parent = options.output.absolute().parent
@@ -240,7 +240,8 @@ def _verify(arguments: list[str]) -> int:
     _report_options(parser)
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
-    from torchdet_lint.verifier.verification.verify import VerifyError, verify_program
+    from torchdet_lint.verifier.verification.outcome import VerifyError
+    from torchdet_lint.verifier.verification.verify import verify_program
 
     program = _program(words)
     if options.runs < 2:
@@ -311,15 +312,16 @@ def _forecast(arguments: list[str]) -> int:
 
 
 def _deliver(report: Report, options: argparse.Namespace) -> int:
-    from torchdet_lint.verifier.verification import report as shape
+    from torchdet_lint.verifier.verification import machine
+    from torchdet_lint.verifier.verification.text import text as on_screen
 
     to_screen = options.output_file is None
     if options.output_format == "json":
         text = report.to_json().decode() + "\n"
     elif options.output_format == "text":
-        text = shape.text(report, colour=to_screen and _coloured(options.color))
+        text = on_screen(report, colour=to_screen and _coloured(options.color))
     else:
-        text = {"github": shape.github, "junit": shape.junit, "sarif": shape.sarif}[options.output_format](report)
+        text = {"github": machine.github, "junit": machine.junit, "sarif": machine.sarif}[options.output_format](report)
     if to_screen:
         sys.stdout.write(text)
     else:

@@ -90,8 +90,8 @@ class _Call:
         self.__qualname__ = getattr(function, "__qualname__", "function")
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
+        from torchdet_lint.verifier.patching.events import Reporter
         from torchdet_lint.verifier.remedies import stress
-        from torchdet_lint.verifier.remedies.patching import Reporter
 
         side = "AB"[self.number % 2] if self.settings.stress else ""
         self.number += 1
@@ -108,7 +108,7 @@ class _Call:
 def compare(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], settings: _Settings) -> None:
     """Call `function` several times and fail the test with the report where an op differs."""
     __tracebackhide__ = True
-    from torchdet_lint.verifier.verification.report import text
+    from torchdet_lint.verifier.verification.text import text
     from torchdet_lint.verifier.verification.verify import verify_function
 
     report = verify_function(_Call(function, settings), *args, runs=settings.runs, restore=settings.restore, **kwargs)

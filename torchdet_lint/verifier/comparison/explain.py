@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.catalogue import loading
-from torchdet_lint.verifier.recording.trace import BATCH
+from torchdet_lint.verifier.trace import BATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from torchdet_lint.verifier.comparison.compare import Divergence
+    from torchdet_lint.verifier.comparison.outcome import Divergence
 
 _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
 _PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}

@@ -6,15 +6,13 @@ import dataclasses
 import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from torchdet_lint.verifier.patching.inheritance import EVENTS, INTERVENTIONS, with_bootstrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-BOOTSTRAP = Path(__file__).parents[1] / "bootstrap"
-VARIABLE = "TORCHDET_INTERVENTIONS"
-EVENTS_VARIABLE = "TORCHDET_EVENTS"
+    from pathlib import Path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,25 +51,16 @@ def environment(
 
     result.update(stress.environment(interventions.stress, result))
     result.update(fixes.environment(interventions.fixes, interventions.seed, result))
-    result[VARIABLE] = json.dumps(dataclasses.asdict(interventions), separators=(",", ":"))
+    result[INTERVENTIONS] = json.dumps(dataclasses.asdict(interventions), separators=(",", ":"))
     if events is not None:
-        result[EVENTS_VARIABLE] = str(events)
+        result[EVENTS] = str(events)
     return with_bootstrap({}, result)
-
-
-def with_bootstrap(variables: Mapping[str, str], base_env: Mapping[str, str] | None = None) -> dict[str, str]:
-    """`base_env` (by default this process's) with `variables`, for a child that starts in the bootstrap."""
-    result = {**(os.environ if base_env is None else base_env), **variables}
-    result["PYTHONPATH"] = os.pathsep.join(
-        [str(BOOTSTRAP), *(entry for entry in result.get("PYTHONPATH", "").split(os.pathsep) if entry)]
-    )
-    return result
 
 
 def from_environment(env: Mapping[str, str]) -> Interventions:
     """The interventions that `environment` wrote into `env`; none where there is nothing that can be read."""
     try:
-        table = json.loads(env.get(VARIABLE, "{}"))
+        table = json.loads(env.get(INTERVENTIONS, "{}"))
         return Interventions(
             tuple(table.get("fixes", ())),
             table.get("stress", ""),
@@ -79,5 +68,5 @@ def from_environment(env: Mapping[str, str]) -> Interventions:
             bool(table.get("strict", False)),
         )
     except (ValueError, TypeError, AttributeError) as error:
-        print(f"torchdet-lint: {VARIABLE} cannot be read ({error}); nothing is applied", file=sys.stderr)
+        print(f"torchdet-lint: {INTERVENTIONS} cannot be read ({error}); nothing is applied", file=sys.stderr)
         return Interventions()

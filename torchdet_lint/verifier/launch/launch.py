@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from torchdet_lint.verifier.recording import trace as tracing
+from torchdet_lint.verifier import trace as tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

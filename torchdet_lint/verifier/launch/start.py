@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.remedies.context import Context
 
 
-WITNESS = "TORCHDET_WITNESS"
-
-
 class Started:
     """Marks this process as started, and keeps what was applied."""
 
@@ -24,9 +21,10 @@ def start() -> None:
     """Apply the interventions that the environment names, once a process."""
     if Started.contexts is not None:
         return
-    from torchdet_lint.verifier.launch.interventions import EVENTS_VARIABLE, from_environment
+    from torchdet_lint.verifier.launch.interventions import from_environment
+    from torchdet_lint.verifier.patching.inheritance import EVENTS, RECORD, WITNESS
+    from torchdet_lint.verifier.patching.patches import Patches
     from torchdet_lint.verifier.recording import onset
-    from torchdet_lint.verifier.remedies.patching import Patches
 
     if WITNESS in os.environ:
         from torchdet_lint.verifier.recording import witness
@@ -36,11 +34,11 @@ def start() -> None:
         Started.contexts = ()
     interventions = from_environment(os.environ)
     if interventions:
-        from torchdet_lint.verifier.launch import reach
+        from torchdet_lint.verifier.patching import reach
+        from torchdet_lint.verifier.patching.events import Reporter
         from torchdet_lint.verifier.remedies import fixes, stress
-        from torchdet_lint.verifier.remedies.patching import Reporter
 
-        reporter = Reporter(os.environ.get(EVENTS_VARIABLE, ""))
+        reporter = Reporter(os.environ.get(EVENTS, ""))
         applied = []
         if interventions.stress:
             applied.append(stress.install(interventions.stress, interventions.fixes, reporter))
@@ -51,7 +49,7 @@ def start() -> None:
 
             strict.install(applied[-1].patches)
         Started.contexts = tuple(applied)
-    if onset.VARIABLE in os.environ:
+    if RECORD in os.environ:
         # After the fixes: what they do to torch is no part of the program.
         onset.from_environment()
         Started.contexts = Started.contexts or ()

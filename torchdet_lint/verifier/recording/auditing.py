@@ -11,8 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.verifier.patching.events import Reporter
+from torchdet_lint.verifier.patching.frames import shown
+from torchdet_lint.verifier.patching.patches import Patches
 from torchdet_lint.verifier.recording import draws
-from torchdet_lint.verifier.remedies.patching import Patches, Reporter, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,7 +103,7 @@ class audit:  # noqa: N801
         return Path(self._folder.name) / "audit.tdtrace"
 
     def _recorded(self) -> Iterator[AuditFinding]:
-        from torchdet_lint.verifier.recording import trace
+        from torchdet_lint.verifier import trace
 
         recorded = trace.Trace(self._trace)
         counts: collections.Counter[tuple[str, str, str, int]] = collections.Counter()

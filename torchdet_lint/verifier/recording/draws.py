@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.remedies.patching import Patches, after_import, user_line
+from torchdet_lint.verifier.patching.frames import user_line
+from torchdet_lint.verifier.patching.patches import Patches, after_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable

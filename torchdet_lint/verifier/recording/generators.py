@@ -1,4 +1,4 @@
-"""The states of the global generators of `random`, NumPy and torch, kept and put back."""
+"""The global generators of `random`, NumPy and torch -> digests of their states; their states, kept and put back."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+from torchdet_lint.verifier.recording import hashing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,3 +45,33 @@ def kept() -> Kept:
         torch.get_rng_state(),
         torch.cuda.get_rng_state_all() if cuda_in_use() else None,
     )
+
+
+def generator_digests() -> tuple[int, int, int]:
+    """Digests of the states of the global generators of `random`, NumPy (0 while it is not imported) and torch."""
+    return python_digest(), numpy_digest(), torch_digest()
+
+
+def python_digest() -> int:
+    """The digest of the state of `random`'s global generator."""
+    return hash(random.getstate()[1]) & hashing.MASK
+
+
+def numpy_digest() -> int:
+    """The digest of the state of NumPy's global generator; 0 while NumPy is not imported."""
+    numpy_random = getattr(sys.modules.get("numpy"), "random", None)
+    if numpy_random is None:
+        return 0
+    return state_digest(numpy_random.get_state(legacy=False))
+
+
+def state_digest(state: dict[str, Any]) -> int:
+    """The digest of what `numpy.random.get_state(legacy=False)` returned."""
+    key = state.get("state", {}).get("key")
+    position = hash((state.get("state", {}).get("pos", 0), state.get("has_gauss", 0))) & hashing.MASK
+    return hashing.digest_bytes(key.tobytes() if key is not None else repr(state).encode(), position)
+
+
+def torch_digest() -> int:
+    """The digest of the state of torch's global CPU generator."""
+    return hashing.general(torch.default_generator.get_state())

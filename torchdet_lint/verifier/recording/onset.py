@@ -14,17 +14,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.launch import reach
-from torchdet_lint.verifier.launch.interventions import EVENTS_VARIABLE, with_bootstrap
-from torchdet_lint.verifier.remedies.patching import Patches, Reporter, after_import
+from torchdet_lint.verifier.patching import reach
+from torchdet_lint.verifier.patching.events import Reporter
+from torchdet_lint.verifier.patching.inheritance import EVENTS, RECORD, with_bootstrap
+from torchdet_lint.verifier.patching.patches import Patches, after_import
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torchdet_lint.verifier.recording.recorder import Recorder
-
-VARIABLE = "TORCHDET_RECORD"
-"""What the processes below the program are told: the same JSON as the program's own."""
 
 
 def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
@@ -36,14 +34,14 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
     starts: dict[str, int] = {"python": hash(random.getstate()[1]) & (1 << 64) - 1}
     numpy_state: list[dict[str, Any]] = []
     patches = Patches()
-    reach.watch(patches, Reporter(os.environ.get(EVENTS_VARIABLE, "")))
+    reach.watch(patches, Reporter(os.environ.get(EVENTS, "")))
 
     def torch_begins(_: object) -> None:
-        from torchdet_lint.verifier.recording import recorder
-        from torchdet_lint.verifier.recording.trace import TraceError
+        from torchdet_lint.verifier.recording import generators, recorder
+        from torchdet_lint.verifier.trace import TraceError
 
         if numpy_state:
-            starts["numpy"] = recorder.state_digest(numpy_state[0])
+            starts["numpy"] = generators.state_digest(numpy_state[0])
         roots = [*order["roots"], *(_own_folder() if started else ())]
         try:
             one = recorder.Recorder(
@@ -62,16 +60,16 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
 
 def begin_below(order: Mapping[str, Any]) -> None:
     """Have the Python processes that this one starts recorded too."""
-    os.environ.update(with_bootstrap({VARIABLE: json.dumps(order, separators=(",", ":"))}))
+    os.environ.update(with_bootstrap({RECORD: json.dumps(order, separators=(",", ":"))}))
 
 
 def from_environment() -> None:
     """Record this process if the one that started it is."""
     try:
-        order = json.loads(os.environ[VARIABLE])
+        order = json.loads(os.environ[RECORD])
         begin(order, started=True)
     except (KeyError, ValueError, TypeError) as error:
-        print(f"torchdet-lint: {VARIABLE} cannot be read ({error}); this process is not recorded", file=sys.stderr)
+        print(f"torchdet-lint: {RECORD} cannot be read ({error}); this process is not recorded", file=sys.stderr)
 
 
 def _own_folder() -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from torchdet_lint.verifier.patching.frames import is_users, user_line
+from torchdet_lint.verifier.patching.patches import after_import
 from torchdet_lint.verifier.recording import draws
-from torchdet_lint.verifier.remedies.patching import after_import, is_users, user_line
 
 if TYPE_CHECKING:
-    from torchdet_lint.verifier.remedies.patching import Patches
+    from torchdet_lint.verifier.patching.patches import Patches
 
 SEEDS = ("TDL101", "TDL102", "TDL103", "TDL106", "TDL107", "TDL108")
 """Rules whose fixes seed for the program: under `--strict` it is to seed by itself."""
@@ -35,7 +36,7 @@ def _raise(code: str, message: str, file: str, line: int) -> NoReturn:
 
 
 def _watch_torch(patches: Patches, torch: Any) -> None:
-    from torchdet_lint.verifier.recording.dispatch import OpMode
+    from torchdet_lint.verifier.ops.dispatch import OpMode
 
     first = torch.initial_seed()
     own = torch.Tag.nondeterministic_seeded

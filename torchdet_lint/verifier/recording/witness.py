@@ -14,17 +14,15 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.comparison import aten
-from torchdet_lint.verifier.launch import start
-from torchdet_lint.verifier.remedies.patching import after_import, user_line
+from torchdet_lint.verifier.ops import aten
+from torchdet_lint.verifier.patching.frames import user_line
+from torchdet_lint.verifier.patching.patches import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from torchdet_lint.verifier.remedies.patching import Patches
-
-VARIABLE = start.WITNESS
+    from torchdet_lint.verifier.patching.patches import Patches
 
 
 def install(patches: Patches, path: Path) -> None:
@@ -43,7 +41,7 @@ class _Witness:
         self.parameters: dict[Any, tuple[str, ...]] = {}
 
     def begin(self, patches: Patches) -> None:
-        from torchdet_lint.verifier.recording.dispatch import OpMode
+        from torchdet_lint.verifier.ops.dispatch import OpMode
 
         functional = self.torch.nn.functional
         attention = functional.scaled_dot_product_attention

@@ -9,7 +9,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from torchdet_lint.verifier.remedies.patching import Patches, Reporter
+from torchdet_lint.verifier.patching.events import Reporter
+from torchdet_lint.verifier.patching.patches import Patches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

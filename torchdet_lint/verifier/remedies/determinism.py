@@ -8,14 +8,15 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Literal
 
+from torchdet_lint.verifier.patching.events import Reporter
 from torchdet_lint.verifier.remedies import fixes
-from torchdet_lint.verifier.remedies.patching import Patches, Reporter
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from torchdet_lint.verifier.patching.events import Event
+    from torchdet_lint.verifier.patching.patches import Patches
     from torchdet_lint.verifier.remedies.context import Context
-    from torchdet_lint.verifier.remedies.patching import Event
 
 # Hash seeds are set before the interpreter starts; tensors that already hash by address must go on doing so.
 _BEFORE_THE_START = ("TDL305", "TDL601")
@@ -75,7 +76,7 @@ class deterministic(contextlib.ContextDecorator):  # noqa: N801
                 raise
             _INSIDE.append(self)
         if self.scope == "ops":
-            from torchdet_lint.verifier.comparison.aten import switchable_ops
+            from torchdet_lint.verifier.ops.aten import switchable_ops
             from torchdet_lint.verifier.remedies.modes import scoped_mode
 
             self._mode = scoped_mode(switchable_ops())

@@ -11,7 +11,7 @@ from torchdet_lint.verifier.remedies.context import Context
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from torchdet_lint.verifier.remedies.patching import Reporter
+    from torchdet_lint.verifier.patching.events import Reporter
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.remedies.patching import after_import
+from torchdet_lint.verifier.patching.patches import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.remedies.patching import after_import
+from torchdet_lint.verifier.patching.patches import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -99,7 +99,7 @@ def fill_mode(byte: int) -> Any:
     """
     import torch
 
-    from torchdet_lint.verifier.recording.dispatch import OpMode, name_of
+    from torchdet_lint.verifier.ops.dispatch import OpMode, name_of
 
     fresh = frozenset(f"aten::{name}" for name in (*_FACTORIES, *_METHODS))
 

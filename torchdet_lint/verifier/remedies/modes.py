@@ -7,7 +7,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.remedies.patching import after_import
+from torchdet_lint.verifier.patching.patches import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -253,7 +253,7 @@ def scoped_mode(ops: Iterable[str]) -> Any:
     """
     import torch
 
-    from torchdet_lint.verifier.recording.dispatch import OpMode, name_of
+    from torchdet_lint.verifier.ops.dispatch import OpMode, name_of
 
     names = frozenset(ops)
     lone = frozenset(f"aten::{name}" for name in _ONE_THREAD_METHODS)

@@ -8,7 +8,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.remedies.patching import after_import, is_users
+from torchdet_lint.verifier.patching.frames import is_users
+from torchdet_lint.verifier.patching.patches import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -9,8 +9,9 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.verifier.patching.frames import user_frame
+from torchdet_lint.verifier.patching.patches import after_import
 from torchdet_lint.verifier.remedies.context import after_fork, is_multiprocessing_child
-from torchdet_lint.verifier.remedies.patching import after_import, user_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable

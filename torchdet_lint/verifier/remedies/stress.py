@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.verifier.patching.patches import after_import
 from torchdet_lint.verifier.remedies import memory, ordering
 from torchdet_lint.verifier.remedies.context import Context
-from torchdet_lint.verifier.remedies.patching import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from torchdet_lint.verifier.remedies.patching import Reporter
+    from torchdet_lint.verifier.patching.events import Reporter
 
 _HASH_SEED: Mapping[str, str] = {"A": "1", "B": "2"}
 PERTURBATIONS: tuple[str, ...] = (

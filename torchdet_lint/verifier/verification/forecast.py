@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.catalogue import loading, ops
-from torchdet_lint.verifier.comparison import aten
-from torchdet_lint.verifier.remedies.patching import shown
+from torchdet_lint.verifier.ops import aten
+from torchdet_lint.verifier.patching.frames import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.launch.launch import Program
-    from torchdet_lint.verifier.recording.trace import Site
+    from torchdet_lint.verifier.trace import Site
 
 SCHEMA = "torchdet-lint/forecast/1"
 NEWEST = "2.13"
@@ -62,16 +62,15 @@ def forecast(
 
     The program's streams are this process's. Raises `ForecastError` if it fails, in one line.
     """
+    from torchdet_lint.verifier import trace
     from torchdet_lint.verifier.launch import launch
-    from torchdet_lint.verifier.launch.interventions import with_bootstrap
-    from torchdet_lint.verifier.recording import trace
-    from torchdet_lint.verifier.recording.witness import VARIABLE
+    from torchdet_lint.verifier.patching.inheritance import WITNESS, with_bootstrap
 
     with tempfile.TemporaryDirectory(prefix="torchdet-") as name:
         recorded, witnessed = Path(name) / "run.tdtrace", Path(name) / "witness.json"
         result = launch.run_child(
             program,
-            environment=with_bootstrap({VARIABLE: str(witnessed)}),
+            environment=with_bootstrap({WITNESS: str(witnessed)}),
             trace=recorded,
             timeout=timeout,
         )

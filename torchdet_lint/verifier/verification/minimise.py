@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchdet_lint.verifier.launch.interventions import Interventions
-    from torchdet_lint.verifier.verification.verify import Report
+    from torchdet_lint.verifier.verification.report import Report
 
 _GUESSES = 6
 _ATTEMPTS = 4

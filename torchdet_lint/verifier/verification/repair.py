@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchdet_lint.catalogue import loading
-from torchdet_lint.verifier.verification.verify import FixOutcome, verify_program
+from torchdet_lint.verifier.verification.outcome import FixOutcome
+from torchdet_lint.verifier.verification.verify import verify_program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import Program
-    from torchdet_lint.verifier.verification.verify import Mode, Progress, Report
+    from torchdet_lint.verifier.verification.outcome import Mode
+    from torchdet_lint.verifier.verification.report import Report
+    from torchdet_lint.verifier.verification.session import Progress
 
 
 def verify_fixed(

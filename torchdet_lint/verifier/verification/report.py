@@ -1,229 +1,138 @@
-"""What the user reads: at most 30 lines for a screen, JSON, GitHub annotations."""
+"""A comparison of runs -> the report on them: causes with their rules, what was not covered, the command."""
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from torchdet_lint.catalogue import loading
+from torchdet_lint.verifier.comparison import explain
+from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Outcome, RunSummary, Spread
+from torchdet_lint.verifier.verification.text import text
+
 if TYPE_CHECKING:
-    from torchdet_lint.verifier.verification.verify import Cause, Report
+    from pathlib import Path
 
-LINES = 30
-_WIDTH = 118
-_RED, _GREEN, _YELLOW, _BOLD, _DIM, _OFF = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+    from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence
 
 
-def text(report: Report, *, colour: bool = False) -> str:
-    """The report for a screen, within `LINES` lines: verdict, causes in order of execution, spread, fix, what was not
-    covered.
-    """
-    head = [_verdict(report, colour)]
-    tail = [
-        *_spread(report),
-        *_fix(report, colour),
-        *_held(report),
-        *_environment(report),
-        *_not_covered(report, colour),
-    ]
-    if report.causes and report.command and not report.fixes and report.fix is None:
-        tail.append(f"try the fixes: {report.command.replace('verify', 'verify --fix', 1)}")
-    tail = [*(line for cause in report.without_effect[:3] for line in _without_effect(cause)), *tail]
-    room = LINES - len(head) - len(tail)
-    body: list[str] = []
-    shown = 0
-    for cause in report.causes:
-        lines = _cause(shown + 1, cause, colour)
-        left = len(report.causes) - shown - 1
-        if len(body) + len(lines) + (left > 0) > room:
-            break
-        body += lines
-        shown += 1
-    if shown < len(report.causes):
-        body.append(f"… and {len(report.causes) - shown} more (--output-format json lists all)")
-    return "\n".join((head + body + tail)[:LINES]) + "\n"
+class Report(Outcome, frozen=True):
+    """What a verification returns: its outcome, and what to do with it."""
+
+    def raise_if_diverged(self) -> None:
+        """Raise `Diverged`, with the report as its text, unless the runs were equal."""
+        if not self.ok:
+            raise Diverged(text(self))
+
+    def to_json(self) -> bytes:
+        """The report as JSON, by the schema of docs/verifier-json.md."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2)
 
 
-def _verdict(report: Report, colour: bool) -> str:
-    count = len(report.runs)
-    under = (
-        f" under {'stress' if report.mode == 'stress' else 'the same conditions'}" if report.mode != "compare" else ""
-    )
-    fixes = f" with {len(report.fixes)} fixes applied" if report.fixes else ""
-    if report.verdict == "failed":
-        return _paint(f"✗ the program failed: {report.failure}", _RED, colour)
-    if report.verdict == "identical" and report.fix is not None:
-        plain = f"without them {len(report.causes)} root cause{'s' if len(report.causes) != 1 else ''}"
-        return _paint(f"✓ with the fixes of {','.join(report.fix.fixes)} the runs are equal; {plain}", _GREEN, colour)
-    if report.verdict == "identical":
-        ops = f"{report.spread.compared:,} ops".replace(",", " ")
-        return _paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {ops}", _GREEN, colour)
-    causes = len(report.causes)
-    what = f"{causes} root cause{'s' if causes != 1 else ''}"
-    ops = f"{report.spread.differing:,} of {report.spread.compared:,} ops differ".replace(",", " ")
-    return _paint(f"✗ {count} runs{under}{fixes} diverged · {what} · {ops}", _RED, colour)
-
-
-def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
-    rule = f"{cause.rule} {cause.name}".strip() or "no rule"
-    place = f"{cause.file}:{cause.line}" if cause.file else "(no line of yours)"
-    if cause.forward_file and (cause.forward_file, cause.forward_line) != (cause.file, cause.line):
-        place = f"{cause.forward_file}:{cause.forward_line} (backward, from {place})"
-    lines = [
-        f"{_paint(f'{number} {rule}', _BOLD, colour)}   {_paint(place, _YELLOW, colour)}   {cause.op}, {cause.phase}"
-    ]
-    lines += _wrapped(cause.message)
-    facts = [f"op #{cause.op_index}", f"{cause.differing} of {cause.compared} executions differ"]
-    if cause.kind != "path" and cause.source == "op":
-        facts.append("inputs identical")
-    if cause.stream != "main":
-        facts.append(f"in {cause.stream}" if cause.stream.startswith("process ") else f"in another {cause.stream}")
-    if cause.other:
-        facts.append(f"run B goes on at {cause.other}")
-    states = ", ".join(
-        f"{name} {state}" for name, state in sorted(cause.generators.items()) if state in ("differs", "equal")
-    )
-    if states:
-        facts.append(f"generators: {states}")
-    lines.append(f"  {' · '.join(facts)}")
-    if cause.also:
-        lines.append(f"  may also be: {', '.join(cause.also)}")
-    if cause.finding is not None:
-        found = cause.finding
-        lines += _wrapped(f"the linter: {found.filename}:{found.line} {found.code} {found.message}", 1)
-    elif cause.instead:
-        lines += _wrapped(f"instead: {cause.instead}", 1)
-    return lines
-
-
-def _without_effect(cause: Cause) -> list[str]:
-    place = f"{cause.file}:{cause.line}" if cause.file else cause.op
-    return _wrapped(f"differs without effect: {place} {cause.op}, {cause.differing} of {cause.compared} executions", 1)
-
-
-def _wrapped(message: str, most: int = 2) -> list[str]:
-    lines = textwrap.wrap(" ".join(message.split()), _WIDTH - 2) or [""]
-    if len(lines) > most:
-        lines = [*lines[: most - 1], textwrap.shorten(" ".join(lines[most - 1 :]), _WIDTH - 2, placeholder=" …")]
-    return [f"  {line}" for line in lines]
-
-
-def _spread(report: Report) -> list[str]:
-    spread = report.spread
-    lines = []
-    if report.verdict == "diverged" and spread.differing:
-        lasts = {"transient": "heals: later ops come out equal again", "persistent": "lasts to the end"}
-        lines.append(
-            f"spread: {spread.consequences} more places follow from this; it {lasts.get(spread.persistence, 'lasts')}"
+def report_on(
+    mode: str,
+    program: tuple[str, ...],
+    runs: list[RunSummary],
+    outcome: Comparison,
+    fixes: tuple[str, ...],
+    root: Path,
+    *,
+    lint: bool,
+    harmless: bool = False,
+) -> Report:
+    """The report on `runs` of `program` that compared as `outcome` says; lines are relative to `root`."""
+    causes = outcome.causes
+    findings: tuple[explain.Finding, ...] = ()
+    if lint and causes and not harmless:
+        findings = explain.lint(
+            root / name.partition("#cell-")[0]
+            for item in causes
+            for name in (item.site.file, item.site.forward_file, item.evidence.arrival.rpartition(":")[0])
+            if name
         )
-    for parting in spread.partings[:2]:
-        a = parting.a.place or parting.a.op if parting.a else "its end"
-        b = parting.b.place or parting.b.op if parting.b else "its end"
-        after = f" after {parting.after.place or parting.after.op}" if parting.after else ""
-        again = "they meet again" if parting.rejoined else "they do not meet again"
-        lines.append(f"paths part{after}: A goes to {a} ({parting.a_ops} ops), B to {b} ({parting.b_ops} ops); {again}")
-    return lines
-
-
-def _fix(report: Report, colour: bool) -> list[str]:
-    fix = report.fix
-    if fix is None:
-        return []
-    if fix.cured:
-        chosen = ",".join(fix.fixes)
-        price = f": {fix.ratio:.2f} times the time of a plain run" if fix.ratio else ""
-        lines = [_paint(f"fix {chosen}{price}", _GREEN, colour)]
-    else:
-        tried = f"{len(fix.fixes)} fixes" if len(fix.fixes) > 6 else f"the fixes of {', '.join(fix.fixes)}"
-        lines = [_paint(f"fix: the runs still differ with {tried}", _RED, colour)]
-    if fix.command:
-        lines.append(f"  write it into the source: {fix.command}")
-    return [*lines, *(f"  {note}" for note in fix.notes[:3])]
-
-
-def _held(report: Report) -> list[str]:
-    """What the program did against the fixes."""
-    lines = []
-    for held in report.held[:3]:
-        place = f"{held.file}:{held.line} " if held.file else ""
-        lines += _wrapped(f"held: {place}{held.rule} {held.message}", 1)
-    if len(report.held) > 3:
-        lines.append(f"  … and {len(report.held) - 3} more")
-    return lines
-
-
-def _environment(report: Report) -> list[str]:
-    if not report.environment:
-        return []
-    pairs = [f"{name}: {a or 'unset'} | {b or 'unset'}" for name, (a, b) in sorted(report.environment.items())]
-    return ["environments differ: " + "; ".join(pairs[:4])]
-
-
-def _not_covered(report: Report, colour: bool) -> list[str]:
-    notes = [line for note in report.not_covered[:3] for line in _wrapped(f"not covered: {note}")]
-    return [_paint(line.strip(), _DIM, colour) for line in notes]
-
-
-def _paint(words: str, code: str, colour: bool) -> str:
-    return f"{code}{words}{_OFF}" if colour else words
-
-
-def github(report: Report) -> str:
-    """Workflow commands, one a cause, that GitHub shows beside the line."""
-    if report.verdict == "failed":
-        return f"::error title=torchdet-lint verify::{_escaped(report.failure)}\n"
-    lines = []
-    for cause in report.causes:
-        file, line = (cause.forward_file, cause.forward_line) if cause.forward_file else (cause.file, cause.line)
-        title = f"{cause.rule} {cause.name}".strip() or "runs diverge"
-        place = f"file={file},line={line}," if file else ""
-        lines.append(f"::error {place}title={title}::{_escaped(f'{cause.op} ({cause.phase}): {cause.message}')}")
-    return "\n".join(lines) + ("\n" if lines else "")
-
-
-def _escaped(message: str) -> str:
-    return message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def junit(report: Report) -> str:
-    """One JUnit test case, which fails with the report as its text."""
-    from xml.sax.saxutils import escape, quoteattr
-
-    name = quoteattr(" ".join(report.program) or "compare")
-    seconds = sum(run.seconds for run in report.runs)
-    bad = report.verdict != "identical"
-    body = f"<failure message={quoteattr(report.verdict)}>{escape(text(report))}</failure>" if bad else ""
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n'
-        f'<testsuite name="torchdet-lint verify" tests="1" failures="{int(bad)}">'
-        f'<testcase classname="verify" name={name} time="{seconds:.3f}">{body}</testcase></testsuite>\n'
+    told = tuple(_cause(item, findings, root) for item in causes)
+    return Report(
+        verdict="identical" if outcome.identical or harmless else "diverged",
+        mode=mode,
+        program=program,
+        runs=tuple(runs),
+        causes=() if harmless else told,
+        without_effect=told if harmless else (),
+        spread=Spread(
+            outcome.compared,
+            outcome.differing,
+            outcome.persistence,
+            len(outcome.divergences) - len(causes),
+            outcome.partings[:20],
+        ),
+        not_covered=_not_covered(mode, len(runs), outcome, runs),
+        environment=outcome.environment,
+        fixes=fixes,
+        command=_command(mode, program),
     )
 
 
-def sarif(report: Report) -> str:
-    """SARIF 2.1.0, one result a cause."""
-    import json
+def _command(mode: str, program: tuple[str, ...]) -> str:
+    import shlex
 
-    results = []
-    for cause in report.causes:
-        file, line = (cause.forward_file, cause.forward_line) if cause.forward_file else (cause.file, cause.line)
-        result: dict[str, object] = {
-            "ruleId": cause.rule or "diverged",
-            "level": "error",
-            "message": {"text": f"{cause.op} ({cause.phase}): {cause.message}"},
-        }
-        if file:
-            place = {"artifactLocation": {"uri": file}, "region": {"startLine": max(line, 1)}}
-            result["locations"] = [{"physicalLocation": place}]
-        results.append(result)
-    driver = {
-        "name": "torchdet-lint verify",
-        "version": report.version,
-        "rules": [{"id": code} for code in sorted({cause.rule or "diverged" for cause in report.causes})],
-    }
-    run = {"tool": {"driver": driver}, "results": results}
-    return (
-        json.dumps(
-            {"version": "2.1.0", "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "runs": [run]}, indent=2
+    if not program or mode == "compare":
+        return ""
+    return f"torchdet-lint verify{' --mode stress' if mode == 'stress' else ''} {shlex.join(program)}"
+
+
+def _cause(item: Divergence, findings: tuple[explain.Finding, ...], root: Path) -> Cause:
+    why = explain.explain(item)
+    finding = explain.standing_on(item, why, findings, root)
+    named = (why.rule, *why.also)
+    code = why.rule
+    if finding is not None and finding.code in named:
+        code = finding.code
+    rule = loading.load().rules.get(code)
+    return Cause(
+        rule=code,
+        name=rule.name if rule is not None else "",
+        also=tuple(other for other in named if other and other != code),
+        message=why.sentence,
+        kind=item.kind,
+        source=item.source,
+        op=item.site.op,
+        phase=item.site.phase,
+        file=item.site.file,
+        line=item.site.line,
+        function=item.site.function,
+        forward_op=item.site.forward_op,
+        forward_file=item.site.forward_file,
+        forward_line=item.site.forward_line,
+        op_index=item.index,
+        differing=item.differing,
+        compared=item.compared,
+        inputs_equal=item.evidence.inputs_equal,
+        generators=item.evidence.generators,
+        stream=item.stream,
+        other=item.other.place if item.other is not None else "",
+        finding=finding,
+        instead=rule.instead if rule is not None else "",
+        runtime_fix=rule.runtime_fix if rule is not None else "",
+        runtime_note=rule.runtime_note if rule is not None else "",
+    )
+
+
+def _not_covered(mode: str, count: int, outcome: Comparison, runs: list[RunSummary]) -> tuple[str, ...]:
+    notes = []
+    if outcome.identical and mode == "pair":
+        notes.append(
+            f"{count} runs under the same conditions: the order of files, the number of threads and unwritten memory "
+            "were not varied (--mode stress varies files, completion, hash seed, addresses and memory)"
         )
-        + "\n"
-    )
+    elif outcome.identical and mode == "stress":
+        notes.append(
+            "one stress pair varies the order of files and completion, hash seed, addresses and memory; not threads"
+            " or time"
+        )
+    notes += outcome.notes
+    notes += [f"run {run.name}: {run.recording}" for run in runs if run.recording]
+    strays = sum(run.strays for run in runs)
+    if strays:
+        notes.append(f"processes that the program left behind were ended: {strays}")
+    return tuple(dict.fromkeys(notes))

@@ -10,13 +10,14 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.launch.interventions import BOOTSTRAP
-from torchdet_lint.verifier.remedies.patching import after_import
+from torchdet_lint.verifier.patching.inheritance import BOOTSTRAP
+from torchdet_lint.verifier.patching.patches import after_import
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torchdet_lint.verifier.remedies.patching import Patches, Reporter
+    from torchdet_lint.verifier.patching.events import Reporter
+    from torchdet_lint.verifier.patching.patches import Patches
 
 _PYTHON = re.compile(r"python(\d+(\.\d+)*)?(\.exe)?")
 _COMPILER = os.path.join("torch", "_inductor", "")  # noqa: PTH118

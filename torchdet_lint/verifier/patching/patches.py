@@ -1,28 +1,20 @@
-"""Changes to live objects that can be put back, hooks that wait for an import, and what guards report."""
+"""Changes to live objects -> a stack that puts them back; hooks that wait for an import."""
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.abc
 import importlib.util
-import json
 import os
-import stat
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
-    from types import FrameType, ModuleType
+    from types import ModuleType
 
-_BEGIN = b'{"code": '
 _MISSING = object()
-_OWN = str(Path(__file__).parents[1]) + os.sep
-_STANDARD = str(Path(os.__file__).parent) + os.sep
-_FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", "<frozen ", "<string>")
 
 
 class Patches:
@@ -123,103 +115,3 @@ def after_import(patches: Patches, name: str, callback: Callable[[ModuleType], o
     waiting = watcher.callbacks.setdefault(name, [])
     waiting.append(callback)
     patches.on_undo(lambda: waiting.remove(callback) if callback in waiting else None)
-
-
-@dataclasses.dataclass(frozen=True)
-class Event:
-    """Something that a guard refused or replaced: the rule, what the program asked for, and its line. Without a rule:
-    something that is out of reach.
-    """
-
-    code: str
-    text: str
-    file: str
-    line: int
-    pid: int
-
-
-class Reporter:
-    """Where guards report: a file of JSON lines, standard error, or (`quiet`) only `events`. Each place once."""
-
-    def __init__(self, path: str = "", *, quiet: bool = False) -> None:
-        self.path = path
-        self.quiet = quiet
-        self.events: list[Event] = []
-        self._seen: set[tuple[str, str, str, int]] = set()
-
-    def report(self, code: str, text: str) -> None:
-        """Report `text` for rule `code` at the line of the user's code that is running."""
-        file, line = user_line()
-        if (code, text, file, line) in self._seen:
-            return
-        self._seen.add((code, text, file, line))
-        event = Event(code, text, file, line, os.getpid())
-        self.events.append(event)
-        if self.quiet:
-            return
-        if not self.path or not self._appended(json.dumps(dataclasses.asdict(event)) + "\n"):
-            print(f"torchdet-lint: {file}:{line}: {code}{' ' if code else ''}{text}", file=sys.stderr)
-
-    def _appended(self, record: str) -> bool:
-        """Append to the file of events; a file of anything else is left alone, for the environment names it."""
-        # One O_APPEND write a record: several processes share the file and lines must not mix.
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        try:
-            descriptor = os.open(self.path, flags, 0o644)
-        except OSError:
-            return False
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode) or os.read(descriptor, len(_BEGIN)) not in (b"", _BEGIN):
-                return False
-            os.write(descriptor, record.encode())
-            return True
-        finally:
-            os.close(descriptor)
-
-
-def read_events(path: Path) -> tuple[Event, ...]:
-    """The events in a file that guards wrote, in its order; a line cut short by a killed process is left out."""
-    if not path.exists():
-        return ()
-    found = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            found.append(Event(**json.loads(line)))
-        except (ValueError, TypeError):
-            continue
-    return tuple(found)
-
-
-def is_users(file: str) -> bool:
-    """Whether `file` is the user's own source: not ours, the standard library's or an installed package's."""
-    return not file.startswith((_OWN, _STANDARD)) and not any(part in file for part in _FOREIGN)
-
-
-def user_frame(frame: FrameType | None = None) -> FrameType | None:
-    """The innermost frame of the user's own code above `frame`: not ours, the standard library's or a package's."""
-    start = frame or sys._getframe(1)
-    fallback: FrameType | None = None
-    found: FrameType | None = start
-    while found is not None:
-        name = found.f_code.co_filename
-        if is_users(name):
-            return found
-        if not name.startswith(_OWN):
-            fallback = fallback or found
-        found = found.f_back
-    return fallback
-
-
-def user_line() -> tuple[str, int]:
-    """File and line of the innermost frame of the user's own code; `("?", 0)` where there is none."""
-    frame = user_frame(sys._getframe(1))
-    return (frame.f_code.co_filename, frame.f_lineno or 0) if frame is not None else ("?", 0)
-
-
-def shown(file: str, roots: Iterable[Path]) -> str:
-    """A file as the recorder shows it: relative to the innermost of the roots that hold it."""
-    path = Path(file).resolve()
-    for root in sorted(roots, key=lambda root: -len(root.parts)):
-        if path.is_relative_to(root):
-            return path.relative_to(root).as_posix()
-    return Path(file).as_posix()

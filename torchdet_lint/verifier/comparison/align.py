@@ -1,0 +1,346 @@
+"""Two streams of records -> what differs between them, and where their paths part.
+
+Records are aligned by site. A record whose outputs differ is a *cause* when what it read was equal in both runs (or
+came from outside torch, or from a generator), else a *consequence*. Where the sites differ the paths part; they are
+joined again at the next four sites in a row that both runs pass. Equal blocks are skipped as bytes, and memory does
+not grow with the length of the traces.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Literal
+
+import msgspec
+
+from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence, Parting, Source
+from torchdet_lint.verifier.trace import Record, Site, Stream, Trace
+
+_GRAM = 4
+_WINDOWS = (64, 1024, 16384, 131072)
+_MOST_SITES = 400
+
+
+class Identities(dict[Site, int]):
+    """One number for each site, the same in both traces."""
+
+    def of(self, sites: list[Site]) -> list[int]:
+        """The numbers of a stream's sites."""
+        return [self.setdefault(site, len(self)) for site in sites]
+
+
+class _Cursor:
+    """The records of one stream with a look ahead; `passed` counts those behind it, `block` the blocks opened."""
+
+    def __init__(self, opened: Trace, stream: Stream, identities: Identities) -> None:
+        self.sites = opened.sites(stream)
+        self.numbers = identities.of(self.sites)
+        self.blocks = opened.raw(stream)
+        self.kept: bytes | None = None
+        self.ahead: list[Record] = []
+        self.at = 0
+        self.passed = 0
+
+    def fill(self, count: int) -> int:
+        """Look at least `count` records ahead; returns how many there are."""
+        while len(self.ahead) - self.at < count:
+            payload = self.peek()
+            if payload is None:
+                break
+            self.kept = None
+            self.ahead = self.ahead[self.at :]
+            self.at = 0
+            self.ahead.extend(trace.decode(payload))
+        return len(self.ahead) - self.at
+
+    def peek(self) -> bytes | None:
+        """The next block, which stays the next."""
+        if self.kept is None:
+            self.kept = next(self.blocks, None)
+        return self.kept
+
+    def window(self, count: int) -> list[int]:
+        """The identities of the next `count` sites."""
+        return [self.numbers[record.site] for record in self.ahead[self.at : self.at + count]]
+
+    def next(self) -> Record | None:
+        if self.at == len(self.ahead) and not self.fill(1):
+            return None
+        return self.ahead[self.at]
+
+    def step(self, count: int = 1) -> None:
+        self.at += count
+        self.passed += count
+
+    def drop_block(self) -> None:
+        self.kept = None
+
+    def rest(self) -> int:
+        """Pass all that is left; returns how many records that were."""
+        count = 0
+        while left := self.fill(1):
+            count += left
+            self.step(left)
+        return count
+
+
+class _AtSite:
+    """What was seen at one site so far."""
+
+    __slots__ = ("balance", "compared", "differing", "first", "last", "scratch")
+
+    def __init__(self) -> None:
+        self.compared = self.differing = 0
+        self.first: Divergence | None = None
+        self.last = -1
+        self.balance = 0
+        self.scratch = True
+
+
+class Aligner:
+    """Walks two streams together and collects what differs."""
+
+    def __init__(self, a: Trace, b: Trace, identities: Identities) -> None:
+        self.a, self.b, self.identities = a, b, identities
+        self.compared = self.differing = 0
+        self.partings: list[Parting] = []
+        self.paths: list[Divergence] = []
+        self.notes: list[str] = []
+        self.at: dict[int, _AtSite] = {}
+        self.seen_seeds: set[tuple[int | None, int | None]] = set()
+        self.scalars_differ = self.loader_seeds_differ = False
+        self.states: tuple[int, ...] = (0, 0, 0)
+        self.healed = False
+        self.seeded = False
+        self.asking: list[_AtSite] = []
+        self.last_site: Site | None = None
+
+    def run(self, stream_a: Stream, stream_b: Stream) -> None:
+        """Compare two streams, from beginning to end."""
+        left = self.left = _Cursor(self.a, stream_a, self.identities)
+        right = self.right = _Cursor(self.b, stream_b, self.identities)
+        shared = min(len(left.numbers), len(right.numbers))
+        same_sites = left.numbers[:shared] == right.numbers[:shared]
+        while True:
+            if same_sites and left.at == len(left.ahead) and right.at == len(right.ahead):
+                self._skip_equal_blocks()
+            one, two = left.next(), right.next()
+            if one is None or two is None:
+                break
+            number = left.numbers[one.site]
+            if number == right.numbers[two.site]:
+                self._pair(number, one, two)
+                left.at += 1
+                right.at += 1
+                left.passed += 1
+                right.passed += 1
+            elif not self._rejoin():
+                break
+        self._ends()
+
+    def _skip_equal_blocks(self) -> None:
+        """Pass blocks that are equal as bytes, both cursors standing before one."""
+        left, right = self.left, self.right
+        last = -1
+        while (payload := left.peek()) is not None and payload == right.peek():
+            count = 0
+            for head in trace.decode_heads(payload):
+                count += 1
+                last = head & 0xFFFFFFFF
+                flags = head >> 48
+                if flags & trace.RANDOM and not flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
+                    self.seeded = True
+            self.compared += count
+            for cursor in (left, right):
+                cursor.passed += count
+                cursor.drop_block()
+        if last >= 0:
+            self.last_site = left.sites[last]
+
+    def _pair(self, number: int, one: Record, two: Record) -> None:
+        self.compared += 1
+        site = self.last_site = self.left.sites[one.site]
+        before = self.states
+        if one.outside is not None:
+            self.states = one.outside[1:]
+            self._ask_generators(_states(one, two, before))
+        if one.flags & trace.RANDOM and not one.flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
+            self.seeded = True
+        here = self.at.get(number)
+        if here is None:
+            if one.digests == two.digests:
+                if one.inputs != two.inputs and self.differing:
+                    self.healed = True
+                return
+            here = self.at[number] = _AtSite()
+        here.compared += 1
+        if one.digests == two.digests:
+            return
+        self.healed = False
+        self.differing += 1
+        here.differing += 1
+        here.last = self.left.passed
+        here.balance += hash(one.digests) - hash(two.digests)
+        here.scratch = here.scratch and bool(one.flags & two.flags & trace.SCRATCH)
+        kind, source = self._judge(site, one, two, before)
+        if here.first is None or (here.first.kind == "consequence" and kind == "cause"):
+            evidence = self._evidence(site, one, two, before)
+            pairs = enumerate(itertools.zip_longest(one.digests, two.digests))
+            outputs = tuple(n for n, (x, y) in pairs if x != y)
+            here.first = Divergence(site, self.left.passed, kind, source, evidence, outputs=outputs)
+            if kind == "cause" and source in ("number", "order"):
+                self.asking.append(here)
+        if site.op == "aten._local_scalar_dense":
+            self.scalars_differ = True
+
+    def _ask_generators(self, states: dict[str, str]) -> None:
+        """A number or a choice of Python's differed just before: which generator it may have come from."""
+        for here in self.asking:
+            if here.first is not None:
+                evidence = msgspec.structs.replace(here.first.evidence, generators=states)
+                here.first = msgspec.structs.replace(here.first, evidence=evidence)
+        self.asking.clear()
+
+    def _judge(
+        self, site: Site, one: Record, two: Record, before: tuple[int, ...]
+    ) -> tuple[Literal["cause", "consequence"], Source]:
+        first = self.differing == 1 and not self.partings
+        inputs, numbers = one.inputs == two.inputs, one.scalars == two.scalars
+        if one.outside is not None and two.outside is not None and one.outside[0] != two.outside[0]:
+            follows = site.op == trace.BATCH and self.loader_seeds_differ
+            # A checkpoint that this run itself wrote, after it had gone another way.
+            follows |= self._loaded(one) and self.differing > 1
+            states = _states(one, two, before)
+            read = self.scalars_differ or states["torch"] == "differs"
+            # Python handed back what it had read of a tensor that differed.
+            follows |= self.differing > 1 and read and not {"differs", "idle"} & {states["python"], states["numpy"]}
+            return "consequence" if follows else "cause", "outside"
+        if one.flags & trace.RANDOM and inputs and numbers:
+            self.loader_seeds_differ |= site.phase == "data"
+            if one.flags & trace.DRAWN_FROM_OWN and one.seed != two.seed and self.scalars_differ:
+                return "consequence", "random"
+            pair = (one.seed, two.seed)
+            known = pair in self.seen_seeds
+            self.seen_seeds.add(pair)
+            return ("consequence" if known or (self.partings and one.seed == two.seed) else "cause"), "random"
+        if inputs and numbers:
+            return "cause", "unwritten" if one.flags & trace.UNWRITTEN else "op"
+        if inputs and not self.scalars_differ and not self.partings:
+            return "cause", "number"
+        return ("cause", "order") if first else ("consequence", "")
+
+    def _evidence(self, site: Site, one: Record, two: Record, before: tuple[int, ...]) -> Evidence:
+        return Evidence(
+            inputs_equal=one.inputs == two.inputs,
+            numbers_equal=one.scalars == two.scalars,
+            seeds_equal=None if one.seed is None or two.seed is None else one.seed == two.seed,
+            unseeded=bool(one.flags & trace.UNSEEDED),
+            own_generator=bool(one.flags & trace.DRAWN_FROM_OWN),
+            unwritten=bool(one.flags & trace.UNWRITTEN),
+            generators=_states(one, two, before),
+            arrival=self.left.sites[one.arrival].place if one.arrival is not None else "",
+            loaded=self._loaded(one),
+            received=of_a_group(site.op) or (one.arrival is not None and of_a_group(self.left.sites[one.arrival].op)),
+        )
+
+    def _loaded(self, record: Record) -> bool:
+        return record.arrival is not None and self.left.sites[record.arrival].phase == "load"
+
+    def _rejoin(self) -> bool:
+        """Pass the records up to where both go the same way again; False where that is out of sight."""
+        one, two = self.left, self.right
+        for window in _WINDOWS:
+            reach = (one.fill(window), two.fill(window))
+            skip = _meeting(one.window(window), two.window(window))
+            if skip is not None:
+                self._part(one.ahead[one.at].site, two.ahead[two.at].site, *skip, rejoined=True)
+                one.step(skip[0])
+                two.step(skip[1])
+                return True
+            if reach[0] < window and reach[1] < window:
+                break
+        at = (one.ahead[one.at].site, two.ahead[two.at].site)
+        index = one.passed
+        self._part(*at, one.rest(), two.rest(), rejoined=False, index=index)
+        return False
+
+    def _part(
+        self, site_a: int, site_b: int, a_ops: int, b_ops: int, *, rejoined: bool, index: int | None = None
+    ) -> None:
+        a = self.left.sites[site_a] if site_a >= 0 else None
+        b = self.right.sites[site_b] if site_b >= 0 else None
+        index = self.left.passed if index is None else index
+        if not self.partings and (a or b) is not None:
+            kind: Literal["path", "consequence"] = "consequence" if self.differing else "path"
+            evidence = Evidence(inputs_equal=not self.differing, numbers_equal=True)
+            here = a or b or Site("", "", "", 0, "")
+            self.paths.append(Divergence(here, index, kind, "path", evidence, other=b if a else None))
+        self.healed = False
+        if len(self.partings) < _MOST_SITES:
+            self.partings.append(Parting(index, self.last_site, a, b, a_ops, b_ops, rejoined))
+
+    def _ends(self) -> None:
+        index = self.left.passed
+        one, two = self.left.next(), self.right.next()
+        if one is None and two is None:
+            return
+        rest = (self.left.rest(), self.right.rest())
+        if (self.a if one is None else self.b).truncated:
+            return
+        self._part(one.site if one else -1, two.site if two else -1, *rest, rejoined=False, index=index)
+
+    def divergences(self) -> list[Divergence]:
+        """What differs, one a site, in order of execution."""
+        found = [
+            msgspec.structs.replace(
+                here.first, differing=here.differing, compared=here.compared, evidence=self._with_later_seed(here.first)
+            )
+            for here in self.at.values()
+            if here.first is not None
+        ]
+        return sorted(found + self.paths, key=lambda item: (item.index, item.source != "path"))[:_MOST_SITES]
+
+    def harmless(self) -> Literal["", "order", "unwritten"]:
+        """As `Comparison.harmless`."""
+        if self.partings:
+            return ""
+        if self.healed and all(here.scratch for here in self.at.values()):
+            return "unwritten"
+        return "order" if all(not here.balance for here in self.at.values()) else ""
+
+    def _with_later_seed(self, item: Divergence) -> Evidence:
+        return msgspec.structs.replace(item.evidence, seeded_later=item.evidence.unseeded and self.seeded)
+
+
+def _states(one: Record, two: Record, before: tuple[int, ...]) -> dict[str, str]:
+    """What `Evidence.generators` tells, of two records of data that came in; `before` are the states at the data
+    before.
+    """
+    states = {}
+    if one.outside is not None and two.outside is not None:
+        rows = zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], before, strict=True)
+        for name, x, y, last in rows:
+            differs = "idle" if x == last else "differs"
+            states[name] = "unused" if not x and not y else "equal" if x == y else differs
+    return states
+
+
+def _meeting(one: list[int], two: list[int]) -> tuple[int, int] | None:
+    """The nearest pair of positions from which `_GRAM` sites agree (or all that are left, at the end of both)."""
+    starts: dict[tuple[int, ...], int] = {}
+    for position in range(len(two) - _GRAM + 1):
+        starts.setdefault(tuple(two[position : position + _GRAM]), position)
+    best: tuple[int, int] | None = None
+    for position in range(len(one) - _GRAM + 1):
+        if best is not None and position > sum(best):
+            break
+        other = starts.get(tuple(one[position : position + _GRAM]))
+        if other is not None and (best is None or position + other < sum(best)):
+            best = position, other
+    return best
+
+
+def of_a_group(op: str) -> bool:
+    """Whether an op exchanges values with other processes."""
+    return "c10d" in op.partition(".")[0]

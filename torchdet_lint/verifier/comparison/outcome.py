@@ -1,0 +1,97 @@
+"""Plain data of a comparison: divergences with their evidence, partings of the paths, and the outcome."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from torchdet_lint.verifier.trace import Site
+
+Source = Literal["op", "random", "outside", "unwritten", "number", "order", "path", ""]
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What the two records say about the reason.
+
+    `generators` tells for each of `python`, `numpy` and `torch` whether its global generator was `equal`, `differs`,
+    `idle` (it differs, and was not drawn from since the data before) or `unused` so far, where data came from
+    outside, or next did after a number or an order differed. `arrival` is where a worker's batch was received, or
+    (`loaded`) what `torch.load` read, or (`received`) where another process of the group was asked for it.
+    """
+
+    inputs_equal: bool
+    numbers_equal: bool
+    seeds_equal: bool | None = None
+    unseeded: bool = False
+    seeded_later: bool = False
+    own_generator: bool = False
+    unwritten: bool = False
+    generators: dict[str, str] = {}
+    arrival: str = ""
+    loaded: bool = False
+    received: bool = False
+
+
+class Divergence(msgspec.Struct, frozen=True):
+    """All that differs at one site: the first record that did, how many did, and why.
+
+    `index` counts the records of run A's stream from 0; `other` is where run B goes instead, for parted paths;
+    `outputs` numbers the outputs of the op that differ, from 0.
+    """
+
+    site: Site
+    index: int
+    kind: Literal["cause", "consequence", "path"]
+    source: Source
+    evidence: Evidence
+    differing: int = 1
+    compared: int = 1
+    outputs: tuple[int, ...] = ()
+    stream: str = "main"
+    other: Site | None = None
+
+
+class Parting(msgspec.Struct, frozen=True):
+    """Where the runs take different paths after the same site: what each does next, how many ops until they meet."""
+
+    index: int
+    after: Site | None
+    a: Site | None
+    b: Site | None
+    a_ops: int
+    b_ops: int
+    rejoined: bool
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """The outcome. `divergences` are in order of execution; `first` is the earliest cause or parting.
+
+    `persistence` is `transient` where later ops read what differed and came out equal again and nothing differed after
+    them, `persistent` otherwise, and empty for identical runs.
+    `harmless` is `unwritten` where nothing differed but what went into memory that was not fully written yet, and every
+    later reading was equal; `order` where every place made the same values in both runs, in another order, and nothing
+    else followed: then only what the program keeps outside torch can tell whether that mattered.
+    """
+
+    identical: bool
+    compared: int
+    a_records: int
+    b_records: int
+    differing: int
+    divergences: tuple[Divergence, ...]
+    partings: tuple[Parting, ...]
+    persistence: Literal["", "transient", "persistent"]
+    environment: dict[str, tuple[str, str]]
+    harmless: Literal["", "order", "unwritten"] = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def causes(self) -> tuple[Divergence, ...]:
+        """The divergences that are not consequences of others, in order of execution."""
+        return tuple(item for item in self.divergences if item.kind != "consequence")
+
+    @property
+    def first(self) -> Divergence | None:
+        """The earliest divergence, or None."""
+        return self.divergences[0] if self.divergences else None

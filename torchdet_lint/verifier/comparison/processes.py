@@ -1,0 +1,154 @@
+"""What other threads and processes recorded in each run -> what differs between them, and what of it is a cause."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.comparison.align import Aligner, Identities
+from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.trace import Site, Stream, Trace
+
+
+class Aside(NamedTuple):
+    """What other threads and processes did: what differs, and how many records each run has of them."""
+
+    found: list[Divergence]
+    notes: list[str]
+    records: tuple[int, int]
+
+
+def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
+    """Which thread or worker does what is the scheduler's choice, and how far a loader's workers read ahead is too:
+    only the same work with other values counts as a difference. A process with a task of its own is compared with its
+    twin.
+    """
+    found: list[Divergence] = []
+    notes = []
+    records = [0, 0]
+    for kind, words in (("thread", "other threads"), ("process", "other processes")):
+        sums = [_sums(opened, kind, identities) for opened in (a, b)]
+        for side, one in enumerate(sums):
+            records[side] += sum(count for count, _, _ in one.values())
+        differ = {n for n in {*sums[0], *sums[1]} if sums[0].get(n, _NONE)[:2] != sums[1].get(n, _NONE)[:2]}
+        if not differ:
+            continue
+        if kind == "process":
+            found += _twins(a, b, identities, differ, more=_counts(sums[0]) != _counts(sums[1]))
+            differ -= {identities[item.site] for item in found}
+            sums = [_sums(opened, kind, identities, "worker") for opened in (a, b)]
+        differ = {n for n in differ & set(sums[0]) & set(sums[1]) if sums[0][n][:2] != sums[1][n][:2]}
+        if _counts(sums[0]) != _counts(sums[1]):
+            if differ:
+                notes.append(f"the work done in {words} was not the same amount and was not compared")
+            continue
+        rest = [_other_values(kind, sums[0][number]) for number in sorted(differ)]
+        if rest and not found:
+            rest[0] = msgspec.structs.replace(rest[0], kind="cause", source="outside")
+        found += rest
+    return Aside(found, notes, (records[0], records[1]))
+
+
+def _counts(sums: dict[int, tuple[int, int, Site]]) -> dict[int, int]:
+    return {number: count for number, (count, _, _) in sums.items()}
+
+
+def together(main: list[Divergence], aside: list[Divergence]) -> list[Divergence]:
+    """What differs in the main thread and aside, the likelier origin first; the other is a consequence."""
+    seen = {item.site for item in main}
+    aside = [item for item in aside if item.site not in seen]
+    if not main or not aside or main[0].site.op == trace.BATCH or main[0].source == "path":
+        return main + aside
+    told = [item for item in aside if item.kind == "cause" and item.stream.startswith("process ")]
+    if told and _of_unknown_origin(main[0]):
+        # A process handed over what it had drawn or computed: the main thread only took it in.
+        taken = [
+            msgspec.structs.replace(item, kind="consequence", source="") if _of_unknown_origin(item) else item
+            for item in main
+        ]
+        return aside + taken
+    return main + [msgspec.structs.replace(item, kind="consequence", source="") for item in aside]
+
+
+def without_received(found: list[Divergence]) -> list[Divergence]:
+    """What a process was sent is no cause where the sender's is known."""
+    if not any(item.kind == "cause" and not item.evidence.received for item in found):
+        return found
+    return [
+        msgspec.structs.replace(item, kind="consequence", source="") if item.evidence.received else item
+        for item in found
+    ]
+
+
+def _of_unknown_origin(item: Divergence) -> bool:
+    return item.source == "outside" and not {"differs", "idle"} & set(item.evidence.generators.values())
+
+
+_NONE = (0, 0, None)
+
+
+def _other_values(kind: str, row: tuple[int, int, Site]) -> Divergence:
+    count, _, site = row
+    evidence = Evidence(inputs_equal=False, numbers_equal=False)
+    return Divergence(site, 0, "consequence", "", evidence, count, count, stream=kind)
+
+
+def _twins(a: Trace, b: Trace, identities: Identities, differ: set[int], *, more: bool) -> list[Divergence]:
+    """What differs at the sites `differ` between processes that stand at the same place in both trees; where the runs
+    did not do equally much (`more`), also where their paths part.
+
+    One that was ended before its end is compared as far as both went.
+    """
+    own = [
+        {stream.name: stream for stream in opened.streams if stream.kind == "process" and stream.role == "process"}
+        for opened in (a, b)
+    ]
+    pairs = [(own[0].pop(name), own[1].pop(name)) for name in sorted(own[0]) if name in own[1]]
+    if len(own[0]) == len(own[1]):
+        # Called otherwise in each run (a path that is made up, say): by their order.
+        pairs += zip(own[0].values(), own[1].values(), strict=True)
+        own = [{}, {}]
+    found: dict[tuple[Site, str], Divergence] = {}
+
+    def add(item: Divergence, stream: Stream) -> None:
+        """Several processes that run the same line count as one place."""
+        before = found.get((item.site, item.kind))
+        if before is None:
+            found[item.site, item.kind] = msgspec.structs.replace(item, stream=f"process {stream.name}")
+        else:
+            counts = {"differing": before.differing + item.differing, "compared": before.compared + item.compared}
+            found[item.site, item.kind] = msgspec.structs.replace(before, **counts)
+
+    for one, two in pairs:
+        aligner = Aligner(a, b, identities)
+        aligner.run(one, two)
+        ended_well = one.complete and two.complete
+        for item in aligner.divergences():
+            parts = item.source == "path"
+            if (more and (item.other is not None or ended_well)) if parts else identities[item.site] in differ:
+                add(item, one)
+    for streams, opened in zip(own, (a, b), strict=True):
+        for stream in streams.values():
+            sites = opened.sites(stream)
+            if stream.complete and sites:
+                evidence = Evidence(inputs_equal=True, numbers_equal=True)
+                add(Divergence(sites[0], 0, "path", "path", evidence), stream)
+    return list(found.values())
+
+
+def _sums(opened: Trace, kind: str, identities: Identities, role: str = "") -> dict[int, tuple[int, int, Site]]:
+    totals: dict[int, tuple[int, int, Site]] = {}
+    for stream in opened.streams:
+        if stream.kind != kind or (role and stream.role != role):
+            continue
+        sites = opened.sites(stream)
+        numbers = identities.of(sites)
+        for record in opened.records(stream):
+            count, total, site = totals.get(numbers[record.site], (0, 0, sites[record.site]))
+            total = (total + hash(record.digests)) & ((1 << 64) - 1)
+            totals[numbers[record.site]] = (count + 1, total, site)
+    return totals

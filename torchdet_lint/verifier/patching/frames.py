@@ -1,0 +1,51 @@
+"""A frame -> whether its file is the user's own, and which line of the user's code is running."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import FrameType
+
+_OWN = str(Path(__file__).parents[1]) + os.sep
+_STANDARD = str(Path(os.__file__).parent) + os.sep
+_FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", "<frozen ", "<string>")
+
+
+def is_users(file: str) -> bool:
+    """Whether `file` is the user's own source: not ours, the standard library's or an installed package's."""
+    return not file.startswith((_OWN, _STANDARD)) and not any(part in file for part in _FOREIGN)
+
+
+def user_frame(frame: FrameType | None = None) -> FrameType | None:
+    """The innermost frame of the user's own code above `frame`: not ours, the standard library's or a package's."""
+    start = frame or sys._getframe(1)
+    fallback: FrameType | None = None
+    found: FrameType | None = start
+    while found is not None:
+        name = found.f_code.co_filename
+        if is_users(name):
+            return found
+        if not name.startswith(_OWN):
+            fallback = fallback or found
+        found = found.f_back
+    return fallback
+
+
+def user_line() -> tuple[str, int]:
+    """File and line of the innermost frame of the user's own code; `("?", 0)` where there is none."""
+    frame = user_frame(sys._getframe(1))
+    return (frame.f_code.co_filename, frame.f_lineno or 0) if frame is not None else ("?", 0)
+
+
+def shown(file: str, roots: Iterable[Path]) -> str:
+    """A file as the recorder shows it: relative to the innermost of the roots that hold it."""
+    path = Path(file).resolve()
+    for root in sorted(roots, key=lambda root: -len(root.parts)):
+        if path.is_relative_to(root):
+            return path.relative_to(root).as_posix()
+    return Path(file).as_posix()

@@ -1,0 +1,199 @@
+"""What the threads of a process record -> the blocks of its trace file: sites, records, and what they share."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.ops.plans import Plan
+from torchdet_lint.verifier.recording import hashing
+from torchdet_lint.verifier.recording.environment import environment
+from torchdet_lint.verifier.recording.generators import generator_digests, numpy_digest, python_digest, torch_digest
+from torchdet_lint.verifier.recording.lines import (
+    INITIALIZER,
+    LIBRARY,
+    LOADER,
+    OPTIMIZER,
+    OWN,
+    READER,
+    SPLITTER,
+    Classifier,
+    ForwardLines,
+    line_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import FrameType
+
+_TASK_TAKERS = ("torch.utils.data", "concurrent.futures", "multiprocessing.pool", "joblib", "billiard")
+_PHASES = {OPTIMIZER: "optimizer", LOADER: "data", SPLITTER: "split", INITIALIZER: "init", READER: "load"}
+
+
+class Run:
+    """What the threads of one process share: the file, the plans, who wrote which memory, the generators at the
+    start.
+
+    `owners` maps the address of a storage to a digest of what was written there, and how: even, or odd while a part
+    of it may be memory that nothing has written.
+    """
+
+    def __init__(
+        self, path: Path, classifier: Classifier, about: dict[str, Any], starts: dict[str, int], label: str
+    ) -> None:
+        self.path = path
+        self.classifier = classifier
+        self.about = {**about, "hash": hashing.NAME, "environment": environment()}
+        self.label = label
+        self.began = time.monotonic()
+        self.writer: trace.Writer | None = None
+        self.plans: dict[int, Plan] = {}
+        self.owners: dict[int, int] = {}
+        self.arrivals: dict[int, int] = {}
+        self.foreign: set[int] = set()
+        self.missed: set[str] = set()
+        self.order: list[int] = []
+        self.forks = itertools.count(1)
+        self.threads = itertools.count(1)
+        self.live: dict[int, Stream] = {}
+        self.fork_number = 0
+        self.first_seed = torch.initial_seed()
+        self.starts = (
+            starts.get("python", python_digest()),
+            starts.get("numpy", numpy_digest()),
+            torch_digest(),
+        )
+        if not label:
+            self.writer = trace.Writer(path)
+            self.writer.json(b"H", 0, {**self.about, "order": []})
+
+    def plan(self, function: Any) -> Plan:
+        """The plan of an op that is met for the first time."""
+        plan = self.plans[id(function)] = Plan(function, len(self.plans))
+        return plan
+
+    def miss(self, plan: Plan, error: Exception) -> None:
+        """Note, once for each op, that it could not be recorded; the program goes on. What a signal handler of the
+        program raised is raised on.
+        """
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_next is not None:
+            traceback = traceback.tb_next
+        if traceback is not None and self.classifier[traceback.tb_frame.f_code.co_filename] in (OWN, LIBRARY):
+            raise error
+        if plan.name not in self.missed:
+            self.missed.add(plan.name)
+            reason = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            self.open().json(b"N", 0, {"missed": f"{plan.name} could not be recorded: {reason}"})
+
+    def forget_old_owners(self) -> None:
+        """Keep half of what is known of memory: a digest that is missed is worked out again."""
+        for key in list(itertools.islice(self.owners, len(self.owners) // 2)):
+            del self.owners[key]
+
+    def open(self) -> trace.Writer:
+        """The file of this process; a child's is made when it first has something to say."""
+        if self.writer is None:
+            self.writer = trace.Writer(trace.part_of(self.path, os.getpid()))
+            self.writer.json(b"H", 0, {**self.about, "order": self.order, "began": self.began})
+        return self.writer
+
+    def process_name(self) -> str:
+        """What this process is called in every run: its place in the tree of processes."""
+        forks = ".".join(map(str, self.order))
+        process = sys.modules.get("multiprocessing.process")
+        identity = process.current_process()._identity if process is not None and not forks else ()
+        return " ".join(filter(None, (self.label, ":".join(map(str, identity)), forks)))
+
+    def outside(self, value: int) -> tuple[int, tuple[int, ...]]:
+        """The flags and extra words of data that came from outside; a generator not used so far has the digest 0."""
+        flags, states = trace.OUTSIDE, [value]
+        used = (trace.PYTHON_USED, trace.NUMPY_USED, trace.TORCH_USED)
+        for flag, now, start in zip(used, generator_digests(), self.starts, strict=True):
+            flags |= flag if now != start else 0
+            states.append(now if now != start else 0)
+        return flags, tuple(states)
+
+
+class Stream:
+    """The records of one thread: a buffer of words, the sites seen, and the forward lines of its autograd nodes."""
+
+    def __init__(self, run: Run, kind: str, name: str) -> None:
+        self.run = run
+        self.kind = kind
+        self.name = name
+        self.buffer: list[int] = []
+        self.rows: list[trace.Site] = []
+        self.sites: dict[tuple[int, int, int, int, int], int] = {}
+        self.codes: list[Any] = []
+        self.forward = ForwardLines()
+        self.number = -1
+        self.defined = 0
+        self.records = 0
+        self.ident = threading.get_ident()
+        self.lock = threading.Lock()
+        self.batch: Callable[[Any], None] = lambda _: None
+
+    def after_fork(self) -> None:
+        """In the child: drop what the parent has still to write, and begin a stream of its own."""
+        self.buffer.clear()
+        self.number, self.defined, self.records = -1, 0, 0
+        self.kind = "process"
+        self.lock = threading.Lock()
+
+    def site(
+        self, plan: Plan, frame: FrameType | None, instruction: int, forward: int, room: int, backward: bool
+    ) -> int:
+        """A new site, of the op of `plan` at `instruction` of `frame`."""
+        code = frame.f_code if frame is not None else None
+        self.codes.append(code)
+        file = self.run.classifier.shown(code.co_filename) if code is not None else ""
+        line = line_of(code, instruction) if code is not None else 0
+        function = getattr(code, "co_qualname", code.co_name) if code is not None else ""
+        phase = _PHASES.get(room, "forward")
+        origin = self.rows[forward] if 0 <= forward < len(self.rows) else None
+        row = trace.Site(plan.name, "backward" if backward else phase, file, line, function)
+        if origin is not None and backward:
+            row = row._replace(forward_op=origin.op, forward_file=origin.file, forward_line=origin.line)
+        self.rows.append(row)
+        return len(self.rows) - 1
+
+    def flush(self) -> None:
+        """Write what is in the buffer."""
+        with self.lock:
+            words, self.buffer[:] = self.buffer[:], []
+            if not words and self.number >= 0:
+                return
+            writer = self.run.open()
+            if self.number < 0 and self.kind == "process":
+                self.number = writer.stream(self.kind, self.run.process_name(), role=_role())
+            elif self.number < 0:
+                self.number = writer.stream(self.kind, self.name)
+            if self.defined < len(self.rows):
+                writer.json(b"D", self.number, self.rows[self.defined :])
+                self.defined = len(self.rows)
+            if words:
+                writer.block(b"R", self.number, trace.words(words))
+
+    def close(self) -> None:
+        """Write the rest, and the mark of a stream that ended in order."""
+        self.flush()
+        self.run.open().json(b"F", self.number, {"records": self.records})
+
+
+def _role() -> str:
+    """`worker` for a process that takes tasks from a queue, where who does which is the scheduler's choice."""
+    module = sys.modules.get("multiprocessing.process")
+    if module is None:
+        return "process"
+    process = module.current_process()
+    target = str(getattr(getattr(process, "_target", None), "__module__", ""))
+    return "worker" if "PoolWorker" in process.name or target.startswith(_TASK_TAKERS) else "process"

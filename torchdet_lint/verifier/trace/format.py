@@ -1,0 +1,164 @@
+"""The trace file's format: what one run did, op by op, as blocks of bytes and as records.
+
+A file is the magic, the version, and blocks. A block is a header of 16 bytes (kind, stream, length and crc32 of the
+payload, little-endian) and its payload: JSON for `H` (the run), `S` (a stream begins), `D` (further sites of a
+stream), `N` (a note) and `F` (a stream ended well), unsigned 64-bit words for `R` (records). A stream is one thread
+of one process.
+
+A record is `head, scalars, inputs, digest…, extra…`: the head holds the number of the site (32 bits), the number of
+digests (16) and the flags (16); `scalars` and `inputs` digest the Python numbers and the tensors that the op read.
+Extra words follow in the order of the flags: `RANDOM` the initial seed of the generator drawn from; `OUTSIDE` the
+digest of what came from outside torch, and the digests of the generators of `random`, NumPy and torch; `ARRIVED` the
+site where a worker's batch was received.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import sys
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+MAGIC = b"TDTRACE\n"
+VERSION = 1
+SUFFIX = ".tdtrace"
+BATCH = "loader.batch"
+"""The op under which a batch from workers is recorded, where the program takes it."""
+BLOCK = struct.Struct("<cxxxIII")
+PROLOGUE = struct.Struct("<8sI")
+
+RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN, SCRATCH = (
+    1 << bit for bit in range(10)
+)
+"""Flags of a record: drew random numbers (with the seed); read data from outside torch; that data came from a worker;
+read memory that nothing had written; the generator was never seeded by the program; the three global generators were
+used since the process began; the generator drawn from was passed, not global; wrote into memory of which a
+part was never written.
+"""
+
+
+class TraceError(Exception):
+    """A trace that cannot be written or read; the text is one line that names the file and the reason."""
+
+
+class Site(NamedTuple):
+    """One op at one place: `phase` is forward, backward, optimizer, data, split, init or load (inside `torch.load`);
+    `file` is empty where no line is known.
+
+    `forward_file` and `forward_line` are those of the forward op, for a backward op; `forward_op` its name.
+    """
+
+    op: str
+    phase: str
+    file: str
+    line: int
+    function: str
+    forward_op: str = ""
+    forward_file: str = ""
+    forward_line: int = 0
+
+    @property
+    def place(self) -> str:
+        """`file:line`, or an empty text."""
+        return f"{self.file}:{self.line}" if self.file else ""
+
+
+class Record(NamedTuple):
+    """One execution of an op. `seed` is None unless it drew random numbers; `outside` is None unless data came in."""
+
+    site: int
+    flags: int
+    scalars: int
+    inputs: int
+    digests: tuple[int, ...]
+    seed: int | None
+    outside: tuple[int, int, int, int] | None
+    arrival: int | None
+
+
+class Stream(NamedTuple):
+    """One thread of one process: `kind` is main, thread or process; `complete` says that it was closed in order.
+
+    `role` is `worker` for a process that takes its tasks from a queue, which leaves open who does what.
+    """
+
+    number: int
+    kind: str
+    name: str
+    blocks: tuple[tuple[int, int], ...]
+    definitions: tuple[tuple[int, int], ...]
+    complete: bool
+    records: int
+    role: str = "worker"
+
+
+def words(values: Sequence[int]) -> bytes:
+    """Unsigned 64-bit words, little-endian."""
+    packed = array("Q", values)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def unpack(payload: bytes) -> array[int]:
+    """The words of one block of records."""
+    block = array("Q")
+    block.frombytes(payload)
+    if sys.byteorder == "big":
+        block.byteswap()
+    return block
+
+
+def decode(payload: bytes) -> Iterator[Record]:
+    """The records of one block."""
+    block = unpack(payload).tolist()
+    position, end = 0, len(block)
+    special = RANDOM | OUTSIDE | ARRIVED
+    new = tuple.__new__
+    while position < end:
+        head = block[position]
+        flags, start = head >> 48, position + 3
+        position = start + (head >> 32 & 0xFFFF)
+        seed = outside = arrival = None
+        digests = tuple(block[start:position])
+        if flags & special:
+            if flags & RANDOM:
+                seed = block[position]
+                position += 1
+            if flags & OUTSIDE:
+                outside = tuple(block[position : position + 4])
+                position += 4
+            if flags & ARRIVED:
+                arrival = block[position]
+                position += 1
+        fields = (head & 0xFFFFFFFF, flags, block[start - 2], block[start - 1], digests, seed, outside, arrival)
+        yield new(Record, fields)
+
+
+def decode_heads(payload: bytes) -> Iterator[int]:
+    """The first word of every record of a block."""
+    block = unpack(payload)
+    position, end = 0, len(block)
+    while position < end:
+        head = block[position]
+        flags = head >> 48
+        yield head
+        position += 3 + (head >> 32 & 0xFFFF)
+        if flags & 7:
+            position += bool(flags & RANDOM) + 4 * bool(flags & OUTSIDE) + bool(flags & ARRIVED)
+
+
+def part_of(path: Path, pid: int) -> Path:
+    """Where the child `pid` of the run that writes `path` puts its streams."""
+    return path.with_name(f"{path.name}.{pid}.part")
+
+
+def parts_of(path: Path) -> list[Path]:
+    """What child processes of the run that writes `path` have left."""
+    own = re.compile(re.escape(path.name) + r"\.\d+\.part")
+    return sorted(part for part in path.parent.glob("*.part") if own.fullmatch(part.name))

@@ -1,0 +1,136 @@
+"""A trace file -> its header, streams, sites and records, in bounded memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.verifier.trace.format import (
+    BLOCK,
+    MAGIC,
+    PROLOGUE,
+    VERSION,
+    Record,
+    Site,
+    Stream,
+    TraceError,
+    decode,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Trace:
+    """A trace file opened for reading: the run's header, its streams, their sites and records.
+
+    Only block headers are held in memory. Raises `TraceError`, in one line, for a file that is not a trace, is of
+    another version, or was damaged. A file that ends in the middle of a block is read up to there, byte `sound`, and
+    `truncated` says so.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.header: dict[str, Any] = {}
+        self.notes: list[dict[str, Any]] = []
+        self.truncated = False
+        self.sound = 0
+        self._names: dict[int, dict[str, Any]] = {}
+        self._blocks: dict[int, list[tuple[int, int]]] = {}
+        self._definitions: dict[int, list[tuple[int, int]]] = {}
+        self._footers: dict[int, dict[str, Any]] = {}
+        try:
+            with self.path.open("rb") as file:
+                self._index(file)
+        except OSError as error:
+            raise TraceError(f"{self.path}: the trace cannot be read: {error.strerror}") from error
+        if not self.header:
+            raise TraceError(f"{self.path}: the trace is empty: the run ended before it began to record")
+
+    def _index(self, file: Any) -> None:
+        prologue = file.read(PROLOGUE.size)
+        if len(prologue) < PROLOGUE.size or prologue[:8] != MAGIC:
+            raise TraceError(f"{self.path}: not a trace of torchdet-lint")
+        version = PROLOGUE.unpack(prologue)[1]
+        if version != VERSION:
+            raise TraceError(f"{self.path}: trace version {version}; this torchdet-lint reads version {VERSION}")
+        size = os.fstat(file.fileno()).st_size
+        self.sound = file.tell()
+        while header := file.read(BLOCK.size):
+            if len(header) < BLOCK.size or file.tell() + BLOCK.unpack(header)[2] > size:
+                self.truncated = True
+                return
+            kind, stream, length, crc = BLOCK.unpack(header)
+            offset = file.tell()
+            if kind == b"R":
+                self._blocks.setdefault(stream, []).append((offset, length))
+            elif kind == b"D":
+                self._definitions.setdefault(stream, []).append((offset, length))
+            elif kind in b"HSNF" and len(kind) == 1:
+                self._meta(kind, stream, file.read(length), crc)
+            else:
+                raise TraceError(f"{self.path}: damaged at byte {offset - BLOCK.size}")
+            self.sound = file.seek(offset + length)
+
+    def _meta(self, kind: bytes, stream: int, payload: bytes, crc: int) -> None:
+        if zlib.crc32(payload) != crc:
+            raise TraceError(f"{self.path}: damaged: a checksum does not match")
+        value = json.loads(payload)
+        if kind == b"H":
+            self.header = self.header or value
+        elif kind == b"S":
+            self._names[stream] = value
+        elif kind == b"N":
+            self.notes.append(value)
+        else:
+            self._footers[stream] = value
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        """Every stream, the main one first, then in the order in which they began."""
+        return tuple(
+            Stream(
+                number,
+                about["kind"],
+                about["name"],
+                tuple(self._blocks.get(number, ())),
+                tuple(self._definitions.get(number, ())),
+                number in self._footers,
+                int(self._footers.get(number, {}).get("records", -1)),
+                about.get("role", "worker"),
+            )
+            for number, about in sorted(self._names.items())
+        )
+
+    @property
+    def main(self) -> Stream:
+        """The stream of the thread that the program began with."""
+        return self.streams[0]
+
+    def sites(self, stream: Stream) -> list[Site]:
+        """The sites of a stream, by number."""
+        rows: list[Site] = []
+        with self.path.open("rb") as file:
+            for offset, length in stream.definitions:
+                file.seek(offset)
+                rows.extend(Site(*row) for row in json.loads(file.read(length)))
+        return rows
+
+    def raw(self, stream: Stream, start: int = 0) -> Iterator[bytes]:
+        """The record blocks of a stream from block `start` on, as bytes, with their checksums tested."""
+        with self.path.open("rb") as file:
+            for offset, length in stream.blocks[start:]:
+                file.seek(offset - BLOCK.size)
+                crc = BLOCK.unpack(file.read(BLOCK.size))[3]
+                payload = file.read(length)
+                if zlib.crc32(payload) != crc:
+                    raise TraceError(f"{self.path}: damaged at byte {offset}")
+                yield payload
+
+    def records(self, stream: Stream, start: int = 0) -> Iterator[Record]:
+        """The records of a stream, in order, from block `start` on."""
+        for payload in self.raw(stream, start):
+            yield from decode(payload)

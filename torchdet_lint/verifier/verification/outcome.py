@@ -1,0 +1,136 @@
+"""Plain data of a verification: the runs, the causes, how far they spread, what the fixes did, and the verdict."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+import torchdet_lint
+from torchdet_lint.verifier.comparison.explain import Finding
+from torchdet_lint.verifier.comparison.outcome import Parting
+
+SCHEMA = "torchdet-lint/verify/1"
+Mode = Literal["pair", "stress"]
+Verdict = Literal["identical", "diverged", "failed"]
+
+
+class VerifyError(Exception):
+    """A verification that cannot be done; the text is one line."""
+
+
+class Diverged(AssertionError):
+    """Raised by `Report.raise_if_diverged`; the text is the report for a screen."""
+
+
+class RunSummary(msgspec.Struct, frozen=True):
+    """One run: how it ended, how long it took (wall time), how many ops were recorded, what it was subjected to."""
+
+    name: str
+    status: str
+    returncode: int
+    seconds: float
+    records: int
+    stress: str = ""
+    strays: int = 0
+    recording: str = ""
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """One root cause: where, which op, the rule that speaks of it, and the evidence. See docs/verifier-json.md."""
+
+    rule: str
+    name: str
+    also: tuple[str, ...]
+    message: str
+    kind: str
+    source: str
+    op: str
+    phase: str
+    file: str
+    line: int
+    function: str
+    forward_op: str
+    forward_file: str
+    forward_line: int
+    op_index: int
+    differing: int
+    compared: int
+    inputs_equal: bool
+    generators: dict[str, str]
+    stream: str
+    other: str = ""
+    finding: Finding | None = None
+    instead: str = ""
+    runtime_fix: str = ""
+    runtime_note: str = ""
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """How far the difference goes: records compared and differing, whether it lasts, where paths part."""
+
+    compared: int
+    differing: int
+    persistence: str
+    consequences: int
+    partings: tuple[Parting, ...] = ()
+
+
+class FixOutcome(msgspec.Struct, frozen=True):
+    """What the fixes did: `fixes` is the smallest set that suffices (all that were tried, where none does), `ratio` the
+    time of a fixed run to a plain one, `command` writes them into the source."""
+
+    cured: bool
+    fixes: tuple[str, ...]
+    tried: tuple[str, ...]
+    ratio: float
+    command: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What the program did against a fix, and what came of it: refused or replaced."""
+
+    rule: str
+    message: str
+    file: str
+    line: int
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The outcome of a verification; `verdict` first, then what was not covered, the causes in order of execution,
+    how far they spread, and what differs between the two environments. `without_effect` are differences that left no
+    trace in the results; `held` is what the program did against the fixes.
+    """
+
+    verdict: Verdict
+    mode: str
+    program: tuple[str, ...]
+    runs: tuple[RunSummary, ...]
+    causes: tuple[Cause, ...]
+    spread: Spread
+    not_covered: tuple[str, ...]
+    environment: dict[str, tuple[str, str]]
+    without_effect: tuple[Cause, ...] = ()
+    fixes: tuple[str, ...] = ()
+    fix: FixOutcome | None = None
+    held: tuple[Held, ...] = ()
+    failure: str = ""
+    command: str = ""
+    schema: str = SCHEMA
+    version: str = torchdet_lint.__version__
+
+    @property
+    def ok(self) -> bool:
+        """Whether every run ended well and all were equal."""
+        return self.verdict == "identical"
+
+    @property
+    def first(self) -> Cause | None:
+        """The earliest cause, or None."""
+        return self.causes[0] if self.causes else None
+
+    @property
+    def exit_status(self) -> int:
+        """0 identical, 1 diverged, 3 the program itself failed."""
+        return {"identical": 0, "diverged": 1, "failed": 3}[self.verdict]

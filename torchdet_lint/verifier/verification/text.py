@@ -1,0 +1,167 @@
+"""The outcome of a verification -> at most 30 lines for a screen."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.verification.outcome import Cause, Outcome
+
+LINES = 30
+_WIDTH = 118
+_RED, _GREEN, _YELLOW, _BOLD, _DIM, _OFF = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+def text(report: Outcome, *, colour: bool = False) -> str:
+    """The report for a screen, within `LINES` lines: verdict, causes in order of execution, spread, fix, what was not
+    covered.
+    """
+    head = [_verdict(report, colour)]
+    tail = [
+        *_spread(report),
+        *_fix(report, colour),
+        *_held(report),
+        *_environment(report),
+        *_not_covered(report, colour),
+    ]
+    if report.causes and report.command and not report.fixes and report.fix is None:
+        tail.append(f"try the fixes: {report.command.replace('verify', 'verify --fix', 1)}")
+    tail = [*(line for cause in report.without_effect[:3] for line in _without_effect(cause)), *tail]
+    room = LINES - len(head) - len(tail)
+    body: list[str] = []
+    shown = 0
+    for cause in report.causes:
+        lines = _cause(shown + 1, cause, colour)
+        left = len(report.causes) - shown - 1
+        if len(body) + len(lines) + (left > 0) > room:
+            break
+        body += lines
+        shown += 1
+    if shown < len(report.causes):
+        body.append(f"… and {len(report.causes) - shown} more (--output-format json lists all)")
+    return "\n".join((head + body + tail)[:LINES]) + "\n"
+
+
+def _verdict(report: Outcome, colour: bool) -> str:
+    count = len(report.runs)
+    under = (
+        f" under {'stress' if report.mode == 'stress' else 'the same conditions'}" if report.mode != "compare" else ""
+    )
+    fixes = f" with {len(report.fixes)} fixes applied" if report.fixes else ""
+    if report.verdict == "failed":
+        return _paint(f"✗ the program failed: {report.failure}", _RED, colour)
+    if report.verdict == "identical" and report.fix is not None:
+        plain = f"without them {len(report.causes)} root cause{'s' if len(report.causes) != 1 else ''}"
+        return _paint(f"✓ with the fixes of {','.join(report.fix.fixes)} the runs are equal; {plain}", _GREEN, colour)
+    if report.verdict == "identical":
+        ops = f"{report.spread.compared:,} ops".replace(",", " ")
+        return _paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {ops}", _GREEN, colour)
+    causes = len(report.causes)
+    what = f"{causes} root cause{'s' if causes != 1 else ''}"
+    ops = f"{report.spread.differing:,} of {report.spread.compared:,} ops differ".replace(",", " ")
+    return _paint(f"✗ {count} runs{under}{fixes} diverged · {what} · {ops}", _RED, colour)
+
+
+def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
+    rule = f"{cause.rule} {cause.name}".strip() or "no rule"
+    place = f"{cause.file}:{cause.line}" if cause.file else "(no line of yours)"
+    if cause.forward_file and (cause.forward_file, cause.forward_line) != (cause.file, cause.line):
+        place = f"{cause.forward_file}:{cause.forward_line} (backward, from {place})"
+    lines = [
+        f"{_paint(f'{number} {rule}', _BOLD, colour)}   {_paint(place, _YELLOW, colour)}   {cause.op}, {cause.phase}"
+    ]
+    lines += _wrapped(cause.message)
+    facts = [f"op #{cause.op_index}", f"{cause.differing} of {cause.compared} executions differ"]
+    if cause.kind != "path" and cause.source == "op":
+        facts.append("inputs identical")
+    if cause.stream != "main":
+        facts.append(f"in {cause.stream}" if cause.stream.startswith("process ") else f"in another {cause.stream}")
+    if cause.other:
+        facts.append(f"run B goes on at {cause.other}")
+    states = ", ".join(
+        f"{name} {state}" for name, state in sorted(cause.generators.items()) if state in ("differs", "equal")
+    )
+    if states:
+        facts.append(f"generators: {states}")
+    lines.append(f"  {' · '.join(facts)}")
+    if cause.also:
+        lines.append(f"  may also be: {', '.join(cause.also)}")
+    if cause.finding is not None:
+        found = cause.finding
+        lines += _wrapped(f"the linter: {found.filename}:{found.line} {found.code} {found.message}", 1)
+    elif cause.instead:
+        lines += _wrapped(f"instead: {cause.instead}", 1)
+    return lines
+
+
+def _without_effect(cause: Cause) -> list[str]:
+    place = f"{cause.file}:{cause.line}" if cause.file else cause.op
+    return _wrapped(f"differs without effect: {place} {cause.op}, {cause.differing} of {cause.compared} executions", 1)
+
+
+def _wrapped(message: str, most: int = 2) -> list[str]:
+    lines = textwrap.wrap(" ".join(message.split()), _WIDTH - 2) or [""]
+    if len(lines) > most:
+        lines = [*lines[: most - 1], textwrap.shorten(" ".join(lines[most - 1 :]), _WIDTH - 2, placeholder=" …")]
+    return [f"  {line}" for line in lines]
+
+
+def _spread(report: Outcome) -> list[str]:
+    spread = report.spread
+    lines = []
+    if report.verdict == "diverged" and spread.differing:
+        lasts = {"transient": "heals: later ops come out equal again", "persistent": "lasts to the end"}
+        lines.append(
+            f"spread: {spread.consequences} more places follow from this; it {lasts.get(spread.persistence, 'lasts')}"
+        )
+    for parting in spread.partings[:2]:
+        a = parting.a.place or parting.a.op if parting.a else "its end"
+        b = parting.b.place or parting.b.op if parting.b else "its end"
+        after = f" after {parting.after.place or parting.after.op}" if parting.after else ""
+        again = "they meet again" if parting.rejoined else "they do not meet again"
+        lines.append(f"paths part{after}: A goes to {a} ({parting.a_ops} ops), B to {b} ({parting.b_ops} ops); {again}")
+    return lines
+
+
+def _fix(report: Outcome, colour: bool) -> list[str]:
+    fix = report.fix
+    if fix is None:
+        return []
+    if fix.cured:
+        chosen = ",".join(fix.fixes)
+        price = f": {fix.ratio:.2f} times the time of a plain run" if fix.ratio else ""
+        lines = [_paint(f"fix {chosen}{price}", _GREEN, colour)]
+    else:
+        tried = f"{len(fix.fixes)} fixes" if len(fix.fixes) > 6 else f"the fixes of {', '.join(fix.fixes)}"
+        lines = [_paint(f"fix: the runs still differ with {tried}", _RED, colour)]
+    if fix.command:
+        lines.append(f"  write it into the source: {fix.command}")
+    return [*lines, *(f"  {note}" for note in fix.notes[:3])]
+
+
+def _held(report: Outcome) -> list[str]:
+    """What the program did against the fixes."""
+    lines = []
+    for held in report.held[:3]:
+        place = f"{held.file}:{held.line} " if held.file else ""
+        lines += _wrapped(f"held: {place}{held.rule} {held.message}", 1)
+    if len(report.held) > 3:
+        lines.append(f"  … and {len(report.held) - 3} more")
+    return lines
+
+
+def _environment(report: Outcome) -> list[str]:
+    if not report.environment:
+        return []
+    pairs = [f"{name}: {a or 'unset'} | {b or 'unset'}" for name, (a, b) in sorted(report.environment.items())]
+    return ["environments differ: " + "; ".join(pairs[:4])]
+
+
+def _not_covered(report: Outcome, colour: bool) -> list[str]:
+    notes = [line for note in report.not_covered[:3] for line in _wrapped(f"not covered: {note}")]
+    return [_paint(line.strip(), _DIM, colour) for line in notes]
+
+
+def _paint(words: str, code: str, colour: bool) -> str:
+    return f"{code}{words}{_OFF}" if colour else words
