@@ -220,16 +220,39 @@ def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
     assert codes(lint(folder, "main.py", cache_dir=cache)) == []
 
 
+@pytest.mark.parametrize(
+    ("layer", "settings", "severity", "words"),
+    [
+        ("nn.Linear(4, 4)", {}, "warning", "never turns deterministic mode on"),
+        ("nn.MaxPool2d(2)", {}, "warning", "never turns deterministic mode on"),
+        ("nn.Embedding(4, 4)", {}, "error", "without it: 1 × Embedding"),
+        ("nn.Embedding(4, 4)", {"torch": (2, 10)}, "warning", "never turns deterministic mode on"),
+        ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
+        ("Scatters()", {}, "error", "never turns deterministic mode on"),
+    ],
+)
+def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settings, severity, words):
+    folder = project(
+        main_DOT_py="import torch\nfrom torch import nn\n\nclass Scatters(nn.Module):\n"
+        "    def forward(self, x, index):\n        return x.new_zeros(4).scatter_add_(0, index, x)\n\n"
+        f"{GUARD}    torch.manual_seed(0)\n    net = {layer}\n    net.cuda()(torch.ones(4), 0).sum().backward()\n"
+        "    torch.optim.SGD(net.parameters(), lr=1).step()\n"
+    )
+    (finding,) = [one for one in lint(folder, **settings) if one.code == "TDL203"]
+    assert finding.severity == severity
+    assert finding.message.endswith(words)
+
+
 def test_convolutions_are_one_fact_about_the_program_with_its_places(project, capsys):
     layers = "".join(f"        self.c{number} = nn.Conv2d(3, 3, {number})\n" for number in range(25))
     folder = project(
         net_DOT_py=f"from torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n{layers}",
         main_DOT_py="import torch\nfrom net import Net\n\n" + GUARD + "    torch.manual_seed(0)\n"
-        "    Net().cuda()(1).sum().backward()\n",
+        "    Net().cuda()(1).sum().backward()\n    torch.optim.SGD([], lr=1).step()\n",
     )
     (finding,) = lint(folder)
-    assert finding.code == "TDL203"
-    assert "25 convolutions of it depend on that mode" in finding.message
+    assert (finding.code, finding.severity) == ("TDL203", "error")
+    assert finding.message.endswith("; nondeterministic without it: 25 × Conv2d")
     assert [place.location.row for place in finding.related if place.filename.endswith("net.py")] == [*range(5, 30)]
     main([str(folder), "--isolated", "--no-cache"])
     out = capsys.readouterr().out

@@ -59,8 +59,9 @@ class Runner(Table, frozen=True, kw_only=True):
     `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not
     (`first`: before whatever runs there; `rpc`: in a thread of another process);
     `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
-    passed. `bare`: called without arguments it runs any function of the file. `trains` and `cuda`: it trains, it may
-    run on CUDA; `host`: the conditions, if any, under which it is told to run on the CPU.
+    passed. `bare`: called without arguments it runs any function of the file. `trains`, `steps` and `cuda`: it trains,
+    it steps with the gradients that what it runs works out, it may run on CUDA; `host`: the conditions, if any, under
+    which it is told to run on the CPU.
     """
 
     names: tuple[str, ...]
@@ -73,6 +74,7 @@ class Runner(Table, frozen=True, kw_only=True):
     workers: str = ""
     bare: bool = False
     trains: bool = False
+    steps: bool = False
     cuda: bool = False
     host: tuple[Condition, ...] = ()
     evidence: tuple[str, ...] = ()

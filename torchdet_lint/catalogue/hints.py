@@ -19,6 +19,7 @@ class Hints(Table, frozen=True, kw_only=True):
     mode: str = _NOTHING
     complete: frozenset[str] = frozenset()
     methods: dict[str, str] = msgspec.field(default_factory=dict)
+    options: str = _NOTHING
     devices: frozenset[str] = frozenset()
     training: str = _NOTHING
     given_a_model: str = _NOTHING

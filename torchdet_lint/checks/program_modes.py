@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from torchdet_lint.catalogue.ops import status_at
 from torchdet_lint.finding import NeedHelper, SeedFunction, SetArgument, Withhold
 from torchdet_lint.program.entry import Fault, Story
 
@@ -20,31 +22,49 @@ _WORKSPACE_UNTIL = (2, 10)
 
 def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     """Training on CUDA, and deterministic mode nowhere."""
-    if "cuda" not in entry.target.devices or not (entry.has("trains") and entry.has("cuda")):
+    if "cuda" not in entry.target.devices or not (entry.trains and entry.has("cuda")):
         return
     if entry.has("mode") or entry.has("relaxed") or entry.has("host"):
         return
-    here, training = entry.leading_to("trains")
-    layers = _everywhere(entry)
-    details = {"place": entry.place(training, here), "layers": f"; {_counted(layers)}" if layers else ""}
-    stories = [Story(ref, f"`{ref.what}` takes a deterministic kernel in that mode alone") for ref in layers]
-    yield Fault(here, details, related=(Story(training, "trains here"), *stories), changes=_switched(entry))
+    here, training = entry.leading_to("fits" if entry.has("fits") else "backward")
+    places = _everywhere(entry)
+    details = {"place": entry.place(training, here), "ops": _counted(places)}
+    stories = [Story(ref, f"`{ref.what}` is deterministic only in that mode") for ref in places]
+    varies = bool(places) or entry.reaches_varying()
+    yield Fault(
+        here,
+        details,
+        "ops" if places else "",
+        None if varies else "warning",
+        (Story(training, "trains here"), *stories),
+        _switched(entry),
+    )
 
 
 def _everywhere(entry: Entry) -> list[Ref]:
-    """The ops that are too many to be reported one by one, convolutions, that the entry point reaches."""
+    """The ops that the entry point reaches which vary on the configured devices without the mode, and which are too
+    many to be reported one by one: convolutions, embeddings."""
     places = {
         step.ref
         for node in entry.reached()
         for step in entry.project.steps(node)
-        if (step.kind, step.channel) == ("flag", "everywhere")
+        if (step.kind, step.channel) == ("flag", "everywhere") and _varies(entry, step.ref.what)
     }
     return sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values())
 
 
+def _varies(entry: Entry, name: str) -> bool:
+    """Whether an op of that name takes another kernel in deterministic mode, on the configured devices."""
+    return any(
+        status_at(op, entry.target.torch) == "switchable" and not set(entry.target.devices).isdisjoint(op.devices)
+        for op, _ in entry.project.facts.everywhere[name]
+    )
+
+
 def _counted(places: list[Ref]) -> str:
-    what = "convolution" if len(places) == 1 else "convolutions"
-    return f"{len(places)} {what} of it {'depends' if len(places) == 1 else 'depend'} on that mode"
+    """`3 × Conv2d, 1 × Embedding`."""
+    counts = Counter(ref.what.rpartition(".")[2] for ref in places)
+    return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
 
 def _switched(entry: Entry) -> tuple[Change, ...]:

@@ -51,6 +51,8 @@ class ProgramRun:
             {path: record.module for path, record in records.items() if record.module is not None}, linter.modules,
         )  # fmt: skip
         self.points = EntryPoints(records, linter.settings, self.project.files)
+        self.settling = Settling(self.project, records, self.points)
+        self._varying: dict[str, frozenset[int]] = {}
         self.reporter = Reporter(linter, paths, self.data, self.project.files.text)
 
     def data(self, path: str) -> bytes:
@@ -83,7 +85,9 @@ class ProgramRun:
         self.linter.relied()
         entries: list[Entry] = []
         for path in self.points.paths():
-            entry = Entry(self.project, path, self.reporter.target, token, self.reporter.line, self.seeders)
+            entry = Entry(
+                self.project, path, self.reporter.target, token, self.reporter.line, self.seeders, self.varying
+            )
             try:
                 assert entry.effects is not None
             except Exception as error:
@@ -97,9 +101,7 @@ class ProgramRun:
                         self.reporter.report(fault, code)
                 except Exception as error:
                     self.errors.append(_complaint(token(path), code, error))
-        settled = Settling(self.project, self.records, self.points).of(
-            entries, deterministic=self.linter.settings.deterministic_algorithms
-        )
+        settled = self.settling.of(entries, deterministic=self.linter.settings.deterministic_algorithms)
         self._remember()
         linted = self.records.keys()
         return Outcome(
@@ -124,6 +126,22 @@ class ProgramRun:
         self.cache.save()
 
     # ------------------------------------------------------------------ entry points
+    def varying(self, path: str) -> frozenset[int]:
+        """The rows of the functions of a file in which an op is reported that varies; 0 outside of all."""
+        if path not in self._varying:
+            record = self.records.get(path)
+            rows = (
+                []
+                if record is None
+                else [
+                    rows.first
+                    for finding, rows in zip(record.findings, record.rows, strict=True)
+                    if finding.switchable or finding.raises
+                ]
+            )
+            self._varying[path] = frozenset(above or 0 for _, above in self.settling.functions_around(path, rows))
+        return self._varying[path]
+
     def seeders(self) -> list[tuple[str, str]]:
         """The functions that speak of seeds, of the files linted and of those that were read on the way."""
         outlines = {path: self.project.files.outline(path) for path in sorted({*self.records, *self.read})}

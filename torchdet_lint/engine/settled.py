@@ -119,10 +119,12 @@ class Settling:
         bodies = {body.row for name in names if name and (body := summary.body(name)) is not None}
         started = not names.isdisjoint((MODULE, STARTED))
         return tuple(
-            row for row, above in self._around(path, wanted) if (above in bodies if above is not None else started)
+            row
+            for row, above in self.functions_around(path, wanted)
+            if (above in bodies if above is not None else started)
         )
 
-    def _around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
+    def functions_around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
         """`rows` of a file, and where the innermost function around each begins."""
         try:
             tree = ast.parse(self.project.files.text(path)) if rows else None

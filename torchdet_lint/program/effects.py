@@ -69,6 +69,7 @@ Effects = dict[str, Any]
 
 IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 TRAINING = frozenset(IN_TRAINING.values())
+TRAINING_FLAGS = frozenset({"backward", "fits"})
 _GENERATOR = {
     "python": "python",
     "numpy": "numpy",

@@ -46,7 +46,8 @@ class Fault(NamedTuple):
 
 class Entry(NamedTuple):
     """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it, `line`
-    a row of a file in words; `seeders` are files and names of functions that speak of seeds."""
+    a row of a file in words; `seeders` are files and names of functions that speak of seeds; `varying` gives the rows
+    of those functions of a file in which an op is reported that varies (0: outside of all)."""
 
     project: Project
     file: str
@@ -54,6 +55,7 @@ class Entry(NamedTuple):
     shown: Callable[[str], str]
     line: Callable[[str, int], str]
     seeders: Callable[[], Iterable[tuple[str, str]]] = tuple
+    varying: Callable[[str], frozenset[int]] = lambda _: frozenset()
 
     @property
     def node(self) -> Node:
@@ -123,6 +125,11 @@ class Entry(NamedTuple):
         return f"flag:{flag}" in self.effects
 
     @property
+    def trains(self) -> bool:
+        """Whether the program trains: something that trains by itself, or gradients and a step with them."""
+        return self.has("fits") or (self.has("backward") and (self.has("steps") or self.has("locked")))
+
+    @property
     def seeds_torch(self) -> bool:
         """Whether torch's generator is seeded, as far as anyone can see."""
         return "seed:torch" in self.effects or self.has("perhaps")
@@ -147,6 +154,17 @@ class Entry(NamedTuple):
             near = what.row == here.row or what.statement == here.statement
             return "" if near else f" ({self.line(what.file, what.row)})"
         return f" ({self.shown(what.file)}:{what.row})"
+
+    def reaches_varying(self) -> bool:
+        """Whether the program reaches a function in which an op is reported that varies."""
+        for node in self.reached():
+            rows = self.varying(node.file)
+            if rows:
+                started = node.name in (MODULE, STARTED)
+                body = None if started else self.project.files.summary(node.file).body(node.name)
+                if (body.row if body is not None else 0) in rows:
+                    return True
+        return False
 
     def reached(self) -> Iterator[Node]:
         """The nodes that the entry point reaches, in a fixed order."""

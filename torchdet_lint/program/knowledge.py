@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.catalogue.facts import Runner, Seed
     from torchdet_lint.catalogue.hints import Hints
+    from torchdet_lint.catalogue.ops import Op, Spelling
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Argument, Event
 
@@ -50,6 +51,7 @@ class Words:
         self.seeds_not = re.compile(hints.seeds_not)
         self.seeds_itself = re.compile(hints.seeds_itself)
         self.keeps_a_seed = hints.keeps_a_seed
+        self.options = re.compile(hints.options)
         self.mode = re.compile(hints.mode)
         self.complete = hints.complete
         self.methods = hints.methods
@@ -88,8 +90,11 @@ class Tables:
             name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
         )
         self._patterns = tuple(sorted((*name.split("*", 1), name) for name in self.draws if "*" in name))
-        self.everywhere = frozenset(spelling.name for op in facts.ops if op.aggregate for spelling in op.spellings)
-        self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys() | self.everywhere
+        self.everywhere: dict[str, list[tuple[Op, Spelling]]] = {}
+        for op in facts.ops:
+            for spelling in op.spellings if op.aggregate else ():
+                self.everywhere.setdefault(spelling.name, []).append((op, spelling))
+        self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys() | self.everywhere.keys()
         self._spellings: dict[str, tuple[str, ...]] = {}
 
     def speaks_of(self, name: str) -> bool:

@@ -16,6 +16,7 @@ from torchdet_lint.program.syntax.shapes import (
     asks_for_training,
     defaults_of,
     is_guard,
+    is_off,
     is_type_checking,
     last_word,
     leaves_early,
@@ -191,6 +192,8 @@ class Extractor:
                 isinstance(node.target, ast.Attribute) and node.target.attr == "grad"
             ):
                 self.add("update", node, branch, ("grad",))
+            elif any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node.value)):
+                self.add("update", node, branch, ("step",))
         elif isinstance(node, (ast.Assert, ast.Raise, ast.Delete)):
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
@@ -228,7 +231,7 @@ class Extractor:
             if isinstance(node, ast.Call):
                 stack.append((node, True, deferred))
                 parts: list[ast.AST] = [node.func, *node.args, *(word.value for word in node.keywords)]
-                parts = [] if self.asks_for_devices(node.func) else parts
+                parts = [] if self.asks_for_devices(node.func) or is_off(node) else parts
             elif isinstance(node, ast.Lambda):
                 deferred = True
                 parts = [node.body]
@@ -237,6 +240,9 @@ class Extractor:
                 parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
+            elif isinstance(node, ast.Compare):
+                # Whether a device is of CUDA is asked here, and not chosen.
+                parts = [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
             elif isinstance(node, ast.Attribute):
                 if node.attr == "cuda" and "torch.cuda" in self.names.resolve(node, self.scope):
                     self.add("cuda", node, branch, ("evident",))
@@ -281,8 +287,8 @@ class Extractor:
         ):
             return Argument(("?.training",))
         names = self.names.resolve(node, self.scope)
-        last = last_word(node) if not names else ""
-        return Argument(names or ((f"?.{last}",) if last else ()))
+        tail = tail_of(node) if not names else ""
+        return Argument(names or ((f"?.{tail}",) if tail else ()))
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call."""

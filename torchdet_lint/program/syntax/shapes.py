@@ -54,6 +54,14 @@ def asks_for_training(test: ast.expr) -> bool:
     return isinstance(test, ast.Attribute) and test.attr == "training"
 
 
+def is_off(node: ast.Call) -> bool:
+    """Whether `node` makes an autocast that is turned off."""
+    return last_word(node.func) == "autocast" and any(
+        word.arg == "enabled" and isinstance(word.value, ast.Constant) and word.value.value is False
+        for word in node.keywords
+    )
+
+
 def starts_empty(node: ast.expr | None) -> bool:
     """Whether `node` is `{}`, `dict()` or an empty dictionary of another class."""
     if isinstance(node, ast.Call):

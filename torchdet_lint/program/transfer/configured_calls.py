@@ -90,6 +90,7 @@ class ConfiguredCalls:
         run = event.keywords.get("run")
         if configurations and not (run is not None and run.known and not run.value):
             self.recorder.add("flag", channel="trains")
+            self.recorder.add("flag", channel="fits")
 
 
 def _passed(mapping: dict[str, Any]) -> dict[str, Argument]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import TOKEN, Thing
+from torchdet_lint.program.effects import TOKEN, TRAINING_FLAGS, Thing
 from torchdet_lint.program.transfer.library_calls import in_training
 from torchdet_lint.program.transfer.recorder import bound_arguments
 
@@ -32,13 +32,17 @@ class NameHints:
         """What the name of a method says; whether it says anything."""
         first = event.names[0]
         if last in self.hints.methods:
-            self.recorder.add("flag", last, self.hints.methods[last])
+            flag = self.hints.methods[last]
+            self.recorder.add("flag", last, flag)
+            if flag in TRAINING_FLAGS:
+                self.recorder.add("flag", last, "trains")
             if last == "cuda":
                 self.recorder.add("draw", ".cuda()", "cublas")
         elif last == "to":
-            self._moved(event)
-        elif last == "step" and not event.positional:
+            self.moved(event)
+        elif last == "step" and (not event.positional or _of_an_optimizer(first, event)):
             self._stepped(first, event)
+            return not event.positional
         elif last in self.facts.tensor_draws:
             self._tensor_draw(last, first, event)
         else:
@@ -84,11 +88,12 @@ class NameHints:
             for known in argument.names
         ):
             self.recorder.add("flag", last, "trains")
+            self.recorder.add("flag", last, "fits")
 
     def _stepped(self, first: str, event: Event) -> None:
         """A step of an optimizer, or of something else that steps."""
         self.recorder.add("flag", "step", "locked" if event.locked else "steps")
-        if first.startswith("torch.optim.") or "opt" in first.rpartition(".")[0].rpartition(".")[2].lower():
+        if _of_an_optimizer(first, event):
             self.recorder.add("flag", "step", "trains")
 
     def _tensor_draw(self, last: str, first: str, event: Event) -> None:
@@ -99,17 +104,26 @@ class NameHints:
             drawn = "dropout" if in_training(event) else "torch"
             self.recorder.add("draw", f"Tensor.{last}", "weights" if self.recorder.initialises else drawn)
 
-    def _moved(self, event: Event) -> None:
+    def moved(self, event: Event) -> None:
+        """A device that `.to(…)` or `torch.device(…)` is given: CUDA, or whatever an option says."""
         for argument in (*event.positional[:1], *(value for key, value in event.keywords.items() if key == "device")):
             if argument.known and isinstance(argument.value, str) and argument.value.startswith("cuda"):
                 self.recorder.add("flag", channel="cuda")
                 self.recorder.add("draw", ".to('cuda')", "cublas")
             elif any(
-                name.rpartition(".")[2].rstrip("()") in self.hints.devices
+                self.chooses_device(name)
                 for name in argument.names
                 if name.startswith(("?", "$")) or self.is_out_of_sight(name)
             ):
                 self.recorder.add("flag", channel="cuda")
+
+    def chooses_device(self, name: str) -> bool:
+        """Whether `name` is of a device that somebody chose: `args.device`, and not the device that a tensor is on."""
+        owner, _, last = name.rstrip("()").rpartition(".")
+        if last.lstrip("$") not in self.hints.devices:
+            return False
+        holder = owner.rpartition(".")[2].strip("()?$")
+        return last != "device" or not holder or self.hints.options.search(holder) is not None
 
     def is_out_of_sight(self, name: str) -> bool:
         """Whether a name is imported from a file that is not there, or from a library that no table knows."""
@@ -145,3 +159,9 @@ class NameHints:
             self.recorder.add("flag", last, "perhaps")
             if self.hints.mode.search(last) or any(self.hints.mode.search(key) for key in event.keywords):
                 self.recorder.add("flag", last, "relaxed")
+
+
+def _of_an_optimizer(first: str, event: Event) -> bool:
+    """Whether a step is that of an optimizer, or is given one: `scaler.step(optimizer)`."""
+    names = [first.rpartition(".")[0], *(name for argument in event.positional for name in argument.names)]
+    return any(name.startswith("torch.optim.") or "opt" in name.rpartition(".")[2].lower() for name in names)

@@ -84,7 +84,10 @@ class Transfer(Recorder):
 
     def on_update(self, event: Event) -> None:
         """A gradient is updated in place."""
-        self.add("flag", channel="update" if not event.locked else "locked")
+        if event.names == ("step",):
+            self.add("flag", "step", "locked" if event.locked else "steps")
+        else:
+            self.add("flag", channel="update" if not event.locked else "locked")
 
     def on_set(self, event: Event) -> None:
         """What an attribute is given is looked up where it is read."""
@@ -238,7 +241,11 @@ class Transfer(Recorder):
         if name.startswith(("torch.cuda.", "torch.accelerator.")) and not name.partition(".")[2].partition(".")[
             2
         ].startswith(DEVICE_QUERIES):
-            self.add("flag", channel="cuda")
+            enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
+            if enabled is None or not enabled.known or enabled.value is not False:
+                self.add("flag", channel="cuda")
+        if name == "torch.device":
+            self.hints.moved(event)
         if name in facts.modes_off:
             self.add("flag", name, "relaxed")
 
@@ -257,7 +264,7 @@ class Transfer(Recorder):
             self.libraries.seed(seed, full, event)
         for runner in runners:
             self.hand_over(runner, event, owner)
-        if full in facts.everywhere:
+        if any(facts.meets(event, op.when, spelling.parameters) for op, spelling in facts.everywhere.get(full, ())):
             self.add("flag", full, "everywhere")
         if full in facts.seed_functions:
             self.seeded(full)
@@ -274,6 +281,9 @@ class Transfer(Recorder):
         """A runner gets what it runs."""
         if runner.trains:
             self.add("flag", channel="trains")
+            self.add("flag", channel="fits")
+        if runner.steps:
+            self.add("flag", "step", "steps")
         if runner.host and self.facts.meets(event, runner.host, runner.parameters):
             self.add("flag", channel="host")
         elif runner.cuda:
