@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -17,6 +18,7 @@ from torchdet_lint import report
 from torchdet_lint.config import FORMATS
 from torchdet_lint.finding import Edit, Finding, Fix, Location, Related, Result
 from torchdet_lint.report import Report, text
+from torchdet_lint.report.visible import escaped, inert, visible
 from torchdet_lint.source.snippets import Snippets
 
 ROOT = Path(__file__).parents[1]
@@ -46,8 +48,8 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("n.ipynb").write_text(NOTEBOOK)
 
 
-def written(name: str, findings: tuple[Finding, ...] = FINDINGS, **more: object) -> str:
-    wanted = Report(Result(findings, 9, ()), Snippets(), **more)  # type: ignore[arg-type]
+def written(name: str, findings: tuple[Finding, ...] = FINDINGS, snippets: Snippets | None = None, **more: bool) -> str:
+    wanted = Report(Result(findings, 9, ()), snippets or Snippets(), **more)
     return "\n".join(text.plain(line) for line in report.writer(name)(wanted)) + "\n"
 
 
@@ -76,7 +78,7 @@ Found 1 warning, 1 note in 2 of 9 files.
 
 def test_full_over_several_lines() -> None:
     lines = written("full", FINDINGS[:1]).splitlines()
-    assert lines[2:11] == [
+    assert lines[1:10] == [
         "  |",
         "2 |",
         "3 | loader = load(",
@@ -258,3 +260,39 @@ def test_colour_on_a_terminal_only() -> None:
     )
     assert "\x1b" in run("bad.py", "--no-cache", "--color", "always")
     assert "\x1b" not in run("bad.py", "--no-cache", "--color", "never", terminal=True)
+
+
+ACTING = "\x1b[2J\x9b\x07\u202e\u2066\u2028\r\n::stop-commands::x\n##[group]\ufffe\udcff\x85"
+FORBIDDEN = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff\ud800-\udfff]|##\\["
+)
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_nothing_in_names_and_sources_acts_on_a_terminal_or_a_log(name: str) -> None:
+    """One finding in a file of such a name, with such a source, message, help and related place."""
+    path = f"::{ACTING}.py"
+    source = f"x = '{ACTING[:-2]}'\n".encode()
+    place = Location(1, 1)
+    related = (Related(path, place, ACTING),)
+    fix = Fix("safe", ACTING, (Edit(ACTING, place, place),))
+    finding = Finding(path, place, Location(1, 4), "TDL001", "n", "error", ACTING, ACTING, 1, None, fix, related)
+    out = written(name, (finding,), Snippets({path: source}))
+    assert FORBIDDEN.findall(out) == []
+    commands = [line for line in out.splitlines() if line.lstrip().startswith("::")]
+    assert len(commands) == (1 if name == "github" else 0)
+    if name in ("json", "json-lines"):
+        (told,) = [json.loads(out)] if name == "json-lines" else json.loads(out)
+        assert (told["filename"], told["message"]) == (path, ACTING)
+    elif name == "junit":
+        ET.fromstring(out)
+    elif name in ("sarif", "gitlab"):
+        json.loads(out)
+
+
+def test_what_acts_is_shown() -> None:
+    assert visible("a\x1b[31m\x7f\udcff\u202e é 漢 👩\u200d🔬") == "a\u241b[31m\u2421\\xff\ufffd é 漢 👩\u200d🔬"
+    assert visible("##[group] ##vso[x] ## [a]") == "\uff03#[group] \uff03#vso[x] ## [a]"
+    assert visible("a\tb\n", "\t") == "a\tb\u240a"
+    assert inert(" ::error::x::") == " \uff1a:error::x::"
+    assert json.loads(escaped(json.dumps("\U000e0041\x7f\u202eé", ensure_ascii=False))) == "\U000e0041\x7f\u202eé"

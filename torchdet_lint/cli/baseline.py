@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from torchdet_lint.cli.console import CLEAN, FAILED, fail
+from torchdet_lint.cli.console import CLEAN, FAILED, fail, say
 from torchdet_lint.cli.options import settings_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def baseline(given: argparse.Namespace) -> int:
     except OSError as error:
         return fail(f"baseline: {target}: {(error.strerror or str(error)).lower()}")
     if not given.quiet:
-        print(f"Wrote {number} finding{'s' * (number != 1)} to {os.path.relpath(target)}.")
+        say(f"Wrote {number} finding{'s' * (number != 1)} to {os.path.relpath(target)}.")
         if settings.baseline != target:
-            print(f"`--baseline {os.path.relpath(target)}`, or `baseline` in the configuration, subtracts them.")
+            say(f"`--baseline {os.path.relpath(target)}`, or `baseline` in the configuration, subtracts them.")
     return FAILED if complaints or result.errors else CLEAN

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.cli.console import CLEAN, FAILED, FINDINGS, Progress, UsageError, fail, flush, paint
+from torchdet_lint.cli.console import CLEAN, FAILED, FINDINGS, Progress, UsageError, fail, flush, paint, say
 from torchdet_lint.cli.options import settings_of
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def _stdin(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, bytes]
 
 
 def _verbose(settings: Settings) -> None:
-    print(f"configuration: {settings.file or 'none'} (project {settings.root})", file=sys.stderr)
-    print(f"target: torch {settings.torch[0]}.{settings.torch[1]} on {', '.join(settings.devices)}", file=sys.stderr)
+    say(f"configuration: {settings.file or 'none'} (project {settings.root})", sys.stderr)
+    say(f"target: torch {settings.torch[0]}.{settings.torch[1]} on {', '.join(settings.devices)}", sys.stderr)
     from torchdet_lint.source.cache import refusal
 
     refused = refusal(settings.cache_dir) if settings.cache_dir else ""
-    print(f"cache: {settings.cache_dir or 'none'}{f' (not used: {refused})' if refused else ''}", file=sys.stderr)
+    say(f"cache: {settings.cache_dir or 'none'}{f' (not used: {refused})' if refused else ''}", sys.stderr)
 
 
 def _write(given: argparse.Namespace, settings: Settings, result: Result, snippets: Any, stream: Any = None) -> None:
@@ -106,7 +106,7 @@ def _fixed(given: argparse.Namespace, paths: Sequence[str], settings: Settings, 
         _write(given, settings, repaired.result, Snippets(repaired.texts), sys.stderr if texts else sys.stdout)
     elif not given.quiet:
         number = sum(given.fixed.values())
-        print(f"Would fix {number} finding{'s' * (number != 1)}." if number else "Nothing to fix.", file=sys.stderr)
+        say(f"Would fix {number} finding{'s' * (number != 1)}." if number else "Nothing to fix.", sys.stderr)
     for error in errors:
         fail(error)
     if errors:

@@ -19,8 +19,15 @@ class UsageError(Exception):
 
 def fail(message: str) -> int:
     """Say on standard error what went wrong; returns the exit status for that."""
-    emit([f"torchdet-lint: error: {message}\n"], sys.stderr)
+    say(f"torchdet-lint: error: {message}", sys.stderr)
     return FAILED
+
+
+def say(line: str, stream: Any = None) -> None:
+    """Write one line to `stream` (default: standard output), whatever names and texts of others are in it."""
+    from torchdet_lint.report.visible import inert, visible
+
+    emit([f"{inert(visible(line))}\n"], stream)
 
 
 def paint(lines: Iterable[str], color: str, stream: Any) -> None:

@@ -68,12 +68,18 @@ def rule(given: argparse.Namespace) -> int:
             ]
         )
     elif given.output_format == "markdown":
-        emit("\n".join(explain.page(rule, reported(rule.code)) for rule in rules))
+        emit(map(_line, "\n".join(explain.page(rule, reported(rule.code)) for rule in rules).split("\n")))
     else:
         for number, rule in enumerate(rules):
             emit(["\n" * 2] if number else [])
-            emit(f"{line}\n" for line in explain.as_text(rule, reported(rule.code), release))
+            emit(map(_line, explain.as_text(rule, reported(rule.code), release)))
     return FAILED if found.errors else CLEAN
+
+
+def _line(text: str) -> str:
+    from torchdet_lint.report.visible import inert, visible
+
+    return "".join(f"{inert(visible(line))}\n" for line in text.split("\n"))
 
 
 def _release(text: str | None) -> bool:

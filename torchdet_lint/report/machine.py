@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.catalogue.rules import DOCUMENTATION_URL
+from torchdet_lint.report.visible import escaped, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,7 +62,7 @@ def _fix(fix: Fix | None) -> dict[str, Any] | None:
 
 def json_array(report: Report) -> Iterator[str]:
     """One array."""
-    yield json.dumps([as_object(finding) for finding in report.result.findings], indent=2, ensure_ascii=False)
+    yield escaped(json.dumps([as_object(finding) for finding in report.result.findings], indent=2, ensure_ascii=False))
 
 
 def json_statistics(report: Report) -> Iterator[str]:
@@ -84,7 +85,7 @@ def json_statistics(report: Report) -> Iterator[str]:
 def json_lines(report: Report) -> Iterator[str]:
     """One object a line."""
     for finding in report.result.findings:
-        yield json.dumps(as_object(finding), ensure_ascii=False)
+        yield escaped(json.dumps(as_object(finding), ensure_ascii=False))
 
 
 def github(report: Report) -> Iterator[str]:
@@ -103,7 +104,7 @@ def github(report: Report) -> Iterator[str]:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text, "\r\n").replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
@@ -138,7 +139,7 @@ def gitlab(report: Report) -> Iterator[str]:
                 },
             }
         )
-    yield json.dumps(issues, indent=2, ensure_ascii=False)
+    yield escaped(json.dumps(issues, indent=2, ensure_ascii=False))
 
 
 def _fingerprint(*parts: str) -> str:
@@ -178,14 +179,10 @@ def junit(report: Report) -> Iterator[str]:
     yield "</testsuites>"
 
 
-def _clean(text: str) -> str:
-    return "".join(character if character >= " " or character in "\t\n\r" else "?" for character in text)
-
-
 def _attribute(text: str) -> str:
-    escaped = _text(text).replace('"', "&quot;")
-    return '"' + escaped.replace("\n", "&#10;").replace("\r", "&#13;").replace("\t", "&#9;") + '"'
+    escaped = _text(text, "\n").replace('"', "&quot;")
+    return '"' + escaped.replace("\n", "&#10;") + '"'
 
 
-def _text(text: str) -> str:
-    return _clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+def _text(text: str, keep: str = "") -> str:
+    return visible(text, keep).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from torchdet_lint import __version__
 from torchdet_lint.catalogue import loading
+from torchdet_lint.report.visible import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,7 @@ def sarif(report: Report) -> Iterator[str]:
             }
         ],
     }
-    yield json.dumps(log, indent=2, ensure_ascii=False)
+    yield escaped(json.dumps(log, indent=2, ensure_ascii=False))
 
 
 def _rules(report: Report, codes: list[str]) -> list[dict[str, Any]]:
@@ -65,15 +66,14 @@ def _rules(report: Report, codes: list[str]) -> list[dict[str, Any]]:
 
 def _result(finding: Finding, codes: list[str], report: Report) -> dict[str, Any]:
     lines = report.snippets.lines(finding, finding.location.row, finding.end_location.row)
+    flagged = "\n".join(lines).encode("utf-8", "surrogatepass")
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": codes.index(finding.code),
         "level": finding.severity,
         "message": {"text": finding.message},
         "locations": [_location(finding.filename, finding.location, finding.end_location, finding.cell)],
-        "partialFingerprints": {
-            "flaggedLines/v1": hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
-        },
+        "partialFingerprints": {"flaggedLines/v1": hashlib.blake2b(flagged, digest_size=8).hexdigest()},
     }
     if finding.related:
         result["relatedLocations"] = [
@@ -127,4 +127,4 @@ def _uri(path: str) -> str:
         from pathlib import Path
 
         return Path(path).as_uri()
-    return quote(path.replace(os.sep, "/"))
+    return quote(os.fsencode(path.replace(os.sep, "/")))

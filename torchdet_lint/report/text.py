@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from torchdet_lint.finding import WITHHELD
+from torchdet_lint.report.visible import inert, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +47,7 @@ def spans(text: str) -> Iterator[tuple[str, str]]:
 def place(finding: Finding) -> str:
     """`path:row:column`, with the cell of a notebook."""
     cell = f"cell {finding.cell}:" if finding.cell is not None else ""
-    return f"{finding.filename}:{cell}{finding.location.row}:{finding.location.column}"
+    return inert(f"{visible(finding.filename)}:{cell}{finding.location.row}:{finding.location.column}")
 
 
 def full(report: Report) -> Iterator[str]:
@@ -55,11 +56,11 @@ def full(report: Report) -> Iterator[str]:
         yield f"{styled(place(finding), 'bold')}: {_headline(finding)}"
         yield from _excerpt(finding, report)
         for related in finding.related[:_SHOWN]:
-            where = f"{related.filename}:{related.location.row}:{related.location.column}"
-            yield f"  = see: {where}: {related.message}"
+            where = f"{visible(related.filename)}:{related.location.row}:{related.location.column}"
+            yield f"  = see: {where}: {visible(related.message)}"
         if len(finding.related) > _SHOWN:
             yield f"  = see: {len(finding.related) - _SHOWN} more places, which --output-format json lists"
-        yield f"  {styled('= help:', 'cyan')} {finding.help}"
+        yield f"  {styled('= help:', 'cyan')} {visible(finding.help)}"
         yield ""
     yield from _summary(report)
 
@@ -79,7 +80,7 @@ def grouped(report: Report) -> Iterator[str]:
             if before:
                 yield ""
             before = finding.filename
-            yield styled(f"{before}:", "bold")
+            yield styled(inert(f"{visible(before)}:"), "bold")
         cell = f"cell {finding.cell}:" if finding.cell is not None else ""
         yield f"  {cell}{finding.location.row}:{finding.location.column} {_headline(finding, name=False)}"
     if before:
@@ -103,7 +104,7 @@ def _headline(finding: Finding, *, name: bool = True) -> str:
     code = styled(finding.code, _STYLES[finding.severity])
     label = f" [{finding.name}]" if name else ""
     fix = {"safe": " [*]", "unsafe": " [unsafe fix]"}[finding.fix.applicability] if finding.fix else ""
-    return f"{code}{label}{fix} {finding.message}"
+    return f"{code}{label}{fix} {visible(finding.message)}"
 
 
 def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
@@ -116,16 +117,19 @@ def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
     width = len(str(first + len(lines) - 1))
     yield f"{'':>{width}} {styled('|', 'blue')}"
     for row, line in enumerate(lines, start=first):
-        line = line.replace("\x01", "?").replace("\x02", "?")
-        yield f"{row:>{width}} {styled('|', 'blue')} {line.expandtabs(4)}".rstrip()
+        yield f"{row:>{width}} {styled('|', 'blue')} {_shown(line)}".rstrip()
         if row == start.row or (start.row < row <= last and row == end.row):
             begin = start.column - 1 if row == start.row else len(line) - len(line.lstrip())
             stop = end.column - 1 if row == end.row else len(line)
-            offset = _columns(line[:begin])
-            length = max(_columns(line[:stop]) - offset, 1)
+            offset = _columns(_shown(line[:begin]))
+            length = max(_columns(_shown(line[:stop])) - offset, 1)
             yield f"{'':>{width}} {styled('|', 'blue')} {'':>{offset}}{styled('^' * length, _STYLES[finding.severity])}"
     if end.row > last:
         yield f"{'':>{width}} {styled('|', 'blue')} …"
+
+
+def _shown(line: str) -> str:
+    return visible(line, "\t").expandtabs(4)
 
 
 def _columns(text: str) -> int:
