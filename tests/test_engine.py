@@ -137,7 +137,7 @@ def test_paths_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, others(findings)) == (2, [])
     assert [line.partition("error: ")[2] for line in err.splitlines()] == [
         "nowhere.py: no such file or directory",
-        "nul\0.py: a path cannot hold a NUL byte",
+        "nul␀.py: a path cannot hold a NUL byte",
         "self.py: too many levels of symbolic links",
     ]
 

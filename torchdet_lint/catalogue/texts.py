@@ -6,6 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torchdet_lint import reading
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -43,7 +45,7 @@ def read(extra: tuple[Path, ...]) -> list[tuple[Path, str]]:
     texts = []
     for path in (*shipped, *extra):
         try:
-            texts.append((path, path.read_text(encoding="utf-8")))
+            texts.append((path, reading.read(str(path), reading.LARGEST_CONFIGURATION).decode()))
         except (OSError, UnicodeDecodeError) as error:
             raise CatalogueError(f"{path}: cannot be read as UTF-8 text: {error}") from error
     return texts

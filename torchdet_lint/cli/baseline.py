@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from torchdet_lint.cli.console import CLEAN, FAILED, fail, say
+from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, fail, say
 from torchdet_lint.cli.options import settings_of
 
 if TYPE_CHECKING:
     import argparse
+
+    from torchdet_lint.config import Settings
 
 
 def baseline(given: argparse.Namespace) -> int:
@@ -20,8 +22,7 @@ def baseline(given: argparse.Namespace) -> int:
 
     paths = given.paths or [os.curdir]
     settings, complaints = settings_of(given, paths)
-    target = os.path.abspath(given.output_file) if given.output_file else settings.baseline
-    target = target or os.path.join(settings.root, ".torchdet-baseline.json")
+    target = _target(given, settings)
     result = run.run(paths, msgspec.structs.replace(settings, baseline=""))
     for error in (*complaints, *result.errors):
         fail(error)
@@ -34,3 +35,21 @@ def baseline(given: argparse.Namespace) -> int:
         if settings.baseline != target:
             say(f"`--baseline {os.path.relpath(target)}`, or `baseline` in the configuration, subtracts them.")
     return FAILED if complaints or result.errors else CLEAN
+
+
+def _target(given: argparse.Namespace, settings: Settings) -> str:
+    """The file to write. What only the configuration names may not lead out of the project, nor be something else."""
+    from torchdet_lint.config.merge import inside
+    from torchdet_lint.engine import baseline
+
+    named: str = given.output_file or given.baseline or ""
+    if named:
+        return os.path.realpath(named)
+    target = settings.baseline or os.path.join(settings.root, ".torchdet-baseline.json")
+    if os.path.islink(target) or not inside(target, settings.root):
+        reason = "a link" if os.path.islink(target) else "outside of the project"
+    elif os.path.lexists(target) and not baseline.is_one(target):
+        reason = "there, and no baseline"
+    else:
+        return target
+    raise UsageError(f"baseline: {target} is {reason}; name the file with --output-file")

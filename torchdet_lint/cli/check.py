@@ -49,7 +49,12 @@ def _stdin(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, bytes]
         return None
     if list(paths) not in ([], ["-"]):
         raise UsageError("`-` and --stdin-filename read standard input; name no other path with them")
-    return given.stdin_filename or "-", sys.stdin.buffer.read()
+    name: str = given.stdin_filename or "-"
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("--stdin-filename: the name is not UTF-8 text") from error
+    return name, sys.stdin.buffer.read()
 
 
 def _verbose(settings: Settings) -> None:

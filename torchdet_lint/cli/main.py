@@ -28,10 +28,20 @@ def main(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and _stranded():
+            return fail("the working directory is no longer there")
         if error.filename is not None or error.errno not in _UNWRITTEN:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return fail(f"standard output: {(error.strerror or str(error)).lower()}")
+
+
+def _stranded() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.config.project import Found
 
-_RELEASE = re.compile(r"\d+\.\d+(?:\.\d+)?(?:\+\w+)?")
+_RELEASE = re.compile(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?(?:\+\w+)?")
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 
 
@@ -53,13 +53,13 @@ def merge(found: Found, flags: Options) -> Settings:
             given[name] = str(Path(flag).absolute())
         elif (value := getattr(file, name)) is not None:
             given[name] = str(root / value)
-            if name == "cache_dir" and not _inside(given[name], found.root):
+            if name == "cache_dir" and not inside(given[name], found.root):
                 raise ConfigError(f"{where}cache-dir: {value!r} is outside of the project; only --cache-dir may say so")
     given.setdefault("cache_dir", str(root / ".torchdet_cache"))
     return Settings(root=found.root, file=found.file, **given)
 
 
-def _inside(path: str, root: str) -> bool:
+def inside(path: str, root: str) -> bool:
     """Whether `path` is below `root` once links are followed."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
 
@@ -80,9 +80,11 @@ def _check(options: Options, where: str) -> None:
 
 def _expanded(patterns: Iterable[str], root: Path, where: str) -> Iterable[str]:
     for pattern in patterns:
+        if os.path.isabs(pattern) or os.pardir in pattern.replace("\\", "/").split("/"):
+            raise ConfigError(f"{where}rule-files: {pattern!r} leads out of the project")
         try:
             files = sorted(str(path) for path in root.glob(pattern))
-        except (ValueError, NotImplementedError, IndexError):
+        except (OSError, ValueError, NotImplementedError, IndexError, RecursionError):
             files = []
         if not files:
             raise ConfigError(f"{where}rule-files: nothing matches {pattern!r} under {root}")

@@ -12,6 +12,7 @@ from torchdet_lint.config.options import FORMATS, ConfigError, Options
 from torchdet_lint.config.releases import required_torch
 from torchdet_lint.config.selectors import nearest
 from torchdet_lint.finding import SEVERITIES
+from torchdet_lint.reading import LARGEST_CONFIGURATION, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -111,14 +112,14 @@ def _toml(path: Path) -> dict[str, Any]:
     import tomli
 
     try:
-        return tomli.loads(path.read_text(encoding="utf-8"))
+        return tomli.loads(read(str(path), LARGEST_CONFIGURATION).decode())
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such configuration file") from error
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        raise ConfigError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    except (tomli.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5000 digits is a bare ValueError
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from torchdet_lint import reading
 from torchdet_lint.config.options import NEWEST_TORCH
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-_REQUIREMENT = re.compile(r"^\s*[\"']?torch\s*(?:\[[^\]]*\])?\s*\(?(?P<specifier>[<>=!~][^;#\"')]*)", re.MULTILINE)
-_CLAUSE = re.compile(r"(?P<operator>===?|~=|!=|<=?|>=?)\s*(?P<release>\d+(?:\.\d+)*)")
+_REQUIREMENT = re.compile(r"[\"']?torch(?:\[[^\]]*\])?\(?(?P<specifier>[<>=!~][^;#\"')]*)")
+_CLAUSE = re.compile(r"(?P<operator>===?|~=|!=|<=?|>=?)(?P<release>\d+(?:\.\d+)*)")
+_POETRY = re.compile(r"""torch=["']([^"'\n]+)["']""")
+_CARET = re.compile(r"\^(\d+)((?:\.\d+)*)")
+_DIGITS = 9
 
 
 def required_torch(root: Path) -> tuple[int, int] | None:
@@ -19,40 +24,41 @@ def required_torch(root: Path) -> tuple[int, int] | None:
     texts = [root / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
     for path in (*texts, *sorted(root.glob("requirements*.txt"))):
         try:
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = reading.text(str(path))
         except OSError:
             continue
         if "torch" not in text:
             continue
-        for match in _REQUIREMENT.finditer(_one_a_line(text, path)):
-            found = newest_allowed(match["specifier"])
+        for line in _requirements(text, path.suffix):
+            match = _REQUIREMENT.match(line)
+            found = newest_allowed(match["specifier"]) if match is not None else None
             if found is not None:
                 return found
     return None
 
 
-def _one_a_line(text: str, path: Path) -> str:
-    """Every quoted string of TOML or Python on a line of its own."""
-    if path.suffix not in (".toml", ".py"):
-        return text
-    lines = re.findall(r"""["']([^"'\n]*)["']""", text)
-    if path.suffix == ".toml":
-        lines += [
-            f"torch{_poetry(match[1])}"
-            for match in re.finditer(r"""^\s*torch\s*=\s*["']([^"'\n]+)["']""", text, re.MULTILINE)
-        ]
-    return "\n".join(lines)
+def _requirements(text: str, suffix: str) -> Iterator[str]:
+    """What may be a requirement, without spaces: the lines, of TOML and Python the quoted strings."""
+    if suffix not in (".toml", ".py"):
+        yield from ("".join(line.split()) for line in text.splitlines() if "torch" in line)
+        return
+    yield from ("".join(part.split()) for part in re.findall(r"""["']([^"'\n]*)["']""", text) if "torch" in part)
+    if suffix == ".toml":
+        for line in text.splitlines():
+            match = _POETRY.match("".join(line.split())) if "torch" in line else None
+            if match is not None:
+                yield f"torch{_CARET.sub(_caret, match[1])}"
 
 
-def _poetry(specifier: str) -> str:
-    return re.sub(r"\^\s*(\d+)((?:\.\d+)*)", lambda match: f">={match[1]}{match[2]},<{int(match[1]) + 1}", specifier)
+def _caret(match: re.Match[str]) -> str:
+    return f">={match[1]}{match[2]},<{int(match[1][:_DIGITS]) + 1}"
 
 
 def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tuple[int, int] | None:
     """`">=2.0,<2.4"` -> `(2, 3)`; `None` where no release that the catalogue knows fits."""
     clauses: list[tuple[str, tuple[int, ...]]] = [
-        (match["operator"], tuple(int(part) for part in match["release"].split(".")))
-        for match in _CLAUSE.finditer(specifier)
+        (match["operator"], tuple(int(part[:_DIGITS]) for part in match["release"].split(".")))
+        for match in _CLAUSE.finditer("".join(specifier.split()))
     ]
     candidates = [(2, minor) for minor in range(newest[1], -1, -1)] + [(1, minor) for minor in range(13, 3, -1)]
     for candidate in candidates:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from torchdet_lint.config import ConfigError
+from torchdet_lint.reading import read
 from torchdet_lint.source.snippets import Snippets
+from torchdet_lint.source.writing import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,14 +30,25 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write(path: str, findings: Iterable[Finding]) -> int:
-    """Write `findings` to the baseline file `path`; returns how many there are."""
+    """Write `findings` to the baseline file `path`; returns how many there are. A link in its place goes.
+
+    Raises `OSError`.
+    """
     counted = _counted(path, findings)
     table: dict[str, dict[str, dict[str, int]]] = {}
     for (file, code, content), number in sorted(counted.items()):
         table.setdefault(file, {}).setdefault(code, {})[content] = number
     data = msgspec.json.format(msgspec.json.encode(_File(_VERSION, table)), indent=1)
-    Path(path).write_bytes(data + b"\n")
+    put(path, data + b"\n")
     return sum(counted.values())
+
+
+def is_one(path: str) -> bool:
+    """Whether the file `path` is a baseline."""
+    try:
+        return bool(msgspec.json.decode(read(path), type=_File))
+    except (OSError, msgspec.DecodeError):
+        return False
 
 
 def subtract(path: str, findings: Iterable[Finding], texts: Mapping[str, bytes] | None = None) -> list[Finding]:
@@ -45,7 +57,7 @@ def subtract(path: str, findings: Iterable[Finding], texts: Mapping[str, bytes] 
     Raises `ConfigError` where it cannot be read.
     """
     try:
-        known = msgspec.json.decode(Path(path).read_bytes(), type=_File)
+        known = msgspec.json.decode(read(path), type=_File)
     except OSError as error:
         raise ConfigError(f"baseline: {path}: {(error.strerror or str(error)).lower()}") from error
     except msgspec.DecodeError as error:

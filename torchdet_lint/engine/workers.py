@@ -64,10 +64,24 @@ class _Worker:
 
 def _start(given: tuple[Settings, Mapping[str, bytes]] | None) -> None:
     """Make a worker ready: a forked one has everything, a spawned one reads the catalogue."""
+    from threading import Thread
+
+    Thread(target=_end_with_parent, daemon=True).start()
     if given is not None:
         settings, texts = given
         _Worker.linter = Linter(settings)
         _Worker.linter.stand_in(texts)
+
+
+def _end_with_parent() -> None:
+    """Wait until the process that started this one is gone, however it died, and follow it."""
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _work(paths: Sequence[str]) -> list[tuple[str, str, Record | str]]:

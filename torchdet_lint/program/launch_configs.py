@@ -20,6 +20,9 @@ HIDDEN = "?"
 
 _LONGEST = 60_000
 _LARGEST = 2_000
+_HEAVIEST = 50_000
+_MOST_FILES = 100
+_MERGE = "tag:yaml.org,2002:merge"
 _NESTED = 8
 _FOLDERS = ("", "configs", "config", "conf")
 _COMMAND_LINE = frozenset({"seed_everything", "trainer", "model", "data"})
@@ -84,9 +87,33 @@ def parsed(text: str) -> Any:
     import yaml  # type: ignore[import-untyped]
 
     try:
-        return yaml.load(text, yaml.SafeLoader)  # the one in C crashes on deep nesting
+        loader = yaml.SafeLoader(text)  # the one in C crashes on deep nesting
+        node = loader.get_single_node()
+        _weigh(node, {})
+        return loader.construct_document(node)
     except Exception:  # values that look like dates and numbers and are none raise what they like
         return None
+
+
+def _weigh(node: Any, known: dict[int, int]) -> int:
+    """How many nodes there are below `node`, were each alias written out.
+
+    Raises `ValueError` where one stands inside itself, or a merge key (`<<`) would write out too many.
+    """
+    weight = known.get(id(node), 0)
+    if weight < 0:
+        raise ValueError("an alias inside of what it stands for")
+    if weight:
+        return weight
+    known[id(node)] = -1
+    weight = 1
+    for part in node.value if isinstance(node.value, list) else ():
+        for one in part if isinstance(part, tuple) else (part,):
+            weight += _weigh(one, known)
+        if isinstance(part, tuple) and part[0].tag == _MERGE and known[id(part[1])] > _HEAVIEST:
+            raise ValueError("too much to merge")
+    known[id(node)] = weight
+    return weight
 
 
 class _Composer:
@@ -95,6 +122,8 @@ class _Composer:
     def __init__(self, root: str, read: Callable[[str], str]) -> None:
         self.root = root
         self.read = read
+        self.left = _MOST_FILES
+        self.open: set[str] = set()
 
     def whole(self, name: str) -> dict[str, Any]:
         """The primary configuration `name` with its defaults, references followed."""
@@ -102,10 +131,21 @@ class _Composer:
         return {key: _References(found).followed(value) for key, value in found.items()}
 
     def composed(self, folder: str, name: str, depth: int) -> dict[str, Any] | None:
-        """The file `name` with its defaults, each at its place; None where it is not in sight."""
-        own = parsed(self.read(_path(folder, name))) if depth < _NESTED else None
+        """The file `name` with its defaults, each at its place; None where it is not in sight, names itself, or comes
+        after too many others."""
+        path = _path(folder, name)
+        if path in self.open or depth >= _NESTED or self.left <= 0:
+            return None
+        self.left -= 1
+        own = parsed(self.read(path))
         if not isinstance(own, dict):
             return None
+        self.open.add(path)
+        found = self._with_defaults(folder, own, depth)
+        self.open.discard(path)
+        return found
+
+    def _with_defaults(self, folder: str, own: dict[str, Any], depth: int) -> dict[str, Any]:
         defaults = own.pop("defaults", None)
         parts = defaults if isinstance(defaults, list) else []
         found: dict[str, Any] = {}
@@ -150,12 +190,15 @@ def _choices(part: Any) -> Iterator[tuple[str, str]]:
                     yield group.removeprefix("override ").removeprefix("optional ").strip(), one
 
 
-def _merge(whole: dict[str, Any], other: Mapping[Any, Any]) -> None:
+def _merge(whole: dict[str, Any], other: Mapping[Any, Any], left: list[int] | None = None) -> None:
+    """Add what `other` says to `whole`, mapping into mapping; of aliases that unfold, only so many."""
+    left = left or [_HEAVIEST]
     for key, value in other.items():
         held = whole.get(key)
-        if isinstance(held, dict) and isinstance(value, dict):
+        left[0] -= 1
+        if isinstance(held, dict) and isinstance(value, dict) and left[0] > 0:
             whole[key] = dict(held)  # an alias may stand for it elsewhere
-            _merge(whole[key], value)
+            _merge(whole[key], value, left)
         else:
             whole[key] = value
 

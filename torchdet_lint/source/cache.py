@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import os
 import re
-import secrets
 import stat
 import sys
 import time
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from torchdet_lint.source.writing import create
+from torchdet_lint.source.writing import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,7 +81,7 @@ class Cache:
         try:
             if not _marked(self.folder) and not _claimed(self.folder):
                 return
-            _replace(self.path, msgspec.json.encode(dict(sorted(entries.items()))))
+            put(self.path, msgspec.json.encode(dict(sorted(entries.items()))))
             self._prune()
         except OSError:
             return
@@ -158,7 +157,7 @@ def _claimed(folder: str) -> bool:
     os.makedirs(folder, exist_ok=True)
     if refusal(folder):
         return False
-    _replace(os.path.join(folder, _MARKER), _README)
+    put(os.path.join(folder, _MARKER), _README)
     return True
 
 
@@ -173,20 +172,6 @@ def _content(path: str, most: int) -> bytes | None:
             return stream.read() if stat.S_ISREG(now.st_mode) and now.st_size <= most else None
     except OSError:
         return None
-
-
-def _replace(path: str, content: bytes) -> None:
-    """Give the file `path` this content, whole or not at all; a link in its place goes."""
-    part = f"{path}.{secrets.token_hex(8)}.part"
-    with open(create(part, 0o666), "wb") as stream:
-        try:
-            stream.write(content)
-            stream.close()
-            os.replace(part, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(part)
-            raise
 
 
 def content_hash(data: bytes) -> str:

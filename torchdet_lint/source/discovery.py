@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.reading import read
+from torchdet_lint import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import pathspec
+
+    Ignores = tuple[tuple[str, pathspec.GitIgnoreSpec], ...]
 
 SUFFIXES = (".py", ".pyi", ".pyw", ".ipynb")
 EXCLUDED = frozenset(
@@ -82,9 +84,12 @@ class _Walk:
         """The files below `folder`."""
         real = os.path.realpath(folder)
         ignores = tuple(self._above(real)) if self.exclusion.gitignore else ()
-        yield from self._below("" if folder == os.curdir else folder, real, ignores)
+        todo = [("" if folder == os.curdir else folder, real, ignores)]
+        while todo:
+            yield from self._inside(*todo.pop(), todo)
 
-    def _below(self, shown: str, real: str, ignores: tuple[tuple[str, pathspec.GitIgnoreSpec], ...]) -> Iterator[File]:
+    def _inside(self, shown: str, real: str, ignores: Ignores, todo: list[tuple[str, str, Ignores]]) -> Iterator[File]:
+        """The files in one folder; the folders in it are added to `todo`."""
         if self.exclusion.gitignore:
             ignores = (*ignores, *_ignore_files(real))
         try:
@@ -103,15 +108,13 @@ class _Walk:
                     continue
                 path = os.path.join(shown, name)
                 if folder:
-                    yield from self._below(path, f"{real}/{name}", ignores)
+                    todo.append((path, f"{real}/{name}", ignores))
                 else:
                     yield File(path, entry.stat().st_size)
             except OSError as error:
                 self.errors.append(f"{os.path.join(shown, name)}: {_reason(error)}")
 
-    def _left_out(
-        self, name: str, real: str, folder: bool, ignores: Sequence[tuple[str, pathspec.GitIgnoreSpec]]
-    ) -> bool:
+    def _left_out(self, name: str, real: str, folder: bool, ignores: Ignores) -> bool:
         if folder and self.exclusion.defaults and name in EXCLUDED:
             return True
         slash = "/" if folder else ""
@@ -140,7 +143,7 @@ class _Walk:
 def _ignore_files(folder: str) -> Iterator[tuple[str, pathspec.GitIgnoreSpec]]:
     for name in (".git/info/exclude", ".gitignore"):
         try:
-            text = read(f"{folder}/{name}").decode("utf-8", "replace")
+            text = reading.text(f"{folder}/{name}")
         except OSError:
             continue
         patterns = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]

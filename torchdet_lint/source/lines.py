@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_LEXEME = re.compile(
-    r"(?P<comment>#[^\r\n]*)"
-    r'|"""(?:\\[\s\S]|[^\\])*?"""|\'\'\'(?:\\[\s\S]|[^\\])*?\'\'\''
-    r'|"(?:\\[\s\S]|[^"\\\r\n])*"|\'(?:\\[\s\S]|[^\'\\\r\n])*\''
-)
+_COMMENT = r"(?P<comment>#[^\r\n]*)"
+_TRIPLE = {
+    '"': r'|"""(?:\\[\s\S]|[^\\])*?(?:"""|\\?(?P<double>\Z))',
+    "'": r"|'''(?:\\[\s\S]|[^\\])*?(?:'''|\\?(?P<single>\Z))",
+}
+# A string that nothing ends goes to the end of its line: to look for an end from each of its quotes takes for ever.
+_SINGLE = r"""|"(?:\\[\s\S]|[^"\\\r\n])*"?|'(?:\\[\s\S]|[^'\\\r\n])*'?"""
+_LEXEMES = {
+    quotes: re.compile(_COMMENT + "".join(_TRIPLE[quote] for quote in quotes) + _SINGLE)
+    for quotes in ("\"'", '"', "'", "")
+}
 
 
 def split_lines(text: str) -> list[str]:
@@ -23,16 +29,28 @@ def split_lines(text: str) -> list[str]:
 
 def comments(text: str) -> Iterator[tuple[int, str]]:
     """Offset and text of every comment in Python source."""
-    for match in _LEXEME.finditer(text):
+    for match in _lexemes(text):
         if match.lastgroup == "comment":
             yield match.start(), match[0]
+
+
+def _lexemes(text: str) -> Iterator[re.Match[str]]:
+    """The comments and strings of `text`. Three quotes that nothing ends are an empty string and a quote."""
+    quotes, at = "\"'", 0
+    while at >= 0:
+        start, at = at, -1
+        for match in _LEXEMES[quotes].finditer(text, start):
+            if match.lastgroup in ("double", "single"):
+                quotes, at = quotes.replace('"' if match.lastgroup == "double" else "'", ""), match.start()
+                break
+            yield match
 
 
 def logical_rows(text: str) -> set[int]:
     """The rows (from 0) on which a logical line starts: those inside a bracket or a string are none."""
     starts = {0}
     depth = row = at = 0
-    for match in _LEXEME.finditer(text + "\n"):
+    for match in _lexemes(text + "\n"):
         depth, row = _scan(text[at : match.start()], depth, row, starts)
         row += match[0].count("\n")
         at = match.end()

@@ -13,7 +13,8 @@ from torchdet_lint.source.magics import without_magics
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DECODER = json.JSONDecoder()
+# Only the text of cells counts; a whole number of 5000 digits is more than `int` takes.
+_DECODER = json.JSONDecoder(parse_int=float)
 _WHITESPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -66,9 +67,9 @@ def _places(raw: str) -> Iterator[tuple[int, int, int]]:
         raise json.JSONDecodeError("no `cells` (notebook format 4 is read, no older one)", raw, start)
     for number, (begin, _) in enumerate(_elements(raw, top["cells"][0]), start=1):
         cell = {key: (begin, end) for key, begin, end in _members(raw, begin)}
-        if "source" not in cell or json.loads(raw[slice(*cell.get("cell_type", (0, 0)))] or '""') != "code":
+        if "source" not in cell or _DECODER.decode(raw[slice(*cell.get("cell_type", (0, 0)))] or '""') != "code":
             continue
-        value = json.loads(raw[slice(*cell["source"])])
+        value = _DECODER.decode(raw[slice(*cell["source"])])
         if isinstance(value, str) or (isinstance(value, list) and all(isinstance(line, str) for line in value)):
             yield number, *cell["source"]
         else:
@@ -76,7 +77,7 @@ def _places(raw: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _language(raw: str, top: dict[str, tuple[int, int]]) -> str:
-    metadata = json.loads(raw[slice(*top["metadata"])]) if "metadata" in top else {}
+    metadata = _DECODER.decode(raw[slice(*top["metadata"])]) if "metadata" in top else {}
     for table, key in (("language_info", "name"), ("kernelspec", "language")):
         found = metadata.get(table) if isinstance(metadata, dict) else None
         if isinstance(found, dict) and isinstance(found.get(key), str):

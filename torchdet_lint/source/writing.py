@@ -59,6 +59,20 @@ def _beside(target: str) -> Iterator[str]:
             os.unlink(temporary)
 
 
+def put(path: str, content: bytes) -> None:
+    """Give the file `path` this content, whole or not at all; a link in its place goes. Raises `OSError`."""
+    part = f"{path}.{secrets.token_hex(8)}.part"
+    with open(create(part, 0o666), "wb") as stream:
+        try:
+            stream.write(content)
+            stream.close()
+            os.replace(part, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+            raise
+
+
 def create(path: str, mode: int = 0o600) -> int:
     """A descriptor to write the new file `path`. Raises `FileExistsError` where anything has that name, a link too."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
