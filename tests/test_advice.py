@@ -200,7 +200,7 @@ def test_every_advice_is_tried(op: Any) -> None:
     if op.package != "torch" or op.op.partition(".")[0] != "torch":
         pytest.skip("another package, which is not installed here")
     if op.devices == ("mps",):
-        assert op.instead == "run it on the CPU"
+        assert op.instead == "Run it on the CPU"
         return
     name = re.sub(r"\((?:output_size|stride)=.*", "", op.op)
     assert name in {*SAME, *NAMED} or MODE.search(op.instead), op.instead
@@ -227,7 +227,7 @@ def test_the_switches_exist() -> None:
         only = F.scaled_dot_product_attention(query, query, query)
     torch.testing.assert_close(only, F.scaled_dot_product_attention(query, query, query))
     advice = {op.instead for op in ROWS if "CUBLAS_WORKSPACE_CONFIG" in op.instead}
-    assert advice == {"os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8') before CUDA starts"}
+    assert advice == {"Call os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8') before CUDA starts"}
     assert callable(os.environ.setdefault)
 
 

@@ -151,7 +151,7 @@ def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(pro
     main = f"from data import load\n\n{GUARD}    list(load(range(3)))\n"
     (finding,) = [one for one in lint(project(main_DOT_py=main, data_DOT_py=loader)) if one.code == "TDL301"]
     assert finding.severity == "error"
-    assert finding.message.endswith("seeds torch, so what the workers draw differs in every run")
+    assert finding.message.endswith("seeds torch, so the workers' random numbers differ in every run")
 
 
 OP = "import torch\n\ndef add(x: torch.Tensor, i, y):\n    return x.index_add_(0, i, y)\n"

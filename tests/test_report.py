@@ -249,9 +249,9 @@ def run(*arguments: str, terminal: bool = False) -> str:
 
 def test_colour_on_a_terminal_only() -> None:
     Path("bad.py").write_text("x = (  # " + "long " * 30 + "\n")
-    plain = run("bad.py", "--no-cache")
+    plain = run("bad.py", "--no-cache", "--quiet")
     assert "\x1b" not in plain
-    painted = run("bad.py", "--no-cache", terminal=True)
+    painted = run("bad.py", "--no-cache", "--quiet", terminal=True)
     assert "\x1b[1;31mTDL001" in painted
     import re
 

@@ -139,7 +139,7 @@ class Tensors(Table, frozen=True, kw_only=True):
 class Facts(Table, frozen=True, kw_only=True):
     """What several rules share: canonical names, signatures, generators, ops.
 
-    `entropy` says of a callable whose result is another one in every run what it reads: "the clock".
+    `entropy` says of a callable whose result differs in every run what it reads: "the clock".
     """
 
     canonical: dict[str, str] = msgspec.field(default_factory=dict)

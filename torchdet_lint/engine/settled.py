@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.entry import Entry
     from torchdet_lint.source.suppress import Rows
 
-_RAISES = "it varies from run to run, and raises in deterministic mode"
-_WILL_RAISE = "it will raise, for every program that reaches this file turns deterministic mode on"
+_RAISES = "it is nondeterministic, and raises in deterministic mode"
+_WILL_RAISE = "it will raise: every program that uses this file turns deterministic mode on"
 
 
 def merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settled) -> Record:
@@ -51,11 +51,11 @@ def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
     if finding.code not in LOADERS:
         return finding
     if settled.seeded:
-        told = "; torch is seeded, so runs repeat as long as nobody adds a draw before"
+        told = " (repeatable today: torch is seeded)"
         return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
     if rows.first in settled.unseeded:
-        differs = "what the workers draw differs in every run" if finding.code == WORKERS else "every run differs"
-        told = f"; no entry point that reaches this line seeds torch, so {differs}"
+        differs = "the workers' random numbers differ in every run" if finding.code == WORKERS else "every run differs"
+        told = f"; no program that runs this line seeds torch, so {differs}"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     return finding
 
