@@ -206,9 +206,10 @@ _MATRIX = """# The nondeterministic operations, release by release
 <!-- generated from the catalogue by `make docs`; edit rules/facts/ops.toml -->
 
 What each operation does on the devices named, from torch 1.7 to {newest}. **raises**: it is nondeterministic, and
-`torch.use_deterministic_algorithms(True)` makes it raise. **switch**: it is nondeterministic, and that call makes
-it deterministic. **silent**: it is nondeterministic, and PyTorch gives no warning. A dot: deterministic, not there yet, or not
-examined. *not reported* says why no check reports it, *with the mode* that it is told once with a program's missing deterministic mode.
+`torch.use_deterministic_algorithms(True)` makes it raise. **switch**: it is nondeterministic, and that call makes it
+deterministic. **silent**: it is nondeterministic, and PyTorch gives no warning. A dot: deterministic, not there yet,
+or not examined. *not reported* says why no check reports it, *with the mode* that it is told once with a program's
+missing deterministic mode.
 
 The evidence is in `rules/facts/ops.toml`: torch's documentation, its sources, and the alerts and atomic instructions
 that were read out of the compiled kernels of each release. Where the documentation and the kernels disagree, the
