@@ -223,12 +223,12 @@ def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
 @pytest.mark.parametrize(
     ("layer", "settings", "severity", "words"),
     [
-        ("nn.Linear(4, 4)", {}, "warning", "never turns deterministic mode on"),
-        ("nn.MaxPool2d(2)", {}, "warning", "never turns deterministic mode on"),
+        ("nn.Linear(4, 4)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
+        ("nn.MaxPool2d(2)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Embedding(4, 4)", {}, "error", "without it: 1 × Embedding"),
-        ("nn.Embedding(4, 4)", {"torch": (2, 10)}, "warning", "never turns deterministic mode on"),
+        ("nn.Embedding(4, 4)", {"torch": (2, 10)}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
-        ("Scatters()", {}, "error", "never turns deterministic mode on"),
+        ("Scatters()", {}, "error", "`torch.use_deterministic_algorithms(True)`"),
     ],
 )
 def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settings, severity, words):
@@ -241,6 +241,103 @@ def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settin
     (finding,) = [one for one in lint(folder, **settings) if one.code == "TDL203"]
     assert finding.severity == severity
     assert finding.message.endswith(words)
+
+
+TRIED_OUT = """
+import random
+import torch
+
+def draw():
+    return random.random()
+
+def _test_draw():
+    assert draw() < 1
+    for _ in torch.utils.data.DataLoader([1, 2], shuffle=True):
+        pass
+
+if __name__ == "__main__":
+    _test_draw()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "severities"),
+    [
+        (TRIED_OUT, "from main import draw\n", {"note"}),
+        (TRIED_OUT, "", {"error"}),
+        (TRIED_OUT.replace("    _test", "    import sys\n    print(sys.argv)\n    _test"), "import main\n", {"error"}),
+        (TRIED_OUT.replace("    _test", "    torch.save(1, 'x')\n    _test"), "import main\n", {"error"}),
+    ],
+)
+def test_what_only_tries_a_module_out_is_a_note(project, text, others, severities):
+    folder = project(main_DOT_py=text, other_DOT_py=others)
+    assert {finding.severity for finding in lint(folder, min_severity="note")} == severities
+
+
+def test_what_a_self_test_shares_with_a_program_is_told_of_the_program(project):
+    folder = project(
+        lib_DOT_py="import random\n\nvalues = [random.random()]\n\n" + GUARD + "    print(values)\n",
+        train_DOT_py="import lib\nimport random\nimport sys\n\n" + GUARD + "    print(sys.argv, random.random())\n",
+    )
+    assert [(one.code, one.severity, one.filename[-7:]) for one in lint(folder, min_severity="note")] == [
+        ("TDL103", "note", "/lib.py"),
+        ("TDL103", "error", "rain.py"),
+    ]
+
+
+UPSAMPLE = (
+    "from torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n        self.up = nn.Upsample(mode='{}')\n"
+)
+TRAINING = (
+    "import torch\nfrom net import Net\n\n" + GUARD + "    torch.manual_seed(0)\n"
+    "    torch.use_deterministic_algorithms(True)\n    net = Net().cuda()\n    net(1).sum().backward()\n"
+    "    torch.optim.SGD(net.parameters(), lr=1).step()\n"
+)
+
+
+def test_evaluation_asks_for_no_mode_of_gradients(project):
+    folder = project(
+        net_DOT_py=UPSAMPLE.format("bilinear"),
+        train_DOT_py=TRAINING,
+        evaluate_DOT_py="import torch\nfrom net import Net\n\n" + GUARD + "    net = Net().cuda().eval()\n"
+        "    net.load_state_dict(torch.load('net.pt'))\n    with torch.no_grad():\n        print(net(1))\n",
+    )
+    assert codes(lint(folder)) == []
+    (folder / "more.py").write_text(TRAINING.replace("    torch.use_deterministic_algorithms(True)\n", ""))
+    assert "TDL403" in [finding.code for finding in lint(folder)]
+
+
+@pytest.mark.parametrize(
+    ("setting", "found"),
+    [
+        ("import os\nos.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')\n", []),
+        ("# CUBLAS_WORKSPACE_CONFIG is not set here\n", ["TDL404"]),
+    ],
+)
+def test_the_workspace_of_recurrent_layers_is_that_of_the_program(project, setting, found):
+    layer = "from torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n        self.rnn = nn.LSTM(3, 3)\n"
+    folder = project(net_DOT_py=layer, train_DOT_py=setting + TRAINING)
+    assert [finding.code for finding in lint(folder)] == found
+
+
+@pytest.mark.parametrize(("seed", "found"), [("torch.manual_seed(0)", []), ("pass", ["TDL101", "TDL105"])])
+def test_a_seed_that_is_drawn_repeats_where_a_program_seeds(project, seed, found):
+    folder = project(
+        net_DOT_py="import random\nimport torch\n\nclass Net:\n    def __init__(self):\n"
+        "        self.seed = torch.randint(0, 1000, ()).item()\n        self.rng = random.Random(self.seed)\n\n"
+        "NET = Net()\nvalue = torch.randint(0, 1000, ()).item()\nrng = random.Random(value)\n",
+        train_DOT_py=f"import torch\n{seed}\nfrom net import NET\n\n{GUARD}    print(NET)\n",
+    )
+    assert sorted({finding.code for finding in lint(folder)}) == found
+
+
+@pytest.mark.parametrize(("seed", "severity"), [("np.random.seed(0)", "warning"), ("pass", "error")])
+def test_an_estimator_without_a_state_is_as_bad_as_its_programs(project, seed, severity):
+    folder = project(
+        fit_DOT_py="from sklearn.manifold import TSNE\n\ndef fit(x):\n    return TSNE().fit_transform(x)\n",
+        train_DOT_py=f"import numpy as np\nfrom fit import fit\n\n{GUARD}    {seed}\n    print(fit([1]))\n",
+    )
+    assert [(finding.code, finding.severity) for finding in lint(folder)] == [("TDL107", severity)]
 
 
 def test_convolutions_are_one_fact_about_the_program_with_its_places(project, capsys):

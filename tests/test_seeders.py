@@ -23,7 +23,7 @@ import torch
 
 
 def main():
-    print(torch.rand(3))
+    torch.save(torch.rand(3), "drawn.pt")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,8 @@ class Found(NamedTuple):
 
     `variant` picks one of the rule's `[messages]` in place of its `message`; `severity` overrides the rule's own.
     `switchable` says that deterministic mode cures it: the project half drops it where every entry point that reaches
-    the file is in that mode. `raises` says that the op raises in that mode.
+    the file is in that mode. `raises` says that the op raises in that mode. `seeded_by` is the library whose seed in a
+    program that reaches the file changes the finding: `numpy`.
     """
 
     node: Any
@@ -121,6 +122,7 @@ class Found(NamedTuple):
     applicability: Applicability | None = None
     switchable: bool = False
     raises: bool = False
+    seeded_by: str = ""
 
 
 class Location(msgspec.Struct, frozen=True, order=True):
@@ -184,6 +186,7 @@ class Finding(msgspec.Struct, frozen=True):
     related: tuple[Related, ...] = ()
     switchable: bool = False
     raises: bool = False
+    seeded_by: str = ""
 
     def sound(self, codes: Collection[str]) -> bool:
         """Whether a finding that was read from a file may be one of the rules `codes`, at places that there may be."""

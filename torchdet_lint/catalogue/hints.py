@@ -21,6 +21,7 @@ class Hints(Table, frozen=True, kw_only=True):
     methods: dict[str, str] = msgspec.field(default_factory=dict)
     options: str = _NOTHING
     devices: frozenset[str] = frozenset()
+    arguments: str = _NOTHING
     training: str = _NOTHING
     given_a_model: str = _NOTHING
     loading: str = _NOTHING

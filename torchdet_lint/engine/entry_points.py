@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.config import Settings
     from torchdet_lint.engine.record import Record
+    from torchdet_lint.program.entry import Entry
     from torchdet_lint.program.files import ProjectFiles
 
 TEST = re.compile(r"(?:test_.*|.*_test|conftest)\.py")
@@ -25,6 +26,7 @@ class EntryPoints:
         self.settings = settings
         self.files = files
         self._imported: dict[str, set[str]] = {}
+        self._tried: dict[str, bool] = {}
 
     def paths(self) -> list[str]:
         """The linted files that a person starts, in order."""
@@ -42,10 +44,7 @@ class EntryPoints:
             elif outline.works and name.endswith((".py", ".pyw")):
                 perhaps.append(path)
         if perhaps:
-            imported: set[str] = set()
-            for path in sorted(self.records):
-                imported |= self.imports(path)
-            found += [path for path in perhaps if path not in imported]
+            found += [path for path in perhaps if path not in self._all_imported]
         return sorted(found)
 
     def imports(self, path: str) -> set[str]:
@@ -71,6 +70,32 @@ class EntryPoints:
         spec = pathspec.GitIgnoreSpec.from_lines(patterns)
         root = os.path.abspath(self.settings.root)
         return {path for path in self.records if spec.match_file(os.path.relpath(path, root).replace(os.sep, "/"))}
+
+    def tries_out(self, entry: Entry) -> bool:
+        """Whether an entry point is but the self-test of a module: the main guard of a file that others import, which
+        takes no optimizer's step, writes nothing and reads no arguments."""
+        known = self._tried.get(entry.file)
+        if known is None:
+            known = self._tried[entry.file] = (
+                self.records[entry.file].outline.guard
+                and not entry.file.endswith(".ipynb")
+                and entry.file not in self.named
+                and entry.only_tries_out
+                and entry.file in self._all_imported
+            )
+        return known
+
+    def is_named(self, name: str) -> bool:
+        """Whether a linted file imports something called `name`."""
+        return name in self._names
+
+    @functools.cached_property
+    def _all_imported(self) -> set[str]:
+        return set().union(*(self.imports(path) for path in sorted(self.records)))
+
+    @functools.cached_property
+    def _names(self) -> set[str]:
+        return {dotted.rpartition(".")[2] for record in self.records.values() for dotted in record.outline.imports}
 
     def reached(self, files: Iterable[str]) -> set[str]:
         """The files that `files` import, directly or not, and themselves."""

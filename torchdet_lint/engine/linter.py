@@ -260,6 +260,7 @@ class Linter:
             tuple(related),
             found.switchable,
             found.raises,
+            found.seeded_by,
         )
         return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
 

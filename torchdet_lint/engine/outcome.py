@@ -9,16 +9,27 @@ from torchdet_lint.source.modules import Relied
 from torchdet_lint.source.suppress import Rows
 
 WORKERS = "TDL301"
+DRAWN = "TDL107"
+RECURRENT = "TDL404"
+BACKWARD = frozenset({"TDL403", "TDL405"})
 LOADERS = frozenset({WORKERS, "TDL302", "TDL303"})
 
 
 class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     """What the whole run knows of one file: whether every entry point that imports it is in deterministic mode, and
-    whether one of them seeds torch; if none does, the rows of findings that such a program evidently runs."""
+    whether one of them seeds torch; if none does, the rows of findings that such a program evidently runs.
+
+    `trained` says that every entry point that imports it and trains is in that mode, `workspace` that every one sets
+    the workspace of cuBLAS; `seeds` are the libraries that one of them seeds, `aside` the first and last rows of what
+    only tries the file out."""
 
     covered: bool = False
     seeded: bool = False
     unseeded: tuple[int, ...] = ()
+    trained: bool = False
+    workspace: bool = False
+    seeds: tuple[str, ...] = ()
+    aside: tuple[int, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -42,4 +53,4 @@ def token(path: str) -> str:
 
 def is_open(finding: Finding) -> bool:
     """Whether the whole program has a say in a finding."""
-    return finding.switchable or finding.raises or finding.code in LOADERS
+    return finding.switchable or finding.raises or bool(finding.seeded_by) or finding.code in {*LOADERS, RECURRENT}

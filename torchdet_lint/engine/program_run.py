@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.engine.linter import Linter
     from torchdet_lint.engine.record import Record
+    from torchdet_lint.finding import Severity
 
 
 class ProgramRun:
@@ -94,13 +95,16 @@ class ProgramRun:
                 self.errors.append(_complaint(token(path), "the project's rules", error))
                 continue
             entries.append(entry)
+        # What a self-test shares with a program is told of the program.
+        for entry in sorted(entries, key=self.points.tries_out):
+            severity: Severity | None = "note" if self.points.tries_out(entry) else None
             for code in sorted(self.linter.codes & PROGRAM_CHECKS.keys()):
                 rule = self.linter.catalogue.rules[code]
                 try:
                     for fault in PROGRAM_CHECKS[code](entry, rule):
-                        self.reporter.report(fault, code)
+                        self.reporter.report(fault._replace(severity=severity or fault.severity), code)
                 except Exception as error:
-                    self.errors.append(_complaint(token(path), code, error))
+                    self.errors.append(_complaint(token(entry.file), code, error))
         settled = self.settling.of(entries, deterministic=self.linter.settings.deterministic_algorithms)
         self._remember()
         linted = self.records.keys()
@@ -136,7 +140,7 @@ class ProgramRun:
                 else [
                     rows.first
                     for finding, rows in zip(record.findings, record.rows, strict=True)
-                    if finding.switchable or finding.raises
+                    if (finding.switchable or finding.raises) and finding.code.startswith("TDL4")
                 ]
             )
             self._varying[path] = frozenset(above or 0 for _, above in self.settling.functions_around(path, rows))

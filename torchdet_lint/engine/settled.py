@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.engine.outcome import LOADERS, WORKERS, Settled, is_open
+from torchdet_lint.engine.outcome import BACKWARD, DRAWN, LOADERS, RECURRENT, WORKERS, Settled, is_open
 from torchdet_lint.program.effects import STARTED
+from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.syntax.hollow import parsed_body
+from torchdet_lint.program.syntax.shapes import is_guard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 _RAISES = "it is nondeterministic, and raises in deterministic mode"
 _WILL_RAISE = "it will raise: every program that uses this file turns deterministic mode on"
+_DRAWS = "uses NumPy's global random number generator"
+_SEEDED_DRAWS = "uses NumPy's global generator, so any random call added before it changes the result"
 
 
 def merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settled) -> Record:
@@ -41,15 +46,38 @@ def merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settl
 
 
 def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
-    if settled.covered and finding.switchable:
+    changed = _in_programs(finding, rows, settled)
+    ranges = zip(settled.aside[::2], settled.aside[1::2], strict=True)
+    if changed is not None and any(first <= rows.first <= last for first, last in ranges):
+        return msgspec.structs.replace(changed, severity="note")
+    return changed
+
+
+def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
+    if finding.switchable and (settled.covered or (settled.trained and finding.code in BACKWARD)):
         return None
     if settled.covered and finding.raises:
         message = finding.message.replace(_RAISES, _WILL_RAISE)
         if message == finding.message:
             message = f"{message} ({_WILL_RAISE})"
         return msgspec.structs.replace(finding, message=message)
-    if finding.code not in LOADERS:
-        return finding
+    if finding.code == RECURRENT:
+        return None if settled.workspace else finding
+    if finding.seeded_by in settled.seeds:
+        return _seeded(finding)
+    return _loader(finding, rows, settled) if finding.code in LOADERS else finding
+
+
+def _seeded(finding: Finding) -> Finding | None:
+    """What is left where a program seeds the generator: a seed that was drawn is one that repeats, and a draw repeats
+    as long as none is added."""
+    if finding.code != DRAWN:
+        return None
+    message = finding.message.replace(_DRAWS, _SEEDED_DRAWS)
+    return msgspec.structs.replace(finding, severity="warning", message=message)
+
+
+def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
     if settled.seeded:
         told = " (repeatable today: torch is seeded)"
         return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
@@ -72,23 +100,51 @@ class Settling:
         """What the programs `entries` say of files, for those where it matters; `deterministic` where the user says
         that every program is in that mode."""
         wanted = {path for path, record in self.records.items() if any(is_open(finding) for finding in record.findings)}
-        if not wanted:
+        entries = list(entries)
+        aside = {entry.file: rows for entry in entries if self.points.tries_out(entry) and (rows := self._aside(entry))}
+        if not wanted and not aside:
             return {}
         if deterministic:
-            return {path: Settled(covered=True) for path in sorted(wanted)}
-        entries = list(entries)
-        exposed = self.points.reached(entry.file for entry in entries if not entry.has("mode"))
-        covered = self.points.reached(entry.file for entry in entries if entry.has("mode"))
-        seeded = self.points.reached(entry.file for entry in entries if entry.seeds_torch)
-        run = self._run(entry.node for entry in entries if not entry.seeds_torch and self._runs(entry))
+            return {path: Settled(covered=True, aside=aside.get(path, ())) for path in sorted({*wanted, *aside})}
+        programs = [entry for entry in entries if not self.points.tries_out(entry)]
+        reach = self.points.reached
+        exposed = reach(entry.file for entry in programs if not entry.has("mode"))
+        training = reach(entry.file for entry in programs if not entry.has("mode") and entry.has("trains"))
+        covered = reach(entry.file for entry in entries if entry.has("mode"))
+        unset = reach(entry.file for entry in programs if "seed:cublas" not in entry.effects)
+        set_up = reach(entry.file for entry in entries if "seed:cublas" in entry.effects)
+        seeded = {library: reach(entry.file for entry in entries if entry.seeded(library)) for library in CHANNELS}
+        run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
         return {
             path: Settled(
                 path in covered and path not in exposed,
-                path in seeded,
-                self._among(path, run[path]) if path in run and path not in seeded else (),
+                path in seeded["torch"],
+                self._among(path, run[path]) if path in run and path not in seeded["torch"] else (),
+                path in covered and path not in training,
+                path in set_up and path not in unset,
+                tuple(library for library, files in seeded.items() if path in files),
+                aside.get(path, ()),
             )
-            for path in sorted(wanted)
+            for path in sorted({*wanted, *aside})
         }
+
+    def _aside(self, entry: Entry) -> tuple[int, ...]:
+        """First and last rows of the main guard of a file that is only tried out, and of the functions that it calls
+        which no other file names."""
+        if not self.records[entry.file].findings:
+            return ()
+        called = {
+            step.node.name
+            for step in self.project.steps(entry.node)
+            if step.node is not None and step.node.file == entry.file and step.node.name not in (MODULE, STARTED)
+        }
+        called = {name for name in called if not self.points.is_named(name)}
+        rows: list[int] = []
+        for node in parsed_body(self.project.files.text(entry.file)):
+            function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in called
+            if function or (isinstance(node, ast.If) and is_guard(node.test)):
+                rows += (node.lineno, node.end_lineno or node.lineno)
+        return tuple(rows)
 
     def _runs(self, entry: Entry) -> bool:
         """Whether the entry point is known for one: a file with but some calls at top level, of which none draws, may
@@ -126,11 +182,8 @@ class Settling:
 
     def functions_around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
         """`rows` of a file, and where the innermost function around each begins."""
-        try:
-            tree = ast.parse(self.project.files.text(path)) if rows else None
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return
-        nodes = ast.walk(tree) if tree is not None else ()
+        body = parsed_body(self.project.files.text(path)) if rows else []
+        nodes = [node for statement in body for node in ast.walk(statement)]
         functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
         for row in rows:
             around = [node.lineno for node in functions if node.lineno <= row <= (node.end_lineno or row)]

@@ -38,7 +38,10 @@ def conclude(
         return records, []
     key = (*linter.key(), repr(linter.settings.entry_points), linter.settings.root)
     cache = Cache(_folder(linter, texts), key, "project")
-    states = sorted((path, contents.get(shown, ""), _left(records[shown])) for path, shown in paths.items())
+    states = sorted(
+        (path, contents.get(shown, ""), bool(records[shown].findings), _left(records[shown]))
+        for path, shown in paths.items()
+    )
     state = content_hash(msgspec.json.encode(states))
     outcome = _known(cache, linter, state)
     if outcome is None:

@@ -47,9 +47,10 @@ class Step(NamedTuple):
     """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later` or `process` (of `node`).
 
     Channels of draws are `python`, `numpy`, `torch`, `weights` (torch, initialisation), `dropout`, `numpy_training` and
-    `python_training` (in training only) and `cublas` (the first use of CUDA); `now` is false for what draws later than
-    here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter `channel` of the
-    function; `lends` says of such parameters of the function called what they get: nothing, or a parameter here.
+    `python_training` (in training only), `estimator` (NumPy's, for want of a generator that was passed) and `cublas`
+    (the first use of CUDA); `now` is false for what draws later than here. What a step draws that `initialises` are
+    weights. A `borrow` draws from the parameter `channel` of the function; `lends` says of such parameters of the
+    function called what they get: nothing, or a parameter here.
     """
 
     kind: str
@@ -77,6 +78,7 @@ _GENERATOR = {
     "weights": "torch",
     "dropout": "torch",
     "numpy_training": "numpy",
+    "estimator": "numpy",
     "python_training": "python",
     "cublas": "cublas",
     "cuda": "cuda",

@@ -10,7 +10,7 @@ from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import seeding_function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Target
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CHANNELS = {
     "torch": ("torch", "weights", "dropout"),
-    "numpy": ("numpy", "numpy_training"),
+    "numpy": ("numpy", "numpy_training", "estimator"),
     "python": ("python", "python_training"),
 }
 
@@ -87,10 +87,10 @@ class Entry(NamedTuple):
         key = f"flag:{flag}"
         return next((step.ref, effects[key]) for step, effects in self.steps() if key in effects)
 
-    def first_draw(self, library: str) -> tuple[Step, Ref] | None:
+    def first_draw(self, library: str, channels: Sequence[str] | None = None) -> tuple[Step, Ref] | None:
         """The first step of the entry point that draws from `library` what changes a result, at once or as a loader
         does, when it is iterated; and the draw."""
-        channels = self.draws(library)
+        channels = self.draws(library) if channels is None else channels
         for step, effects in self.steps():
             channel, draw = effects.get(f"begin:{library}", ("", None))
             if channel in channels:
@@ -101,8 +101,9 @@ class Entry(NamedTuple):
         return None
 
     def leading_to_draw(self, library: str) -> tuple[Step, Ref] | None:
-        """The step of the entry point that leads to the first draw: the first one that draws at once, if one does."""
-        channels = self.draws(library)
+        """The step of the entry point that leads to the first draw: the first one that draws at once, if one does.
+        What draws for want of a generator is TDL107's business."""
+        channels = [channel for channel in self.draws(library) if channel != "estimator"]
         for step, effects in self.steps():
             if step.kind in ("later", "process"):
                 continue
@@ -110,7 +111,7 @@ class Entry(NamedTuple):
                 if f"first:{channel}" in effects:
                     begin, draw = effects.get(f"begin:{library}", ("", None))
                     return step, draw if begin in channels else effects[f"first:{channel}"]
-        return self.first_draw(library)
+        return self.first_draw(library, channels)
 
     def seeds(self, libraries: tuple[str, ...]) -> NeedHelper:
         """What seeds `libraries` before the first draw from any of them, by a function of the project if it has one."""
@@ -125,14 +126,19 @@ class Entry(NamedTuple):
         return f"flag:{flag}" in self.effects
 
     @property
+    def only_tries_out(self) -> bool:
+        """Whether it takes no optimizer's step, writes no file and reads no arguments."""
+        told = any(self.has(flag) for flag in ("steps", "locked", "fits", "writes", "arguments"))
+        return not told and self.project.facts.hints.arguments.search(self.project.files.text(self.file)) is None
+
+    @property
     def trains(self) -> bool:
         """Whether the program trains: something that trains by itself, or gradients and a step with them."""
         return self.has("fits") or (self.has("backward") and (self.has("steps") or self.has("locked")))
 
-    @property
-    def seeds_torch(self) -> bool:
-        """Whether torch's generator is seeded, as far as anyone can see."""
-        return "seed:torch" in self.effects or self.has("perhaps")
+    def seeded(self, library: str) -> bool:
+        """Whether the generator of `library` is seeded, as far as anyone can see."""
+        return f"seed:{library}" in self.effects or self.has("perhaps")
 
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and

@@ -56,6 +56,7 @@ class Words:
         self.complete = hints.complete
         self.methods = hints.methods
         self.devices = hints.devices
+        self.arguments = re.compile(hints.arguments)
         self.training = re.compile(hints.training)
         self.given_a_model = re.compile(hints.given_a_model)
         self.loading = re.compile(hints.loading)
@@ -74,7 +75,9 @@ class Tables:
         self.draws: dict[str, list[Draw]] = {}
         self.seeds: dict[str, list[Seed]] = {}
         self.runners: dict[str, list[Runner]] = {}
-        for draw in (*facts.draws, *_estimators(library)):
+        estimators = list(_estimators(library))
+        self.estimators = frozenset(name for draw in estimators for name in draw.names)
+        for draw in (*facts.draws, *estimators):
             for name in draw.names:
                 self.draws.setdefault(name, []).append(draw)
         for seed in facts.seeds:

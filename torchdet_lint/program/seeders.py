@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Node, Thing
 from torchdet_lint.program.events import MODULE
-from torchdet_lint.program.syntax.hollow import parsed
+from torchdet_lint.program.syntax.hollow import parsed_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -77,7 +77,7 @@ def _works(project: Project, file: str) -> bool:
     return any(key.startswith(("draw:", "seed:", "flag:")) for key in effects) or not all(
         isinstance(statement, _DEFINING)
         or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-        for statement in _leaves(_statements(project.files.text(file)))
+        for statement in _leaves(parsed_body(project.files.text(file)))
     )
 
 
@@ -97,14 +97,9 @@ def _leaves(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _takes_a_seed(text: str, name: str) -> bool:
     """Whether the function `name` at top level can be called with a seed alone."""
-    for node in _statements(text):
+    for node in parsed_body(text):
         if isinstance(node, ast.FunctionDef) and node.name == name:
             given = [*node.args.posonlyargs, *node.args.args]
             needed = len(given) - len(node.args.defaults) + sum(one is None for one in node.args.kw_defaults)
             return bool(given) and "seed" in given[0].arg.lower() and needed <= 1
     return False
-
-
-def _statements(text: str) -> list[ast.stmt]:
-    tree = parsed(text)
-    return tree.body if tree is not None else []

@@ -55,9 +55,8 @@ def _advice(operation: Operation) -> str:
 
 
 def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Found]:
-    """Recurrent layers, unless the file sets the variable that cures them."""
-    if "CUBLAS_WORKSPACE_CONFIG" not in module.text:
-        yield from listed_call(module, rule)
+    """Recurrent layers; the project half drops those of programs that set the variable that cures them."""
+    yield from listed_call(module, rule)
 
 
 def kernel_atomics(module: Module, rule: Rule) -> Iterator[Found]:

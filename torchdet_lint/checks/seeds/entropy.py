@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 _MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__""")
+_ANY = "any"
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
@@ -35,19 +36,22 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
         reported.add(call.node)
         details = {"call": module.code(call.node.func)}
         yield Found(call.node, details, row.variant or "fresh", changes=_reseeded(module, call, row))
-    for sink in _sinks(module):
-        for source, what in _entropy(module, sink):
-            if source.node in reported:
-                continue
-            reported.add(source.node)
-            details = {"source": module.code(source.node), "what": what}
-            related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
-            changes: tuple[Change, ...] = (Replace(_whole(module, source.node, sink.value.node), "{seed}"),)
-            if _seeds_worker(module, source.node):
-                # One seed for every epoch would repeat the augmentation; torch gives the worker one that it can repeat.
-                fresh = Replace(_whole(module, source.node, sink.value.node), "{torch}.initial_seed() % 2**31")
-                changes = (NeedImport("torch"), fresh)
-            yield Found(source.node, details, "" if what else "draw", related=related, changes=changes)
+    pairs = [(sink, source, what) for sink in _sinks(module) for source, what in _entropy(module, sink)]
+    for sink, source, what in pairs:
+        if source.node in reported:
+            continue
+        reported.add(source.node)
+        details = {"source": module.code(source.node), "what": what}
+        related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
+        changes: tuple[Change, ...] = (Replace(_whole(module, source.node, sink.value.node), "{seed}"),)
+        if _seeds_worker(module, source.node):
+            # One seed for every epoch would repeat the augmentation; torch gives the worker one that it can repeat.
+            fresh = Replace(_whole(module, source.node, sink.value.node), "{torch}.initial_seed() % 2**31")
+            changes = (NeedImport("torch"), fresh)
+        by = "" if what else _ROOTS[source.own[0].partition(".")[0]]
+        fed = {library for other, one, _ in pairs if one.node is source.node for library in other.libraries}
+        by = "" if fed & {by, _ANY} else by  # it is seeded from this very draw
+        yield Found(source.node, details, "" if what else "draw", related=related, changes=changes, seeded_by=by)
 
 
 def _seeds_worker(module: Module, node: cst.CSTNode) -> bool:
@@ -76,7 +80,8 @@ def _reseeded(module: Module, call: Call, row: Row) -> tuple[Change, ...]:
 
 
 class _Sink(NamedTuple):
-    """A call that takes `value` for a seed, and the libraries whose global generators it seeds (none: another)."""
+    """A call that takes `value` for a seed, and the libraries whose global generators it seeds (none: another
+    generator; `_ANY`: perhaps any)."""
 
     call: Call
     value: Value
@@ -105,7 +110,8 @@ def _sinks(module: Module) -> Iterator[_Sink]:
             first = place == 0 and arg.keyword is None and not arg.star and _seeds_by_its_name(module, call)
             if (named or first) and id(arg.value) not in seen:
                 seen.add(id(arg.value))
-                yield _Sink(call, module.value_at(arg.value, call.scope, call.order), ())
+                value = module.value_at(arg.value, call.scope, call.order)
+                yield _Sink(call, value, () if any(name[:1] not in "@." for name in call.names) else (_ANY,))
 
 
 def _seeds_by_its_name(module: Module, call: Call) -> bool:

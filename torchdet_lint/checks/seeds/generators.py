@@ -108,7 +108,8 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
         variant = "own" if row.severity == "error" else "seeded" if seeded else ""
         details = {"call": module.code(call.node.func), "argument": argument}
         again = _applicability(module, call.node)
-        yield Found(call.node, details, variant, severity, changes=(change,), applicability=again)
+        by = "" if variant else "numpy"
+        yield Found(call.node, details, variant, severity, changes=(change,), applicability=again, seeded_by=by)
 
 
 def _seeds_numpy(module: Module) -> bool:

@@ -75,3 +75,9 @@ def parsed(text: str) -> ast.Module | None:
         return skeleton.parsed(text)
     except SyntaxFault:
         return None
+
+
+def parsed_body(text: str) -> list[ast.stmt]:
+    """The statements of `text`; none where it is not Python."""
+    tree = parsed(text)
+    return tree.body if tree is not None else []

@@ -42,6 +42,8 @@ class LibraryCalls:
         initialises = draw.at == "construction" or (self.recorder.initialises and draw.at == "call")
         if channel == "torch" and (initialises or full.startswith("torch.nn.init.")):
             channel = "weights"
+        elif full in self.facts.estimators and channel == "numpy":
+            channel = "estimator"
         elif draw.at == "training" or in_training(self.recorder.event):
             channel = IN_TRAINING[channel]
         self.recorder.add("draw", what, channel, now=draw.at in ("call", "construction"))
