@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.rules import Rule, Setting
     from torchdet_lint.module.module import Assignment, Call, Module, Value
+    from torchdet_lint.module.names import Scope
 
+_DISPLAYED = re.compile(r"""["'](\w+)["']\s*:\s*([\w.]+)""")
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
 
 
@@ -25,7 +28,7 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
     """An assignment or an argument that a row lists, where no option of the program's own decides it."""
     for assignment, setting in table.assignments(module, rule):
         given = assignment.value
-        if _restores(module, given, setting.names[0]) or _set_right(module, assignment, setting):
+        if _restores(module, given, setting.names[0]) or module.shared(_Around).set_right(assignment, setting):
             continue
         if not table.may_be_asked_for(module, assignment.node, _unknown([given])):
             continue
@@ -43,15 +46,45 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
         yield Found(call.node, details, row.variant, row.severity, changes=changes)
 
 
-def _set_right(module: Module, assignment: Assignment, setting: Setting) -> bool:
-    """Whether an option that asks for determinism sets it right afterwards, in the same function."""
-    for other in module.assignments_to(*setting.names):
-        value = other.value
-        right = value.known and not any(matches(value.constant, wrong) for wrong in setting.values)
-        later = other.scope is assignment.scope and other.order > assignment.order
-        if later and right and table.asked_for(module, other.node):
-            return True
-    return False
+class _Around:
+    """What else a file does with settings."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._right: dict[tuple[str, ...], dict[Scope, int]] = {}
+        self._passed: dict[str, list[cst.BaseExpression]] | None = None
+        self._kept: dict[str, frozenset[str]] = {}
+
+    def set_right(self, assignment: Assignment, setting: Setting) -> bool:
+        """Whether an option that asks for determinism sets it right afterwards, in the same function."""
+        if setting.names not in self._right:
+            last = self._right[setting.names] = {}
+            for other in self.module.assignments_to(*setting.names):
+                value = other.value
+                right = value.known and not any(matches(value.constant, wrong) for wrong in setting.values)
+                if right and table.asked_for(self.module, other.node):
+                    last[other.scope] = max(other.order, last.get(other.scope, 0))
+        return self._right[setting.names].get(assignment.scope, 0) > assignment.order
+
+    def kept_as(self, name: str) -> frozenset[str]:
+        """The qualified names of what calls pass by the keyword `name`."""
+        if self._passed is None:
+            self._passed = {}
+            for call in self.module.calls:
+                for arg in call.node.args:
+                    if arg.keyword is not None:
+                        self._passed.setdefault(arg.keyword.value, []).append(arg.value)
+        if name not in self._kept:
+            passed = self._passed.get(name, ())
+            self._kept[name] = frozenset(full for one in passed for full in self.module.resolve(one))
+        return self._kept[name]
+
+    @functools.cached_property
+    def displayed(self) -> frozenset[tuple[str, str]]:
+        """The keys of entries that are dotted names, with each word of these: `"benchmark": cudnn.benchmark`."""
+        return frozenset(
+            (key, word) for key, dotted in _DISPLAYED.findall(self.module.text) for word in dotted.split(".")
+        )
 
 
 def _restores(module: Module, value: Value, setting: str) -> bool:
@@ -60,11 +93,12 @@ def _restores(module: Module, value: Value, setting: str) -> bool:
         return True
     node = value.node
     name = node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
-    last = setting.rpartition(".")[2]
-    if name and re.search(rf"""["']{name}["']\s*:\s*[\w.]*\b{last}\b""", module.text):
+    if not name:
+        return False
+    around = module.shared(_Around)
+    if (name, setting.rpartition(".")[2]) in around.displayed:
         return True
-    kept = (arg.value for call in module.calls for arg in call.node.args if arg.keyword and arg.keyword.value == name)
-    return any(setting in module.resolve(expression) for expression in kept)
+    return setting in around.kept_as(name)
 
 
 def _puts_back(module: Module, call: Call) -> bool:

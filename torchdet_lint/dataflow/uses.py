@@ -41,7 +41,7 @@ class Trace:
         self.orders = module.library.facts.orders
         self.words = self.orders.words
         self.silent = self.words["shown"] | self.words["messages"]
-        self.definitions = DefUse(module)
+        self.definitions = module.shared(DefUse)
         self.is_set = False
         self.nested = 0
 

@@ -10,7 +10,6 @@ import libcst as cst
 from torchdet_lint.dataflow.collecting import Collecting
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.dataflow.uses import Use
-from torchdet_lint.module.tree import attributes_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,14 +104,17 @@ class Variables(Collecting):
         if class_ is None:
             yield Use(target, "stored")
             return
-        texts = {module.texts[unit.index] for unit in class_.units if word in module.words[unit.index]}
-        module.load_where(lambda text: text in texts)
-        roots: list[cst.CSTNode] = [unit.root for unit in class_.units if unit.root is not None]
+        units = [unit for unit in module.holding(word) if unit.piece.owner == class_.index >= 0]
+        for unit in units:
+            if word in module.words[unit.index]:
+                module.load(unit)
+                module.load_statements()
+        roots: list[cst.CSTNode] = [unit.root for unit in units if unit.root is not None]
         if not roots and class_.node is not None:
             roots = [class_.node]
         found: list[Use] = []
         for root in roots:
-            for attribute in attributes_named(root, word):
+            for attribute in module.attributes_under(root, word):
                 if attribute is target or not isinstance(attribute.value, cst.Name):
                     continue
                 if isinstance(module.parent(attribute), (cst.AssignTarget, cst.AnnAssign)):

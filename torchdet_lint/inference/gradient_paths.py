@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.def_use import DefUse
-from torchdet_lint.module.tree import named_in
 
 if TYPE_CHECKING:
     from torchdet_lint.inference.infer import Inference
@@ -92,7 +91,7 @@ class GradientPaths:
         for loop in self.module.ancestors(statement):
             if not isinstance(loop, (cst.For, cst.While)):
                 continue
-            found = [node for node in named_in(loop, name) if self.module.order_of(node) < order]
+            found = [node for node in self.module.names_under(loop, name) if self.module.order_of(node) < order]
             reads = any(not isinstance(self.module.parent(node), cst.AssignTarget) for node in found)
             if reads and not self._begins(min(found, key=self.module.order_of), loop):
                 return True
@@ -104,5 +103,5 @@ class GradientPaths:
         return (
             isinstance(binder, cst.Assign)
             and self.module.parent(self.module.statement(first)) is loop.body
-            and not any(named_in(binder.value, first.value))
+            and not self.module.names_under(binder.value, first.value)
         )

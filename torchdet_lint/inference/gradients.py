@@ -32,6 +32,7 @@ class Gradients:
         self.facts = module.library.facts.tensors
         self._busy: set[int] = set()
         self._tracked: dict[int, bool] = {}
+        self._evaluating: dict[int, int | None] = {}
 
     def is_layer(self, class_: Class) -> bool:
         """Whether a class of the file is a layer: it derives from `torch.nn.Module`, or it has a `forward`."""
@@ -41,6 +42,14 @@ class Gradients:
         return "torch.nn.Module" in ancestry or any(
             "forward" in member.methods for member in self.module.family(class_)
         )
+
+    def _after_training(self, block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
+        """Whether `statement` stands in `block` behind an `if self.training:` that leaves the function."""
+        if id(block) not in self._evaluating:
+            leaving = next(filter(_leaves_in_training, block.body), None)
+            self._evaluating[id(block)] = self.module.order_of(leaving) if leaving is not None else None
+        after = self._evaluating[id(block)]
+        return after is not None and self.module.order_of(statement) > after
 
     def untracked(self, node: cst.CSTNode) -> bool:
         """Whether no gradient can flow through `node`: under `no_grad`, in a data set, in an autograd function."""
@@ -54,7 +63,7 @@ class Gradients:
             if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
                 if _only_evaluated(ancestor.test)[inner is not ancestor.body]:
                     return True
-            elif isinstance(ancestor, cst.IndentedBlock) and _after_training(ancestor, inner):
+            elif isinstance(ancestor, cst.IndentedBlock) and self._after_training(ancestor, inner):
                 return True
             inner = ancestor
             if isinstance(ancestor, cst.FunctionDef) and self.not_tracked(ancestor):
@@ -263,17 +272,13 @@ def _only_evaluated(test: cst.BaseExpression) -> tuple[bool, bool]:
     return (False, False)
 
 
-def _after_training(block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
-    """Whether `statement` stands in `block` behind an `if self.training:` that leaves the function."""
-    for before in block.body:
-        if before is statement:
-            return False
-        if isinstance(before, cst.If) and _only_evaluated(before.test)[1]:
-            last = before.body.body[-1]
-            small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
-            if isinstance(small, (cst.Return, cst.Raise)):
-                return True
-    return False
+def _leaves_in_training(statement: cst.CSTNode) -> bool:
+    """Whether `statement` is an `if self.training:` that leaves the function."""
+    if not (isinstance(statement, cst.If) and _only_evaluated(statement.test)[1]):
+        return False
+    last = statement.body.body[-1]
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    return isinstance(small, (cst.Return, cst.Raise))
 
 
 def _rows_with(name: str, text: str) -> int:

@@ -178,7 +178,7 @@ class Calls:
     def taken(self) -> list[Call]:
         """The calls of the units that are parsed so far."""
         self._take()
-        return list(self._calls)
+        return self._calls
 
     def call_at(self, node: cst.CSTNode) -> Call | None:
         """The fact about the call `node`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.calls import Call, Calls
     from torchdet_lint.module.facts import Class
 
+_REGISTERING = frozenset({"register_buffer", "register_parameter"})
+
 
 class Declarations:
     """The attributes of the classes of one file that no assignment gives."""
@@ -26,14 +29,17 @@ class Declarations:
         self.relations = self.resolver.relations
         self.loading = calls.loading
         self.facts = calls.facts
+        self._seen = 0
+        self._by_literal: dict[str, list[Call]] = {}
 
     def declared(self, class_: Class, name: str) -> Iterator[cst.BaseExpression]:
         """The annotations of attribute `name` in the body and methods of `class_` and of its bases in the file."""
         written = re.compile(rf"\b{name}\s*:")
         for relative in self.resolver.family(class_):
-            for unit in relative.units:
+            for unit in self.loading.holding(name):
                 if (
                     unit.root is None
+                    and unit.piece.owner == relative.index >= 0
                     and name in self.loading.words[unit.index]
                     and written.search(self.facts.skeleton.text(unit.piece))
                 ):
@@ -64,15 +70,18 @@ class Declarations:
     def registrations(self, class_: Class, name: str) -> Iterator[Call]:
         """The calls `self.register_buffer("name", …)` and `register_parameter` in the methods of `class_`."""
         for relative in self.resolver.family(class_):
-            for unit in relative.units:
+            for unit in self.loading.holding(name):
                 words = self.loading.words[unit.index]
-                if name in words and ("register_buffer" in words or "register_parameter" in words):
+                if unit.piece.owner == relative.index >= 0 and name in words and not words.isdisjoint(_REGISTERING):
                     self.loading.load(unit)
-            for call in self.calls.taken():
-                if call.attribute not in ("register_buffer", "register_parameter") or not call.node.args:
-                    continue
-                if call.scope.function.outer is not relative.scope:
-                    continue
-                literal = call.node.args[0].value
-                if isinstance(literal, cst.SimpleString) and literal.evaluated_value == name:
-                    yield call
+            yield from (call for call in self._registered(name) if call.scope.function.outer is relative.scope)
+
+    def _registered(self, name: str) -> list[Call]:
+        """The calls that register `name`, in whatever class, in the units that are parsed so far."""
+        calls = self.calls.taken()
+        for call in itertools.islice(calls, self._seen, None):
+            literal = call.node.args[0].value if call.node.args else None
+            if call.attribute in _REGISTERING and isinstance(literal, cst.SimpleString):
+                self._by_literal.setdefault(str(literal.evaluated_value), []).append(call)
+        self._seen = len(calls)
+        return list(self._by_literal.get(name, ()))

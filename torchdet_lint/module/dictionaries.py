@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import libcst as cst
 
@@ -14,6 +16,7 @@ from torchdet_lint.module.values import Value
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchdet_lint.module.facts import Assigned, CallSite
     from torchdet_lint.module.names import Scope
     from torchdet_lint.module.values import Values
 
@@ -22,6 +25,12 @@ _CHANGED = (
     r"(?<![\w.]){0}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
     r"|\bdel\s+{0}\s*\["
 )
+_ANY_CHANGED = re.compile(
+    r"(?<![\w.])([^\W\d]\w*)(?=\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=))"
+    r"|\bdel\s+(\w+)\s*\["
+)
+# Nobody passes so many arguments by a dictionary.
+_MANY = 200
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
 
@@ -41,6 +50,10 @@ class Dictionaries:
         self.library = values.resolver.library
         self.relations = values.resolver.relations
         self._facts = values.resolver.facts
+        self._written: dict[str, Counter[str]] = {}
+        self._updates: dict[str, list[CallSite]] = {}
+        self._items: dict[str, list[Assigned]] = {}
+        self._indexed = 0, 0
 
     def dictionary(
         self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
@@ -90,6 +103,8 @@ class Dictionaries:
         self, node: cst.Dict, scope: Scope, order: int | None, depth: int
     ) -> dict[str, Value] | None:
         found: dict[str, Value] = {}
+        if len(node.elements) > _MANY:
+            return None
         for element in node.elements:
             if isinstance(element, cst.StarredDictElement):
                 inner = self.dictionary(element.value, scope, order, depth - 1)
@@ -135,7 +150,9 @@ class Dictionaries:
         first = bindings[0].node
         local = first if home.outer is not None else None
         text = self._facts.text if local is None else self._facts.skeleton.text(self.relations.unit_of(local).piece)
-        unknown = len(re.findall(_CHANGED.format(re.escape(name)), text))
+        unknown = self._written_changes(text)[name]
+        if unknown > _MANY:
+            return None
         for change in self._changes(name, home, depth) if unknown else ():
             unknown -= 1
             if change.entries is None:
@@ -145,20 +162,36 @@ class Dictionaries:
                 assert found is not None
         return None if unknown else found
 
+    def _written_changes(self, text: str) -> Counter[str]:
+        """How many statements of `text` change the dictionary of each name."""
+        if text not in self._written:
+            self._written[text] = Counter(one or other for one, other in _ANY_CHANGED.findall(text))
+        return self._written[text]
+
+    def _index(self) -> None:
+        """Sort the calls and assignments that came since the last time under the dictionary that they change."""
+        calls, assignments = self._facts.calls, self._facts.assignments
+        for site in itertools.islice(calls, self._indexed[0], None):
+            function: Any = site[0].func
+            named = isinstance(function, cst.Attribute) and isinstance(function.value, cst.Name)
+            if named and function.attr.value == "update":
+                self._updates.setdefault(function.value.value, []).append(site)
+        for one in itertools.islice(assignments, self._indexed[1], None):
+            target = one[1]
+            if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
+                self._items.setdefault(target.value.value, []).append(one)
+        self._indexed = len(calls), len(assignments)
+
     def _changes(self, name: str, home: Scope, depth: int) -> list[_Change]:
         """How the statements in sight change the dictionary `name` after it was made, in their order."""
         found: list[_Change] = []
-        for call, scope, _, order in self._facts.calls:
-            function = call.func
-            if not isinstance(function, cst.Attribute) or function.attr.value != "update":
-                continue
-            if isinstance(function.value, cst.Name) and function.value.value == name and scope.home(name) is home:
+        self._index()
+        for call, scope, _, order in self._updates.get(name, ()):
+            if scope.home(name) is home:
                 entries = self._keywords(call, scope, order, depth - 4) if scope.function is home else None
                 found.append(_Change(order, self._is_conditional(call), entries))
-        for statement, target, value, scope, order in self._facts.assignments:
-            if not isinstance(target, cst.Subscript) or not isinstance(target.value, cst.Name):
-                continue
-            if target.value.value == name and scope.home(name) is home:
+        for statement, target, value, scope, order in self._items.get(name, ()):
+            if isinstance(target, cst.Subscript) and scope.home(name) is home:
                 index = target.slice[0].slice if len(target.slice) == 1 else None
                 key = self.values.constant(index.value, scope, order) if isinstance(index, cst.Index) else None
                 known = scope.function is home and key is not None and isinstance(key[0], str)

@@ -20,14 +20,14 @@ from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from torchdet_lint.module.facts import Class, Facts, Unit
     from torchdet_lint.prefilter.library import Library
 
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
-_STATEMENTS = frozenset({"statements"})
 _EVERY = frozenset({"statements", "imports", "table"})
+_INDEXED_AFTER = 32
 _ABOVE = re.compile(r"\bsuper\s*\(|\.__init__\b")
 
 
@@ -68,8 +68,12 @@ class Loading:
         self._wanted = wanted
         self.awake = False
         self.skipped: list[tuple[int, str]] = []
+        self.parsed: list[Unit] = []
         self.words = _Words(self)
         self._matter: dict[tuple[int, frozenset[str]], bool] = {}
+        self._statements = [unit for unit in facts.units if unit.piece.owner < 0 and unit.piece.kind == "statements"]
+        self._statements.reverse()
+        self._asked = 0
         if facts.tables:
             facts.scope.load = self._load_table
 
@@ -87,12 +91,25 @@ class Loading:
         """Parse the units whose text is `wanted` and has the `word`, and with the first of them the statements of the
         file's top level."""
         self.wake()
-        for unit in self.facts.units:
+        for unit in self.holding(word) if word else self.facts.units:
             if unit.root is not None or (word and word not in self.words[unit.index]):
                 continue
             if wanted is None or wanted(self.texts[unit.index]):
                 self.load(unit)
                 self.load_statements()
+
+    def holding(self, word: str) -> Sequence[Unit]:
+        """The units that may hold `word`: all of them, until it was asked so often that an index pays."""
+        self._asked += 1
+        return self.facts.units if self._asked < _INDEXED_AFTER else self._by_word.get(word, ())
+
+    @functools.cached_property
+    def _by_word(self) -> dict[str, list[Unit]]:
+        found: dict[str, list[Unit]] = {}
+        for unit in self.facts.units:
+            for word in self.words[unit.index]:
+                found.setdefault(word, []).append(unit)
+        return found
 
     def wake(self) -> None:
         """Parse the units that matter: those with a word of the catalogue, or a name that such a unit gave to it."""
@@ -114,7 +131,7 @@ class Loading:
     def _loading(self, wanted: set[str]) -> Iterator[Unit]:
         """Parse the units in which a word of `wanted` may mean what it is wanted for, one after the other, and of the
         classes whose header has one the constructors that call the one above."""
-        for unit in self.facts.units:
+        for unit in self.holding(*wanted) if len(wanted) == 1 else self.facts.units:
             if unit.root is not None or not self._matters(unit, wanted):
                 continue
             self.load(unit)
@@ -150,25 +167,28 @@ class Loading:
 
     def _extend(self, wanted: set[str]) -> None:
         """Add the names that aliases, assignments and subclasses give to what is wanted, until there are no more."""
-        aliases: list[tuple[str, frozenset[str]]] = []
+        aliases: list[tuple[str, Collection[str]]] = []
         for name, bindings in self.facts.scope.bindings.items():
             for binding in bindings:
                 if binding.kind == "import":
-                    aliases.append((name, frozenset(binding.target.split("."))))
+                    aliases.append((name, binding.target.split(".")))
                 elif (
                     binding.kind == "assign" and isinstance(binding.value, _ALIASES) and not self._makes(binding.value)
                 ):
-                    aliases.append((name, frozenset(IDENTIFIER.findall(code(binding.value)))))
+                    aliases.append((name, IDENTIFIER.findall(code(binding.value))))
         for unit in self.facts.units:
             if unit.piece.kind == "header":
                 aliases.append((unit.piece.name, self.words[unit.index]))
-        grew = True
-        while grew:
-            grew = False
-            for name, words in aliases:
-                if name not in wanted and not words.isdisjoint(wanted):
+        named_by: dict[str, list[str]] = {}
+        for name, words in aliases:
+            for word in words:
+                named_by.setdefault(word, []).append(name)
+        queue = [word for word in named_by if word in wanted]
+        while queue:
+            for name in named_by.get(queue.pop(), ()):
+                if name not in wanted:
                     wanted.add(name)
-                    grew = True
+                    queue.append(name)
 
     @staticmethod
     def _makes(value: cst.BaseExpression) -> bool:
@@ -177,9 +197,12 @@ class Loading:
 
     def load_statements(self, *, every: bool = False) -> None:
         """Parse the top-level statements that are no definitions; imports and long tables only with `every`."""
-        for unit in self.facts.units:
-            if unit.piece.owner < 0 and unit.piece.kind in (_EVERY if every else _STATEMENTS):
-                self.load(unit)
+        if every:
+            for unit in self.facts.units:
+                if unit.piece.owner < 0 and unit.piece.kind in _EVERY:
+                    self.load(unit)
+        while self._statements:
+            self.load(self._statements.pop())
 
     def _load_table(self, name: str) -> None:
         for unit in self.facts.tables.get(name, ()):
@@ -210,6 +233,7 @@ class Loading:
             return
         unit.root = root
         self.facts.roots[id(root)] = unit
+        self.parsed.append(unit)
         if piece.kind not in ("table", "imports"):
             collect(self.facts, unit, root)
             return
@@ -242,14 +266,21 @@ class Loading:
 
     def definition(self, name: str, class_: Class | None = None) -> cst.FunctionDef | None:
         """The top-level function `name`, or the method `name` of the top-level class `class_`."""
-        owner = class_.index if class_ is not None else -1
+        unit = self._definitions.get((class_.index if class_ is not None else -1, name))
+        if unit is None:
+            return None
+        self.load(unit)
+        found = self.facts.functions.get(unit.index, ())
+        return next((node for node in found if node.name.value == name), None)
+
+    @functools.cached_property
+    def _definitions(self) -> dict[tuple[int, str], Unit]:
+        """The first definition of each function and method at top level, by the class it stands in and its name."""
+        found: dict[tuple[int, str], Unit] = {}
         for unit in self.facts.units:
-            if unit.piece.kind == "function" and unit.piece.owner == owner and unit.piece.name == name:
-                self.load(unit)
-                return next(
-                    (node for node in self.facts.functions.get(unit.index, ()) if node.name.value == name), None
-                )
-        return None
+            if unit.piece.kind == "function":
+                found.setdefault((unit.piece.owner, unit.piece.name), unit)
+        return found
 
     def load_class(self, class_: Class) -> None:
         """Parse the header of `class_` where its bases are not known without."""

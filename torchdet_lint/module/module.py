@@ -16,7 +16,7 @@ from torchdet_lint.module.facts import Class, Facts
 from torchdet_lint.module.loading import Loading
 from torchdet_lint.module.positions import Places
 from torchdet_lint.module.relations import Relations
-from torchdet_lint.module.tree import code
+from torchdet_lint.module.tree import Occurrences, code
 from torchdet_lint.module.values import Value, Values
 from torchdet_lint.prefilter.skeleton import SyntaxFault
 
@@ -63,6 +63,9 @@ class Module:
         # What a function of another file returns, by its dotted name, where somebody knows the other files.
         self.foreign: Callable[[str], Any] | None = None
         self._shared: dict[Any, Any] = {}
+        occurrences = Occurrences()
+        self.names_under = occurrences.names
+        self.attributes_under = occurrences.attributes
 
         facts = Facts(self.text, units.cut(self.text))
         self.skeleton = facts.skeleton
@@ -73,6 +76,7 @@ class Module:
 
         loading = self.loading = Loading(facts, library, wanted)
         self.skipped = loading.skipped
+        self.parsed = loading.parsed
         self.words = loading.words
         self.load = loading.load
         self.load_all = loading.load_all
@@ -83,6 +87,7 @@ class Module:
         self.looking_for = loading.looking_for
         self.definition = loading.definition
         self.strings = loading.strings
+        self.holding = loading.holding
 
         relations = self.relations = Relations(facts)
         self.parent = relations.parent

@@ -7,7 +7,9 @@ import, and `torch.Generator().seed` for an attribute of what a call returned.
 
 from __future__ import annotations
 
+import bisect
 import functools
+import operator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import libcst as cst
@@ -15,6 +17,9 @@ import libcst as cst
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# The bindings of one name that are looked at for one place.
+_MANY = 32
+_order = operator.attrgetter("order")
 BindingKind = Literal["import", "assign", "unpack", "augment", "parameter", "loop", "with", "def", "class", "other"]
 ScopeKind = Literal["module", "class", "function", "comprehension"]
 
@@ -36,6 +41,30 @@ class Binding(NamedTuple):
     path: tuple[int, ...] = ()
 
 
+class Bindings(list[Binding]):
+    """What binds one name in a scope, as it is found."""
+
+    __slots__ = ("_known", "_looped", "_sorted", "_steady")
+
+    def live(self, order: int | None) -> list[Binding]:
+        """As `live`, for a name with very many bindings: of those that may be meant, the last before the place."""
+        self._index()
+        end = len(self._sorted) if order is None else bisect.bisect_left(self._sorted, order, key=_order)
+        last = bisect.bisect_left(self._steady, end) - 1
+        start = max(self._steady[last] if last >= 0 else 0, end - _MANY)
+        again = bisect.bisect_left(self._looped, order or 0, key=_order)
+        found = [*self._sorted[start:end], *(self._looped[again : again + _MANY] if order is not None else ())]
+        return found or self._sorted[:_MANY]
+
+    def _index(self) -> None:
+        known = (len(self), id(self[-1]))
+        if getattr(self, "_known", None) != known:
+            self._known = known
+            self._sorted = sorted(self, key=_order)
+            self._steady = [index for index, one in enumerate(self._sorted) if not one.conditional]
+            self._looped = [one for one in self._sorted if one.looped]
+
+
 class Scope:
     """A lexical scope; comprehensions and lambdas have their own."""
 
@@ -46,7 +75,7 @@ class Scope:
         self.outer = outer
         self.node = node
         self.name = name
-        self.bindings: dict[str, list[Binding]] = {}
+        self.bindings: dict[str, Bindings] = {}
         self.outside: dict[str, str] = {}
         self.stars: list[str] = []
         self.load: Callable[[str], None] | None = None
@@ -62,7 +91,10 @@ class Scope:
         elif where == "nonlocal" and self.outer is not None:
             scope = self.outer.home(name) or self.outer
             binding = binding._replace(conditional=True, looped=True)
-        scope.bindings.setdefault(name, []).append(binding)
+        known = scope.bindings.get(name)
+        if known is None:
+            known = scope.bindings[name] = Bindings()
+        known.append(binding)
 
     def home(self, name: str) -> Scope | None:
         """The scope whose binding of `name` is seen from here, or None."""
@@ -99,6 +131,8 @@ def live(bindings: list[Binding], order: int | None) -> list[Binding]:
 
     What runs on every path hides what stood before it; what stands in a loop may come round again.
     """
+    if len(bindings) > _MANY and isinstance(bindings, Bindings):
+        return bindings.live(order)
     if order is not None:
         earlier = [binding for binding in bindings if binding.order < order or binding.looped]
         bindings = earlier or bindings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -23,6 +24,7 @@ class Places:
         self.loading = loading
         self.relations = relations
         self._skeleton = loading.facts.skeleton
+        self._firsts = [unit.piece.first for unit in loading.facts.units]
 
     def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
         """Start and end of `node`: rows of the text and columns in characters, both from 1."""
@@ -90,7 +92,9 @@ class Places:
     def _unit_at(self, row: int) -> Unit:
         """The unit that holds `row`, parsed."""
         units = self.loading.facts.units
-        unit = next((unit for unit in reversed(units) if unit.piece.first <= row <= unit.piece.last), units[0])
+        unit = units[bisect.bisect_right(self._firsts, row) - 1]
+        if not unit.piece.first <= row <= unit.piece.last:
+            unit = units[0]
         self.loading.load(unit)
         return unit
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 
+_STATEMENTS = frozenset({cst.SimpleStatementLine, *cst.BaseCompoundStatement.__subclasses__()})
+
+
 class Relations:
     """How the nodes of the parsed units stand to each other."""
 
@@ -55,12 +58,13 @@ class Relations:
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The statement that holds `node` (itself, if it is one)."""
-        current: cst.CSTNode = node
-        for ancestor in (node, *self.ancestors(node)):
-            if isinstance(ancestor, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-                return ancestor
-            current = ancestor
-        return current
+        parents = self._parents
+        while type(node) not in _STATEMENTS:
+            outer = parents.get(id(node))
+            if outer is None:
+                break
+            node = outer
+        return node
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
         """The scope in which the names of `node` are looked up."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _DEPTH = 14
 _NAMES = 8
+_VALUES = 32
 _CHAINED = 3
 
 
@@ -48,6 +49,8 @@ class Resolver:
         self._resolved: dict[tuple[str, int], tuple[str, ...]] = {}
         self._bases: dict[int, tuple[str, ...]] = {}
         self._attributes: dict[tuple[int, str], list[Expression]] = {}
+        # How many assignments to an attribute were looked at, and what they give it in each class.
+        self._assigned: dict[str, tuple[int, dict[Scope, list[Expression]]]] = {}
 
     def resolve(
         self, node: cst.BaseExpression, scope: Scope | None = None, order: int | None = None
@@ -200,7 +203,7 @@ class Resolver:
         if known is None:
             known = []
             for relative in self.family(class_):
-                known = self._own_attribute_values(relative, name)
+                known = self._own_attribute_values(relative, name)[:_VALUES]
                 if known:
                     break
             if not self.naming:
@@ -211,8 +214,8 @@ class Resolver:
         if not self.naming:
             words, texts = self.loading.words, self.loading.texts
             assigned = ""
-            for unit in class_.units:
-                if unit.root is None and name in words[unit.index]:
+            for unit in self.loading.holding(name):
+                if unit.root is None and unit.piece.owner == class_.index >= 0 and name in words[unit.index]:
                     assigned = assigned or rf"{name}\s*(?::[^=\n]*)?=(?!=)"
                     dot = r"\." if unit.piece.kind == "function" else r"(?<![\w.])"
                     if re.search(dot + assigned, texts[unit.index]):
@@ -222,15 +225,23 @@ class Resolver:
             for binding in class_.scope.bindings.get(name, ())
             if binding.kind == "assign" and binding.value is not None
         ]
-        for _, target, value, scope, order in self.facts.assigned.get(name, ()):
+        return [*values, *self._assigned_in(class_, name)]
+
+    def _assigned_in(self, class_: Class, name: str) -> list[Expression]:
+        """What methods of `class_` assign to `self.name`."""
+        seen, by_class = self._assigned.get(name, (0, {}))
+        there = self.facts.assigned.get(name, ())
+        for _, target, value, scope, order in there[seen:]:
+            outer = scope.function.outer
             if (
-                isinstance(target, cst.Attribute)
+                outer is not None
+                and isinstance(target, cst.Attribute)
                 and isinstance(target.value, cst.Name)
-                and scope.function.outer is class_.scope
                 and first_parameter(scope.function) == target.value.value
             ):
-                values.append(Expression(value, scope, order))
-        return values
+                by_class.setdefault(outer, []).append(Expression(value, scope, order))
+        self._assigned[name] = len(there), by_class
+        return by_class.get(class_.scope, [])
 
     def local_class(self, name: str) -> Class | None:
         """The top-level class behind the qualified name `@.Name`."""

@@ -74,6 +74,7 @@ class Positions:
         text = "".join(state.tokens)
         self._rows = [0, *(match.end() for match in _NEWLINE.finditer(text))]
         self._above = 0
+        self._by_row: dict[int, list[tuple[cst.CSTNode, int]]] | None = None
         if line is not None:
             self._above = row - self._place(state.spans[id(line)][0])[0]
 
@@ -82,12 +83,14 @@ class Positions:
         start, end, _ = self._spans[id(node)]
         return self._place(start), self._place(end)
 
-    def starting_in(self, row: int) -> Iterator[tuple[cst.CSTNode, int]]:
+    def starting_in(self, row: int) -> list[tuple[cst.CSTNode, int]]:
         """The nodes that start in `row`, inner ones first, and the columns they start in."""
-        for start, _, node in self._spans.values():
-            place = self._place(start)
-            if place[0] == row:
-                yield node, place[1]
+        if self._by_row is None:
+            self._by_row = {}
+            for start, _, node in self._spans.values():
+                place = self._place(start)
+                self._by_row.setdefault(place[0], []).append((node, place[1]))
+        return self._by_row.get(row, [])
 
     def _place(self, token: int) -> tuple[int, int]:
         offset = self._offsets[min(token, len(self._offsets) - 1)]
@@ -213,26 +216,37 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return found
 
 
-def named_in(root: cst.CSTNode, name: str) -> Iterator[cst.Name]:
-    """The places under `root` where `name` stands."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if type(node) is cst.Name:
-            if node.value == name:
-                yield node
-            continue
-        stack.extend(children(node))
+class Occurrences:
+    """The names and attributes that stand under a node, looked up by their word: a tree is walked once."""
 
+    def __init__(self) -> None:
+        self._names: dict[int, dict[str, list[cst.Name]]] = {}
+        self._attributes: dict[int, dict[str, list[cst.Attribute]]] = {}
 
-def attributes_named(root: cst.CSTNode, name: str) -> Iterator[cst.Attribute]:
-    """The places under `root` where an attribute `name` stands, in the order of the source."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if type(node) is cst.Attribute and node.attr.value == name:
-            yield node
-        stack.extend(reversed(children(node)))
+    def names(self, root: cst.CSTNode, word: str) -> list[cst.Name]:
+        """The places under `root` where `word` stands as a name, in the order of the source."""
+        if id(root) not in self._names:
+            self._walk(root)
+        return self._names[id(root)].get(word, [])
+
+    def attributes(self, root: cst.CSTNode, word: str) -> list[cst.Attribute]:
+        """The places under `root` where an attribute `word` stands, an outer one before an inner one."""
+        if id(root) not in self._attributes:
+            self._walk(root)
+        return self._attributes[id(root)].get(word, [])
+
+    def _walk(self, root: cst.CSTNode) -> None:
+        names = self._names[id(root)] = {}
+        attributes = self._attributes[id(root)] = {}
+        stack = [root]
+        while stack:
+            node = stack.pop()
+            if type(node) is cst.Name:
+                names.setdefault(node.value, []).append(node)
+                continue
+            if type(node) is cst.Attribute:
+                attributes.setdefault(node.attr.value, []).append(node)
+            stack.extend(reversed(children(node)))
 
 
 class _Fields(dict[type, tuple[str, ...]]):

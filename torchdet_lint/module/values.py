@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
     from torchdet_lint.module.relations import Relations
 
 _DEPTH = 14
+# What rules compare with has a few elements.
+_MANY = 200
 # `x.name = …`, and a class whose attributes are set by another way.
-_GIVEN = r"\.{0}\s*(?::[^=\n]*)?[-+|*/]?=(?!=)|\bsetattr\s*\(\s*{1}\b"
+_GIVEN = re.compile(r"\.(\w+)(?=\s*(?::[^=\n]*)?[-+|*/]?=(?!=))")
+_SET = re.compile(r"\bsetattr\s*\(\s*(\w+)")
+_GLOBAL = re.compile(r"\bglobal ([^\n]*)")
+_WORD = re.compile(r"\w+")
 _PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
 
 
@@ -96,6 +102,8 @@ class Values:
         if isinstance(node, cst.UnaryOperation):
             return _unary(node.operator, self.constant(node.expression, scope, order, depth - 1))
         if isinstance(node, (cst.Tuple, cst.List)):
+            if len(node.elements) > _MANY:
+                return None
             found = []
             for element in node.elements:
                 item = (
@@ -123,9 +131,25 @@ class Values:
         name = node.attr.value
         found = self.resolver.resolve(node.value, scope, order)
         class_ = self.resolver.local_class(found[0]) if len(found) == 1 else None
-        if class_ is None or class_.index < 0 or re.search(_GIVEN.format(name, node.value.value), self._facts.text):
+        if class_ is None or class_.index < 0 or name in self._given or node.value.value in self._set:
             return []
         return self.resolver.attribute_values(class_, name)
+
+    @functools.cached_property
+    def _given(self) -> frozenset[str]:
+        """The attributes that some statement gives a value."""
+        return frozenset(_GIVEN.findall(self._facts.text))
+
+    @functools.cached_property
+    def _set(self) -> frozenset[str]:
+        """The names whose attributes `setattr` sets."""
+        return frozenset(_SET.findall(self._facts.text)) if "setattr" in self._facts.text else frozenset()
+
+    @functools.cached_property
+    def _globals(self) -> frozenset[str]:
+        """The words that follow `global` in a line."""
+        found = _GLOBAL.findall(self._facts.text) if "global " in self._facts.text else ()
+        return frozenset(word for line in found for word in _WORD.findall(line))
 
     def _agreed(self, values: Sequence[Expression], depth: int) -> tuple[object] | None:
         found: tuple[object] | None = None
@@ -141,11 +165,7 @@ class Values:
         if home is None:
             return {"True": (True,), "False": (False,), "None": (None,)}.get(name)
         bindings = live(home.bindings[name], order if home.function is scope.function else None)
-        if (
-            home.outer is None
-            and "global " in self._facts.text
-            and re.search(rf"\bglobal [^\n]*\b{name}\b", self._facts.text)
-        ):
+        if home.outer is None and name in self._globals:
             return None
         values = []
         for binding in bindings:

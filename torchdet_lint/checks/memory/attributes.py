@@ -8,7 +8,6 @@ import libcst as cst
 
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.finding import Found, RelatedNode
-from torchdet_lint.module.tree import attributes_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -93,8 +92,8 @@ class AttributeReads:
         module = self.module
         module.load_where(lambda text: f".{name}" in text, name)
         first: cst.Attribute | None = None
-        for unit in module.units:
-            for node in attributes_named(unit.root, name) if unit.root is not None else ():
+        for unit in module.holding(name):
+            for node in module.attributes_under(unit.root, name) if unit.root is not None else ():
                 if isinstance(module.parent(node), (cst.AssignTarget, cst.AnnAssign)):
                     made -= 1
                     continue

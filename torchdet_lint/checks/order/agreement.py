@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.checks.order.set_shapes import copied, is_given_set, shape, source_of
-from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, opposite
-from torchdet_lint.module.tree import attributes_named, children
+from torchdet_lint.dataflow.def_use import Reads
+from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, opposite
+from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,12 +209,7 @@ class Agreement:
 
     def _loads(self, home: Scope, word: str) -> list[cst.Name]:
         module, function = self.module, home.function.node
-        if isinstance(function, cst.FunctionDef):
-            roots: list[cst.CSTNode] = [function]
-        else:
-            module.load_where(word=word)
-            roots = [unit.root for unit in module.units if unit.root is not None]
-        loads = [load for root in roots for load in names_read(root).get(word, ())]
+        loads = module.shared(Reads).of(function if isinstance(function, cst.FunctionDef) else None, word)
         return [load for load in loads if module.scope_of(load).home(word) is home]
 
     def _own_attribute(self, attribute: cst.Attribute) -> None:
@@ -222,12 +218,14 @@ class Agreement:
         if class_ is None:
             self._visit(attribute)
             return
-        for unit in class_.units:
-            if attribute.attr.value in module.words[unit.index]:
+        word = attribute.attr.value
+        units = [unit for unit in module.holding(word) if unit.piece.owner == class_.index >= 0]
+        for unit in units:
+            if word in module.words[unit.index]:
                 module.load(unit)
-        roots: list[cst.CSTNode] = [unit.root for unit in class_.units if unit.root is not None]
+        roots: list[cst.CSTNode] = [unit.root for unit in units if unit.root is not None]
         for root in roots or ([class_.node] if class_.node is not None else []):
-            for one in attributes_named(root, attribute.attr.value):
+            for one in module.attributes_under(root, word):
                 if bare(one) == bare(attribute):
                     self._visit(one)
 

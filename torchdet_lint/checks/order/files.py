@@ -14,7 +14,7 @@ from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Change, Found, Replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Call, Module
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _PATH_METHODS = ("iterdir", "rglob", "glob")
 _ENTRIES = "os.scandir"
 _WALK = "os.walk"
+# A fix that sorts more listings than this at once is nobody's to read.
+_PAIRED = 40
 
 
 def unordered_files(module: Module, rule: Rule) -> Iterator[Found]:
@@ -36,9 +38,13 @@ def unordered_files(module: Module, rule: Rule) -> Iterator[Found]:
     listings = [
         _Listing(call, _walked(module, call) if _WALK in call.names else _listed(module, call)) for call in every
     ]
+    pairs: dict[object, list[_Listing]] = {}
+    for listing in listings:
+        pairs.setdefault(_folder(listing.call), []).append(listing)
+        pairs.setdefault(module.enclosing_function(listing.call.node), []).append(listing)
     for listing in listings:
         if listing.found is not None:
-            yield _together(module, listing.call, listing.found, listings)
+            yield _together(module, listing.call, listing.found, pairs)
 
 
 class _Listing(NamedTuple):
@@ -48,7 +54,7 @@ class _Listing(NamedTuple):
     found: Found | None
 
 
-def _together(module: Module, call: Call, found: Found, listings: Sequence[_Listing]) -> Found:
+def _together(module: Module, call: Call, found: Found, pairs: Mapping[object, Sequence[_Listing]]) -> Found:
     """`found` with a fix that sorts, with the listing, all that are paired with it as long as none is sorted: those of
     the same folder, and those of the same function."""
     if not found.changes:
@@ -56,9 +62,12 @@ def _together(module: Module, call: Call, found: Found, listings: Sequence[_List
     folder, function = _folder(call), module.enclosing_function(call.node)
     changes = list(found.changes)
     safe = found.applicability is None
-    for other, reported in listings:
+    paired = {id(one.call): one for one in (*pairs[folder], *pairs[function])}
+    if len(paired) > _PAIRED:
+        return found._replace(applicability="unsafe")
+    for other, reported in sorted(paired.values(), key=lambda one: one.call.order):
         same = _folder(other) == folder
-        if other is call or not (same or module.enclosing_function(other.node) is function):
+        if other is call:
             continue
         if reported is None and not _may_keep_order(module, other):
             continue

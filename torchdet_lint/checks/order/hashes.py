@@ -200,7 +200,7 @@ class _HashUses:
                 return "seed"
             if not isinstance(target, cst.Name):
                 continue
-            for load in DefUse(self.module).loads_after(target, node):
+            for load in self.module.shared(DefUse).loads_after(target, node):
                 found = self.use(load, depth - 1)
                 if found:
                     return found

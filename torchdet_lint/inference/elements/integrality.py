@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.module import names
-from torchdet_lint.module.tree import named_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +29,9 @@ class Integrality:
         assert home.node is not None
         key = (id(home), node.value)
         if key not in self._written:
-            places = [place for place in named_in(home.node, node.value) if self._writes(place) is not None]
+            places = [
+                place for place in self.module.names_under(home.node, node.value) if self._writes(place) is not None
+            ]
             self._written[key] = sorted(((self.module.order_of(place), place) for place in places), key=_first)
         if not self._written[key]:
             return True
