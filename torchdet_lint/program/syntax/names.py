@@ -42,6 +42,8 @@ class Resolver:
         self.wrappers = wrappers
         self.canonical = canonical
         self._resolved: dict[tuple[ast.expr, Scope], Names] = {}
+        self._shallow: dict[tuple[ast.expr, Scope, int], Names] = {}
+        self._cut = 0
         self._elements: dict[tuple[ast.expr, Scope], Names] = {}
         self._registries: dict[str, Names] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
@@ -49,14 +51,23 @@ class Resolver:
     def resolve(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names that `node` may stand for."""
         if depth <= 0:
+            self._cut += 1
             return ()
         key = (node, scope)
         known = self._resolved.get(key)
         if known is None:
+            known = self._shallow.get((node, scope, depth))
+        if known is None:
             self._resolved[key] = ()
+            before = self._cut
             found = self._resolve(node, scope, depth)
             known = tuple(dict.fromkeys(name for name in found if len(name) < _LONGEST))[:NAMES]
-            self._resolved[key] = known
+            if self._cut == before or depth == DEPTH:
+                self._resolved[key] = known
+            else:
+                # Who asks here first has more to see than who came by on the way from somewhere else.
+                del self._resolved[key]
+                self._shallow[node, scope, depth] = known
         return known
 
     def _resolve(self, node: ast.expr, scope: Scope, depth: int) -> Iterable[str]:
