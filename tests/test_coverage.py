@@ -21,7 +21,7 @@ def report(tmp_path_factory):
     """coverage.py's report of a run of tests/test_rules.py, and nothing else, by file."""
     folder = tmp_path_factory.mktemp("coverage")
     settings = folder / "coveragerc"
-    settings.write_text(f"[report]\nexclude_also =\n    {OWN}\n    if TYPE_CHECKING:\n")
+    settings.write_text(f"[report]\nexclude_also =\n    {OWN}\n    if TYPE_CHECKING:\n    raise NotImplementedError\n")
     environment = {**os.environ, "COVERAGE_FILE": str(folder / "data"), "PYTHONPATH": str(ROOT)}
     environment.pop("PYTEST_XDIST_WORKER", None)
     run = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "--branch", f"--include={CHECKS}/*"]
