@@ -24,11 +24,13 @@ _DERIVED = re.compile(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
     r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
 )
+_HANDED = re.compile(r"(?<![\w.])((?:self\.|cls\.)?\w+)\(\s*(?:[^()\r\n]*,\s*)?(?:\w+\s*=\s*)?(?:list\(\s*)?$")
 _BEFORE = 100
 
 
 def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]:
     """Whether a unit may iterate a set: cheap evidence, so that not every unit with a set is parsed."""
+    own_names = _own_names(module)
     taken: set[str] = set()
     shared: set[str] = set()
     own: dict[str, set[str]] = {}
@@ -43,7 +45,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
             line = before.replace("\r", "\n").rpartition("\n")[2]
             if line.count('"') % 2 or line.count("'") % 2 or _SORTED.search(before):
                 continue
-            if _TAKEN.search(before):
+            if _TAKEN.search(before) or _is_handed_on(before, own_names):
                 taken.add(text)
             elif named := _NAMED.search(before):
                 for name in named[1].split(", "):
@@ -54,13 +56,30 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     gone_through: set[str] = set()
     for text in module.texts:
         for name in _with_derived(shared | own.get(text, set()), text):
-            if any(_GONE_THROUGH.search(text, max(0, start - _BEFORE), start) for start in places(name, text)):
+            if any(_leads_on(text[max(0, start - _BEFORE) : start], own_names) for start in places(name, text)):
                 taken.add(text)
                 gone_through.add(name)
     if gone_through & shared:
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
     return taken.__contains__
+
+
+def _own_names(module: Module) -> frozenset[str]:
+    """The functions, methods and classes of the file, and what it imports: a set may go into them as an argument."""
+    found = {unit.piece.name for unit in module.units if unit.piece.kind in ("function", "header")}
+    found.update(name for unit in module.units if unit.piece.kind == "imports" for name, _ in unit.piece.binds)
+    return frozenset(found)
+
+
+def _is_handed_on(before: str, own_names: frozenset[str]) -> bool:
+    """Whether what stands behind `before` is an argument of a function or class of `own_names`."""
+    call = _HANDED.search(before)
+    return call is not None and call[1].rpartition(".")[2] in own_names
+
+
+def _leads_on(before: str, own_names: frozenset[str]) -> bool:
+    return _GONE_THROUGH.search(before) is not None or _is_handed_on(before, own_names)
 
 
 def _with_derived(names: set[str], text: str) -> set[str]:

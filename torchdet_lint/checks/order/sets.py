@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from torchdet_lint.checks.order.results import telling
 from torchdet_lint.checks.order.set_candidates import iterating
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word
-from torchdet_lint.finding import Change, Found, Replace
+from torchdet_lint.finding import Change, Found, RelatedNode, Replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,18 +36,27 @@ def set_order(module: Module, rule: Rule) -> Iterator[Found]:
     if "set(" not in module.text and not display.search(module.text):
         return
     module.load_where(iterating(module, display))
-    reported: set[tuple[cst.CSTNode, cst.CSTNode | None]] = set()
+    reported: set[cst.CSTNode] = set()
+    found: list[tuple[int, Found]] = []
     for node in _sets(module):
         kind = set_kind(module, node)
         if kind in ("number", "nothing"):
             continue
         for use in Follower(module).uses(node, is_set=True):
             if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
-                place = (use.node, use.origin)
-                if place not in reported:
-                    reported.add(place)
-                    yield _set_found(module, node, kind, use)
-                break
+                taken = _taken_at(module, use.origin or node)
+                if taken not in reported:
+                    reported.add(taken)
+                    found.append((module.order_of(taken), _set_found(module, node, kind, use, taken)))
+    for _, one in sorted(found, key=operator.itemgetter(0)):
+        yield one
+
+
+def _taken_at(module: Module, origin: cst.BaseExpression) -> cst.BaseExpression:
+    """Where the order of the set `origin` is taken: the call that it is an argument of, or where it is gone through."""
+    arg = module.parent(origin)
+    call = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    return call if isinstance(call, cst.Call) else origin
 
 
 def _sets(module: Module) -> list[cst.BaseExpression]:
@@ -57,10 +67,11 @@ def _sets(module: Module) -> list[cst.BaseExpression]:
     return sorted([*found, *module.set_displays], key=module.order_of)
 
 
-def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) -> Found:
+def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, taken: cst.BaseExpression) -> Found:
     """Sort the set where it is gone through: one that is kept must stay a set."""
-    source = module.code(node)
+    source = module.code(use.origin or node)
     details = {"set": f"`{source}`" if len(source) < 60 and "\n" not in source else "this set"}
+    made = () if use.origin in (node, None) else (RelatedNode(node, "the set is made here"),)
     changes: tuple[Change, ...] = ()
     safe = False
     if kind not in ("identity", "set") and use.origin is not None and not _holds_functions(module, kind, use.origin):
@@ -73,10 +84,10 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use) ->
         places, safe = agreement.of(use.origin)
         changes = tuple(_sorted_at(module, place) for place in places)
     return Found(
-        node,
+        taken,
         details,
         "identity" if kind == "identity" else "",
-        related=telling(use),
+        related=(*made, *telling(use)),
         changes=changes,
         applicability="safe" if safe else "unsafe",
     )
