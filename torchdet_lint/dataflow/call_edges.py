@@ -1,40 +1,148 @@
-"""A function or a call of the file → who calls it, what it calls, and which parameter an argument binds."""
+"""A call → the function that runs, in whichever file, and the parameter that an argument binds; and its callers."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
+
+_HARMLESS = frozenset({
+    "builtins.object", "torch.nn.Module", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "abc.ABC",
+    "typing.Generic", "typing.Protocol", "builtins.Exception",
+})  # fmt: skip
+
+
+class Callee(NamedTuple):
+    """A function that a call runs, in the file `module`, `bound` where its first parameter is not among the arguments;
+    without a function `class_`, whose fields the arguments are."""
+
+    module: Module
+    function: cst.FunctionDef | None
+    bound: bool = False
+    class_: Class | None = None
+
+    def parameter(self, call: cst.Call, arg: cst.Arg) -> str:
+        """The name of the parameter or field that `arg` binds; empty where that is not in sight."""
+        if self.function is None:
+            assert self.class_ is not None
+            names = every = [name for name, _ in self.module.fields(self.class_)]
+        else:
+            params = self.function.params
+            names = [one.name.value for one in (*params.posonly_params, *params.params)]
+            every = names + [one.name.value for one in params.kwonly_params]
+        if arg.keyword is not None:
+            return arg.keyword.value if arg.keyword.value in every else ""
+        if any(one.star for one in call.args):
+            return ""
+        index = list(call.args).index(arg) + self.bound
+        return names[index] if index < len(names) else ""
 
 
 class CallEdges:
-    """The calls inside one file."""
+    """The calls of one file."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
 
-    def function(self, name: str) -> cst.FunctionDef | None:
-        """The top-level function of the qualified `name`, `@.name`."""
-        if name.count(".") != 1:
-            return None
-        for binding in self.module.scope.bindings.get(name[2:], ()):
-            if binding.kind == "def":
-                return self.definition(name[2:])
+    def callee(self, call: cst.Call, names: Sequence[str]) -> Callee | None:
+        """What `call` of `names` runs; None where that is not in sight."""
+        function = call.func
+        if isinstance(function, cst.Attribute):
+            own = self._own_method(function)
+            if own is not None:
+                return own
+        for name in names:
+            found = self._named(self.module, name.removeprefix("@.")) if name.startswith("@.") else self._foreign(name)
+            if found is not None:
+                explicit = isinstance(function, cst.Attribute) and not _is_super(function.value)
+                return found._replace(bound=False) if name.endswith(".__init__") and explicit else found
         return None
 
-    def definition(self, word: str) -> cst.FunctionDef | None:
-        """The function `word` at top level."""
-        self.module.load_where(lambda text: f"def {word}(" in text, word)
-        for unit in self.module.units:
-            if unit.piece.name == word and unit.piece.owner < 0 and unit.root is not None:
-                for statement in unit.root.body:
-                    if isinstance(statement, cst.FunctionDef):
-                        return statement
+    def _foreign(self, name: str) -> Callee | None:
+        found = self.module.neighbour(name) if self.module.neighbour is not None else None
+        return self._named(*found) if found is not None else None
+
+    def _named(self, module: Module, name: str) -> Callee | None:
+        """The function `name`, or the constructor or method of the class `name`, of `module`."""
+        head, _, method = name.partition(".")
+        class_ = module.local_class(f"@.{head.removesuffix('()')}")
+        if class_ is None:
+            function = module.definition(head) if not method else None
+            return Callee(module, function) if function is not None else None
+        return self._method(module, class_, method or "__init__", 4)
+
+    def _own_method(self, function: cst.Attribute) -> Callee | None:
+        """`self.method`, or `super().method`."""
+        module, owner = self.module, function.value
+        above = _is_super(owner)
+        if not above and not (isinstance(owner, cst.Name) and owner.value in ("self", "cls")):
+            return None
+        class_ = module.enclosing_class(function)
+        if class_ is None:
+            return None
+        if not above:
+            return self._method(module, class_, function.attr.value, 4)
+        for base_module, base in self.bases(module, class_):
+            found = self._method(base_module, base, function.attr.value, 4)
+            if found is not None:
+                return found
         return None
+
+    def _method(self, module: Module, class_: Class, name: str, depth: int) -> Callee | None:
+        """Method `name` of `class_` or of one that it derives from; the fields of a class without a constructor."""
+        if name in class_.methods:
+            function = module.definition(name, class_)
+            return Callee(module, function, not _is_static(function), class_) if function is not None else None
+        if depth > 0:
+            for base_module, base in self.bases(module, class_):
+                found = self._method(base_module, base, name, depth - 1)
+                if found is not None and (found.function is not None or not module.fields(class_)):
+                    return found
+        return Callee(module, None, class_=class_) if name == "__init__" and module.fields(class_) else None
+
+    def bases(self, module: Module, class_: Class) -> Iterator[tuple[Module, Class]]:
+        """The classes that `class_` of `module` names as its bases, and their files, where they are in sight."""
+        for name in module.base_names(class_):
+            local = module.local_class(name)
+            if local is not None:
+                yield module, local
+            elif module.neighbour is not None and (found := module.neighbour(name)) is not None:
+                base = found[0].local_class(f"@.{found[1]}")
+                if base is not None:
+                    yield found[0], base
+
+    def ancestors(self, module: Module, class_: Class) -> list[tuple[Module, Class]]:
+        """`class_` and all that it derives from, in whichever file."""
+        found: list[tuple[Module, Class]] = []
+        queue = [(module, class_)]
+        while queue and len(found) < 12:
+            current = queue.pop(0)
+            if current not in found:
+                found.append(current)
+                queue += self.bases(*current)
+        return found
+
+    def derived(self, class_: Class) -> list[tuple[Module, Class]]:
+        """The classes of the file that derive from `class_`."""
+        module = self.module
+        others = [one for one in module.classes.values() if one is not class_ and one.outer is module.scope]
+        return [(module, one) for one in others if any(relative is class_ for relative in module.family(one))]
+
+    def is_open(self, module: Module, class_: Class) -> bool:
+        """Whether `class_` derives from a class out of sight that may read its attributes."""
+        for relative_module, relative in self.ancestors(module, class_):
+            seen = list(self.bases(relative_module, relative))
+            names = [name for name in relative_module.base_names(relative) if name not in _HARMLESS]
+            if len(names) > len(seen):
+                return True
+        return False
 
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls of a top-level function, or of a method through `self`, in the file."""
@@ -47,3 +155,13 @@ class CallEdges:
             if local or (call.attribute == name and own):
                 found.append(call.node)
         return found
+
+
+def _is_super(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
+
+
+def _is_static(function: cst.FunctionDef) -> bool:
+    return any(
+        isinstance(one.decorator, cst.Name) and one.decorator.value == "staticmethod" for one in function.decorators
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.loops import counted, is_length, opened_outside, outermost
+from torchdet_lint.dataflow.loops import counted, is_length, opened_outside, outermost, takes_in
 from torchdet_lint.dataflow.syntax import bare, bound_in, bound_value, last_word, names_in, nodes
 from torchdet_lint.dataflow.uses import KEPT, Trace, Use
 
@@ -44,6 +44,9 @@ class Collecting(Trace):
                     yield Use(node, "joined")
             elif isinstance(node, cst.Assign):
                 yield from self._numbered(node, loop)
+                target = node.targets[0].target
+                if isinstance(target, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(target)):
+                    yield from self._grown_in_loop(target, loop)
 
     def _adds_elements(self, node: cst.AugAssign) -> bool:
         """Whether `x += y` makes a list longer: `y` is a display, or `x` began as one."""
@@ -63,16 +66,16 @@ class Collecting(Trace):
         if isinstance(owner, cst.Name):
             outer = outermost(self.module, loop, owner.value)
             yield from self.named(owner, outer)
-        elif isinstance(owner, cst.Attribute) and isinstance(owner.value, cst.Name) and owner.value.value == "self":
-            yield from self.attribute_uses(owner)
-        elif isinstance(owner, cst.Subscript) and not self.is_set:
-            yield from self._table_uses(owner, loop)
+        elif isinstance(owner, cst.Attribute):
+            yield from self.stored(owner, loop)
+        elif isinstance(owner, cst.Subscript) and not self.trail.is_set:
+            yield from self.table_uses(owner, loop)
         else:
             yield Use(loop, "stored")
 
-    def _table_uses(self, owner: cst.Subscript, loop: cst.For) -> Iterator[Use]:
-        """The uses of a table of lists, `table["name"].append(x)`, behind the loop that fills it; none where something
-        in the function sorts."""
+    def table_uses(self, owner: cst.Subscript, loop: cst.CSTNode) -> Iterator[Use]:
+        """The uses of a table of lists, `table["name"].append(x)` or `table["name"] = x`, behind `loop` that fills it;
+        none where something in the function sorts."""
         table: cst.BaseExpression = owner
         while isinstance(table, cst.Subscript):
             table = table.value

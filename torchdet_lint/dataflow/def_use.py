@@ -66,26 +66,63 @@ class DefUse:
     ) -> list[cst.Name]:
         """The reads of `name` in `function` (None: the whole file) that see what `node` binds (None: a parameter)."""
         module = self.module
-        start = module.order_of(node) if node is not None else -1
         loads, orders = self._sorted_loads(function, name.value)
-        killers = self._killers(home, name.value) if home is not None else []
+        if node is None:
+            found, _ = self._straight(loads, orders, name.value, home, None)
+            return found
+        start = module.order_of(node)
+        first = bisect.bisect_right(orders, start)
+        if function is not None:
+            found, _ = self._straight(loads[first:], orders[first:], name.value, home, node)
+            return found
+        # A function may run at any time: it sees what a global is at last.
+        here = module.enclosing_function(node)
+        at_once, later = [], []
+        for load, order in zip(loads[:_MOST], orders[:_MOST], strict=True):
+            inner = module.enclosing_function(load)
+            if inner is not None and inner is not here:
+                later.append(load)
+            elif order > start:
+                at_once.append((load, order))
+        found, hidden = self._straight([one for one, _ in at_once], [one for _, one in at_once], name.value, home, node)
+        if hidden is not None:
+            found += [load for load in later if self._is_seen(load, name.value, home, node, hidden)]
+        return found
+
+    def _straight(
+        self, loads: list[cst.Name], orders: list[int], word: str, home: Scope | None, node: cst.CSTNode | None
+    ) -> tuple[list[cst.Name], set[int] | None]:
+        """Those of `loads` that see what `node` binds, and the blocks in which other values hide it: None, where one
+        does so everywhere after it."""
+        killers = self._killers(home, word) if home is not None else []
+        at = bisect.bisect_right(killers, self.module.order_of(node) if node is not None else -1, key=_order)
         hidden: set[int] = set()
         found: list[cst.Name] = []
-        at = bisect.bisect_right(killers, start, key=_order)
-        first = bisect.bisect_right(orders, start) if node is not None else 0
-        for load, order in zip(loads[first : first + _MOST], orders[first:], strict=False):
+        for load, order in zip(loads[:_MOST], orders, strict=False):
             while at < len(killers) and killers[at].order < order:
                 binding, at = killers[at], at + 1
                 if binding.node is None or binding.node is node:
                     continue
                 block = self._reach(binding.node, binding.value, node)
                 if block is None:
-                    return found
+                    return found, None
                 hidden.add(id(block))
-            around = [id(one) for one in module.ancestors(load)]
-            if (node is None or id(node) not in around) and hidden.isdisjoint(around):
+            if self._is_seen(load, word, home, node, hidden):
                 found.append(load)
-        return found
+        for binding in killers[at:] if home is not None and home.kind == "module" else ():
+            if binding.node is not None and binding.node is not node:
+                if self._reach(binding.node, binding.value, node) is None:
+                    return found, None
+        return found, hidden
+
+    def _is_seen(
+        self, load: cst.Name, word: str, home: Scope | None, node: cst.CSTNode | None, hidden: set[int]
+    ) -> bool:
+        """Whether `load` reads the name of `home`, outside of the blocks `hidden` and of `node` itself."""
+        if home is not None and self.module.scope_of(load).home(word) is not home:
+            return False
+        around = [id(one) for one in self.module.ancestors(load)]
+        return (node is None or id(node) not in around) and hidden.isdisjoint(around)
 
     def _sorted_loads(self, function: cst.FunctionDef | None, word: str) -> tuple[list[cst.Name], list[int]]:
         """The reads of a name and their orders, in the order of the source."""

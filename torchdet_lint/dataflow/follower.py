@@ -7,31 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.loops import counts, uses_index, uses_number
 from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite, unpacked
-from torchdet_lint.dataflow.uses import KEPT, Use
+from torchdet_lint.dataflow.uses import KEPT, Trace, Trail, Use
 from torchdet_lint.dataflow.variables import Variables
 from torchdet_lint.module.names import dotted
+from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.module.module import Module
 
-_OUTER = frozenset({"numbered", "joined", "drawn"})
-_STEPS = 60
+_OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
+_STEPS = 120
 
 
 class Follower(Variables):
     """Follows a value through names, attributes, copies, comprehensions, loops that collect, and functions of the file
     to the uses that are made of its order."""
 
-    def __init__(self, module: Module) -> None:
-        super().__init__(module)
-        self._edges = CallEdges(module)
-        self._seen: set[int] = set()
-        self._entered: dict[int, cst.Call] = {}
+    def __init__(self, module: Module, trail: Trail | None = None) -> None:
+        super().__init__(module, trail)
+        self.trail.followers.append(self)
+        self._beside: dict[int, Follower] = {}
 
     def uses(self, node: cst.BaseExpression, *, is_set: bool = False) -> list[Use]:
         """Every use of the value of `node` that is in sight, each once.
@@ -51,15 +50,25 @@ class Follower(Variables):
         )
 
     def _collect(self, is_set: bool, uses: Callable[[], Iterator[Use]]) -> list[Use]:
-        self._seen = set()
-        self.is_set, self.nested = is_set, 0
+        self.trail, self._beside = Trail(), {}
+        self.trail.followers.append(self)
+        self.trail.is_set = is_set
         return list(dict.fromkeys(uses()))
+
+    def beside(self, module: Module) -> Follower:
+        """Who follows the same value through the file `module`."""
+        if module is self.module:
+            return self
+        if id(module) not in self._beside:
+            other = self._beside[id(module)] = Follower(module, self.trail)
+            other._beside[id(self.module)] = self
+        return self._beside[id(module)]
 
     def of(self, node: cst.BaseExpression) -> Iterator[Use]:
         """The uses of the value of `node`: what holds it says."""
-        if id(node) in self._seen or len(self._seen) > _STEPS:
+        if id(node) in self.trail.seen or len(self.trail.seen) > _STEPS:
             return
-        self._seen.add(id(node))
+        self.trail.seen.add(id(node))
         parent = self.module.parent(node)
         assert parent is not None
         if self._is_told(node):
@@ -115,7 +124,7 @@ class Follower(Variables):
             yield Use(node, "keyed")
         elif isinstance(above, (cst.Return, cst.Yield)):
             yield from self.of(table)
-        elif isinstance(call, cst.Call) and not self.is_set:
+        elif isinstance(call, cst.Call) and not self.trail.is_set:
             kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
             yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
         elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
@@ -130,7 +139,7 @@ class Follower(Variables):
         sets = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
         removed = isinstance(parent.operator, cst.Subtract) and node is parent.right
         if isinstance(parent.operator, (cst.Add, cst.Multiply)) or (
-            self.is_set and not removed and isinstance(parent.operator, sets)
+            self.trail.is_set and not removed and isinstance(parent.operator, sets)
         ):
             yield from self.of(parent)
         else:
@@ -153,13 +162,18 @@ class Follower(Variables):
         names = self.module.resolve(call.func)
         word = last_word(call.func)
         kind = self.kind_of_call(names, word)
-        if self.is_set and kind in ("saved", "gathered", "written"):
+        if self.trail.is_set and kind in ("saved", "gathered", "written"):
             kind = "called"
-        if self.nested and kind in _OUTER:
+        if self.trail.nested and kind in _OUTER:
             yield Use(call, "other")
             return
-        if kind == "passes" and word == "zip" and not self.nested and any(counts(other.value) for other in call.args):
-            yield Use(call, "numbered", node if self.is_set else None)
+        if (
+            kind == "passes"
+            and word == "zip"
+            and not self.trail.nested
+            and any(counts(other.value) for other in call.args)
+        ):
+            yield Use(call, "numbered", node if self.trail.is_set else None)
         elif kind == "passes":
             yield from self.iterated(node, self.of(call))
         elif kind == "copies":
@@ -172,42 +186,61 @@ class Follower(Variables):
             yield Use(call, "joined" if kept else "told", node)
         elif arg.star:
             yield Use(call, "called")
+        elif word in self.words["maps"] and arg.keyword is None and arg is not call.args[0]:
+            yield from self.iterated(node, self.of(call))
         elif kind == "local":
-            yield from self._parameter(call, arg, names[0])
+            yield from self._handed(node, call, arg, names)
         elif word in self.words["grows"] and isinstance(call.func, cst.Attribute):
             grown = self.grown(call.func.value, call) if word.startswith("ext") else iter((Use(node, "stored"),))
             yield from self.iterated(node, grown)
+        elif kind == "called":
+            yield from self._handed(node, call, arg, names)
         else:
-            yield Use(call, kind, node if self.is_set else None)
+            yield Use(call, kind, node if self.trail.is_set else None)
 
     def _only_shown(self, counted: cst.Call) -> cst.For | None:
         """The loop over `enumerate(…)` whose number does nothing but be shown."""
         loop = self.module.parent(counted)
         return loop if isinstance(loop, cst.For) and not uses_number(loop, self.silent) else None
 
-    def _parameter(self, call: cst.Call, arg: cst.Arg, name: str) -> Iterator[Use]:
-        """The uses of the parameter of a function of the file that `arg` binds."""
-        function = self._edges.function(name)
-        if function is None:
-            word = name.rpartition(".")[2]
-            yield Use(call, "gathered" if word.endswith("Dataset") else "called")
+    def _handed(self, node: cst.BaseExpression, call: cst.Call, arg: cst.Arg, names: Sequence[str]) -> Iterator[Use]:
+        """The uses of the parameter that `arg` binds, in whichever file; out of sight, only that it goes there."""
+        callee = self.edges.callee(call, names)
+        if callee is None:
+            if self.trail.is_set:
+                yield Use(call, "called", node)
+            else:
+                yield Use(call, "handed" if self._is_out_of_sight(call, names) else "called")
             return
-        parameters = [*function.params.posonly_params, *function.params.params]
-        bound: cst.Param | None = None
-        if arg.keyword is not None:
-            every = (*parameters, *function.params.kwonly_params)
-            wanted = [one for one in every if one.name.value == arg.keyword.value]
-            bound = wanted[0] if wanted else None
-        elif not any(one.star for one in call.args):
-            index = list(call.args).index(arg)
-            bound = parameters[index] if index < len(parameters) else None
-        if bound is None:
+        name = callee.parameter(call, arg)
+        function = callee.function
+        other = self.beside(callee.module)
+        if not name or (function is not None and id(function) in self.trail.entered):
             yield Use(call, "called")
-            return
-        before = self._entered
-        self._entered = {**before, id(function): call}
-        yield from self.loads(bound.name, function, self.module.inner_scope(function), None)
-        self._entered = before
+        elif function is None:
+            assert callee.class_ is not None
+            yield from self._from(other, other.field_uses(callee.class_, name), call, node)
+        else:
+            before = self.trail.entered
+            self.trail.entered = {**before, id(function): (call, self)}
+            uses = other.loads(cst.Name(name), function, callee.module.inner_scope(function), None)
+            found = list(self._from(other, uses, call, node))
+            self.trail.entered = before
+            kept = any(use.kind not in ("stored", "measured") for use in found)
+            yield from found if kept or not last_word(call.func).endswith("Dataset") else [Use(call, "gathered")]
+
+    def _from(self, other: Trace, uses: Iterator[Use], call: cst.Call, node: cst.BaseExpression) -> Iterator[Use]:
+        """`uses` that `other` found, told of this file: where `call` leads to another one."""
+        for use in uses:
+            told = self.here(use, call, other.module)
+            yield told._replace(origin=node) if told.file and told.origin is not None else told
+
+    def _is_out_of_sight(self, call: cst.Call, names: Sequence[str]) -> bool:
+        """Whether `call` is of a function or class of another library, or of one that nobody can tell."""
+        roots = {name.partition(".")[0] for name in names}
+        if not names:
+            return isinstance(call.func, cst.Name)
+        return "()" not in names[0] and roots.isdisjoint(STANDARD) and roots.isdisjoint(("builtins", "@"))
 
     def _attribute(self, node: Any, parent: cst.Attribute) -> Iterator[Use]:
         """A method of it."""
@@ -216,13 +249,13 @@ class Follower(Variables):
             yield Use(node, "other")
         elif word == "sort":
             yield Use(call, "sorted")
-        elif self.is_set and word in self.words["set-methods"]:
+        elif self.trail.is_set and word in self.words["set-methods"]:
             yield from self.of(call)
-        elif self.is_set:
+        elif self.trail.is_set:
             yield Use(call, "measured" if word in self.words["neutral"] else "other")
         elif word in self.words["neutral"]:
             yield Use(call, "measured")
-        elif word in ("index", "pop") and not self.nested:
+        elif word in ("index", "pop") and not self.trail.nested:
             yield Use(call, "other" if word == "pop" and self._is_work(parent) else "indexed")
         else:
             yield Use(call, "other")
@@ -242,16 +275,16 @@ class Follower(Variables):
 
     def _one_of(self, node: Any, parent: cst.BaseExpression) -> Iterator[Use]:
         """An element of a list or generator that a comprehension makes."""
-        self.nested += 1
+        self.trail.nested += 1
         yield from self.of(parent)
-        self.nested -= 1
+        self.trail.nested -= 1
 
     def _each(self, target: cst.BaseAssignTargetExpression, root: cst.CSTNode) -> Iterator[Use]:
         """What is done under `root` with every one of many such values, which goes by the name `target` there."""
-        self.nested -= 1
+        self.trail.nested -= 1
         for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) else ():
             yield from self.of(load)
-        self.nested += 1
+        self.trail.nested += 1
 
     def _subscript(self, node: Any, parent: cst.Subscript) -> Iterator[Use]:
         changed = (cst.AssignTarget, cst.AugAssign, cst.Del)
@@ -259,12 +292,12 @@ class Follower(Variables):
             yield Use(node, "measured")
             return
         index = parent.slice[0].slice
-        if self.nested and isinstance(index, cst.Index):
-            self.nested -= 1
+        if self.trail.nested and isinstance(index, cst.Index):
+            self.trail.nested -= 1
             yield from self.of(parent)
-            self.nested += 1
+            self.trail.nested += 1
             return
-        if self.nested:
+        if self.trail.nested:
             yield from self.of(parent)
             return
         if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
@@ -294,7 +327,7 @@ class Follower(Variables):
             above = self.module.parent(comprehension)
             assert above is not None
             comprehension = above
-        if self.nested:
+        if self.trail.nested:
             yield from self._each(part.target, comprehension)
         elif isinstance(comprehension, cst.SetComp):
             yield Use(node, "measured")
@@ -305,7 +338,7 @@ class Follower(Variables):
             yield from self.iterated(node, self.of(comprehension))
 
     def _loop(self, node: Any, loop: cst.For) -> Iterator[Use]:
-        if self.nested:
+        if self.trail.nested:
             yield from self._each(loop.target, loop.body)
             return
         yield from self.iterated(node, self.collected(loop))
@@ -315,21 +348,26 @@ class Follower(Variables):
         tuple that is returned."""
         kind = "yielded" if isinstance(parent, (cst.Yield, cst.From)) else "returned"
         function = self.module.enclosing_function(parent)
-        callers = self._callers(function) if function is not None else []
+        entered = self.trail.entered.get(id(function)) if function is not None else None
+        if entered is not None:
+            call, follower = entered
+            for use in follower.answered(call, node, position):
+                yield use._replace(module=use.module or follower.module)
+            return
+        callers = self.edges.callers(function) if function is not None else []
         if all(any(one is function for one in self.module.ancestors(call)) for call in callers):
-            yield Use(node, "other" if self.is_set else kind)
+            yield Use(node, "other" if self.trail.is_set else kind)
         for call in callers:
-            if position >= 0 and (target := unpacked(self.module.parent(call), position)) is not None:
-                yield from self.stored(target, self.module.parent(call))  # type: ignore[arg-type]
-            elif isinstance(node, (cst.Tuple, cst.Dict, cst.DictComp)):
-                yield Use(node, "other")
-            else:
-                yield from self.of(call)
+            yield from self.answered(call, node, position)
 
-    def _callers(self, function: cst.FunctionDef) -> list[cst.Call]:
-        """The calls of `function` in the file; of one that the value was followed into, that call."""
-        entered = self._entered.get(id(function))
-        return self._edges.callers(function) if entered is None else [entered]
+    def answered(self, call: cst.Call, node: cst.CSTNode, position: int) -> Iterator[Use]:
+        """The uses of what `call` gives, which is `node`, or in it at `position`."""
+        if position >= 0 and (target := unpacked(self.module.parent(call), position)) is not None:
+            yield from self.stored(target, self.module.parent(call))  # type: ignore[arg-type]
+        elif isinstance(node, (cst.Tuple, cst.Dict, cst.DictComp)):
+            yield Use(node, "other")
+        else:
+            yield from self.of(call)
 
     def _assigned(self, node: cst.BaseExpression, parent: cst.CSTNode) -> Iterator[Use]:
         if isinstance(parent, cst.Assign):
@@ -345,7 +383,9 @@ class Follower(Variables):
         for target in targets:
             if isinstance(target, (cst.Tuple, cst.List)):
                 only = len(target.elements) == 1
-                yield Use(parent, "measured" if only else "other" if self.is_set or self.nested else "indexed")
+                yield Use(
+                    parent, "measured" if only else "other" if self.trail.is_set or self.trail.nested else "indexed"
+                )
             else:
                 yield from self.stored(target, parent)
 

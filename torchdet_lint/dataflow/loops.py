@@ -54,7 +54,7 @@ def counted(loop: cst.For, name: str) -> bool:
     )
 
 
-def outermost(module: Module, loop: cst.For, name: str) -> cst.CSTNode:
+def outermost(module: Module, loop: cst.CSTNode, name: str) -> cst.CSTNode:
     """The outermost loop around `loop` in which `name` only grows: its uses come after it."""
     found: cst.CSTNode = loop
     for ancestor in module.ancestors(loop):
@@ -102,3 +102,15 @@ def _parts_that_count(node: cst.CSTNode, number: str, silent: Collection[str]) -
     if isinstance(node, cst.For) and number in names_in(node.target):
         return (node.iter,)
     return children(node)
+
+
+def takes_in(value: cst.BaseExpression, name: str) -> bool:
+    """Whether `value` is `name` with more elements: `[x, *name]`, `name + [x]`."""
+    if isinstance(value, (cst.List, cst.Tuple)):
+        own = [isinstance(one, cst.StarredElement) and bare(one.value) == name for one in value.elements]
+        return any(own) and not all(own)
+    if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+        sides = (value.left, value.right)
+        other = [side for side in sides if bare(side) != name]
+        return len(other) == 1 and isinstance(other[0], (cst.List, cst.Tuple, cst.ListComp))
+    return False

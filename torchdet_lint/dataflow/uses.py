@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
+    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
 
 KEPT = ("returned", "yielded", "written", "saved")
@@ -22,28 +24,45 @@ class Use(NamedTuple):
     `kind` is `sorted`, `measured` (length, membership, a set, a maximum), `indexed`, `picked` (first or last),
     `numbered` (with a counter), `joined` (into one text), `told` (in a message), `printed`, `written` (to a file),
     `saved`, `drawn` (shuffled or sampled), `gathered` (into an array, a table or a data set), `returned`, `yielded`,
-    `keyed`, `called` (given to code out of sight), `stored`, or `other`. `origin` is where a set was gone through.
+    `keyed`, `called` (given to code that makes nothing of it, as far as one knows), `handed` (to code out of sight),
+    `kept` (in an object, for others to read), `stored`, or `other`. `origin` is where a set was gone through. What is
+    done in another file, `file`, has the node that goes there. `module` is that of `node`, where it is not that of who
+    asked.
     """
 
     node: cst.CSTNode
     kind: str
     origin: cst.BaseExpression | None = None
+    file: str = ""
+    module: Module | None = None
+
+
+class Trail:
+    """What the followers of one value share, one for each file that it goes through.
+
+    `is_set` says whether what is followed is a set, or many of them, `nested` levels inside a list. `entered` are the
+    functions that it was followed into, and the calls that did.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self.nested = 0
+        self.seen: set[int] = set()
+        self.entered: dict[int, tuple[cst.Call, Trace]] = {}
+        self.followers: list[Trace] = []
 
 
 class Trace:
-    """Follows a value: a subclass says what each construct does with it.
+    """Follows a value through one file: a subclass says what each construct does with it."""
 
-    `is_set` says whether what is followed is a set, or many of them, `nested` levels inside a list.
-    """
-
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, trail: Trail | None = None) -> None:
         self.module = module
+        self.trail = trail or Trail()
         self.orders = module.library.facts.orders
         self.words = self.orders.words
         self.silent = self.words["shown"] | self.words["messages"]
         self.definitions = module.shared(DefUse)
-        self.is_set = False
-        self.nested = 0
+        self.edges = CallEdges(module)
 
     # What a subclass says.
 
@@ -55,25 +74,31 @@ class Trace:
         """The uses of `name`, bound at or changed by `node`, after it."""
         raise NotImplementedError
 
-    def attribute_uses(self, target: cst.Attribute) -> Iterator[Use]:
-        """The uses of what is assigned to `target` in the methods of its class."""
+    def stored(self, target: cst.BaseExpression, node: cst.CSTNode) -> Iterator[Use]:
+        """The uses of what `node` assigns to `target`."""
         raise NotImplementedError
 
     def returned(self, node: cst.CSTNode, parent: cst.CSTNode, position: int = -1) -> Iterator[Use]:
         """The uses of what `parent` returns or yields; `position`: in the tuple that is returned."""
         raise NotImplementedError
 
+    def answered(self, call: cst.Call, node: cst.CSTNode, position: int) -> Iterator[Use]:
+        """The uses of what `call` gives, which is `node`, or in it at `position`."""
+        raise NotImplementedError
+
+    def reads_of(self, class_: Class, word: str) -> list[cst.Attribute]:
+        """Where the file reads the attribute `word` of what is evidently an object of `class_`."""
+        raise NotImplementedError
+
     # The machinery.
 
     def iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:
         """`uses` of what iterating `node` has made: no longer a set, unless the sets are inside it."""
-        before = self.is_set
-        self.is_set = before and self.nested > 0
+        before = self.trail.is_set
+        self.trail.is_set = before and self.trail.nested > 0
         for use in uses:
-            yield use._replace(origin=use.origin or node) if before and not self.nested else use
-        self.is_set = before
-
-    # Each handler is told the value and what holds it.
+            yield use._replace(origin=use.origin or node) if before and not self.trail.nested else use
+        self.trail.is_set = before
 
     def kind_of_call(self, names: Sequence[str], word: str) -> str:
         """What a call of `names`, whose last word is `word`, does with the order of an argument."""

@@ -14,8 +14,11 @@ from torchdet_lint.dataflow.uses import Use
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torchdet_lint.module.facts import Class
+    from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Scope
 
+_SELF = ("self", "cls")
 _SETS = re.compile(r"[sS]et\b|Iterable|Collection|Sized|Container")
 
 
@@ -26,10 +29,71 @@ class Variables(Collecting):
         """The uses of what `node` assigns to `target`."""
         if isinstance(target, cst.Name):
             yield from self.named(target, node)
-        elif isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name):
+        elif isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and target.value.value in _SELF:
             yield from self.attribute_uses(target)
+        elif isinstance(target, cst.Attribute):
+            yield from self._object_uses(target, node)
+        elif isinstance(target, cst.Subscript) and not self.trail.is_set and not self.trail.nested:
+            yield from self.table_uses(target, node)
         else:
             yield Use(node, "stored")
+
+    def _object_uses(self, target: cst.Attribute, node: cst.CSTNode) -> Iterator[Use]:
+        """The uses of an attribute of another object: where the function reads it afterwards, in the methods of its
+        class, and with an object from elsewhere wherever that is."""
+        module = self.module
+        text, start, function = bare(target), module.order_of(node), module.enclosing_function(node)
+        class_ = self._class_of(target.value)
+        found: list[Use] = []
+        if class_ is not None:
+            found = [*self.beside(class_[0]).field_uses(class_[1], target.attr.value)]
+            found = [self.here(use, target, class_[0]) for use in found]
+        elif function is not None:
+            for read in attributes_named(function, target.attr.value):
+                later = module.order_of(read) > start and node not in module.ancestors(read)
+                if later and bare(read) == text and self._is_read(read):
+                    found += self.of(read)
+        yield from found
+        if not found and class_ is None and not self.trail.is_set and self._comes_from_outside(target, function):
+            yield Use(target, "kept")
+
+    def _class_of(self, node: cst.BaseExpression) -> tuple[Module, Class] | None:
+        """The class that `node` is evidently an object of, and its file."""
+        module = self.module
+        for name in module.resolve(node, module.scope_of(node), module.order_of(node)):
+            if name.endswith("()") or module.local_class(name) is not None:
+                name = name.removesuffix("()")
+                local = module.local_class(name)
+                if local is not None:
+                    return module, local
+                found = module.neighbour(name) if module.neighbour is not None else None
+                class_ = found[0].local_class(f"@.{found[1]}") if found is not None else None
+                if found is not None and class_ is not None:
+                    return found[0], class_
+        return None
+
+    def _comes_from_outside(self, target: cst.Attribute, function: cst.FunctionDef | None) -> bool:
+        """Whether the object whose attribute `target` is was given to `function`: what is put there others read."""
+        root: cst.BaseExpression = target
+        while isinstance(root, cst.Attribute):
+            root = root.value
+        if function is None or not isinstance(root, cst.Name) or root.value in _SELF:
+            return False
+        home = self.module.scope_of(target).home(root.value)
+        bindings = home.bindings[root.value] if home is not None else ()
+        return bool(bindings) and all(binding.kind == "parameter" for binding in bindings)
+
+    def here(self, use: Use, node: cst.CSTNode, module: Module) -> Use:
+        """`use`, found in the file `module`, as one of this file: what is done elsewhere is done where `node` leads
+        there."""
+        owner = use.module or module
+        if owner is self.module:
+            return use._replace(module=None)
+        return use._replace(node=node, file=use.file or owner.source.path, module=None)
+
+    def beside(self, module: Module) -> Variables:
+        """Who follows the same value through the file `module`."""
+        raise NotImplementedError
 
     def grown(self, target: cst.BaseExpression, node: cst.CSTNode) -> Iterator[Use]:
         """A list that takes in the value: its later uses."""
@@ -41,6 +105,10 @@ class Variables(Collecting):
         home = scope.home(name.value)
         if home is None:
             yield Use(node, "other")
+            return
+        if home.kind == "class" and (class_ := self.module.enclosing_class(node)) is not None:
+            for use in self.field_uses(class_, name.value):
+                yield self.here(use, name, self.module)
             return
         root = home.function.node
         yield from self.loads(name, root if isinstance(root, cst.FunctionDef) else None, home, node)
@@ -54,7 +122,7 @@ class Variables(Collecting):
         for load in loads:
             if isinstance(node, (cst.For, cst.While)) and self._grows(load):
                 continue
-            if self.is_set and self._is_no_set(load):
+            if self.trail.is_set and self._is_no_set(load):
                 continue
             alone = bool(counted) and (True in counted or any(one in counted for one in self.module.ancestors(load)))
             for use in self.of(load):
@@ -98,12 +166,42 @@ class Variables(Collecting):
         return isinstance(parent, cst.Attribute) and parent.attr.value in self.words["grows"]
 
     def attribute_uses(self, target: cst.Attribute) -> Iterator[Use]:
-        """The uses of an attribute in the methods of its class; none after it is sorted in place anywhere."""
-        module, word = self.module, target.attr.value
-        class_ = module.enclosing_class(target)
+        """The uses of an attribute in the methods of its class, of those that it derives from and of those that derive
+        from it; none after it is sorted in place anywhere."""
+        class_ = self.module.enclosing_class(target)
         if class_ is None:
             yield Use(target, "stored")
+        else:
+            for use in self.field_uses(class_, target.attr.value, target):
+                yield self.here(use, target, self.module)
+
+    def field_uses(self, class_: Class, word: str, target: cst.Attribute | None = None) -> Iterator[Use]:
+        """The same of the attribute `word` of `class_`, which is assigned at `target`."""
+        found: list[Use] = []
+        family = [*self.edges.ancestors(self.module, class_), *self.edges.derived(class_)]
+        for module, relative in family:
+            other = self.beside(module)
+            for attribute in other.reads_in_class(relative, word):
+                if attribute is not target:
+                    found += [use._replace(module=use.module or module) for use in other.of(attribute)]
+        if target is not None and any(
+            use.kind == "sorted" and self._stays_sorted(use.node, target, use.module) for use in found
+        ):
+            yield Use(target, "sorted")
             return
+        if not found:
+            for follower in self.trail.followers:
+                for attribute in follower.reads_of(class_, word):
+                    found += [use._replace(module=use.module or follower.module) for use in follower.of(attribute)]
+        if found:
+            yield from found
+        elif target is not None:
+            open_ = not self.trail.is_set and not self.trail.nested and self.edges.is_open(self.module, class_)
+            yield Use(target, "kept" if open_ else "stored")
+
+    def reads_in_class(self, class_: Class, word: str) -> list[cst.Attribute]:
+        """Where the methods of `class_` read the attribute `word` of an object."""
+        module = self.module
         units = [unit for unit in module.holding(word) if unit.piece.owner == class_.index >= 0]
         for unit in units:
             if word in module.words[unit.index]:
@@ -112,22 +210,22 @@ class Variables(Collecting):
         roots: list[cst.CSTNode] = [unit.root for unit in units if unit.root is not None]
         if not roots and class_.node is not None:
             roots = [class_.node]
-        found: list[Use] = []
-        for root in roots:
-            for attribute in module.attributes_under(root, word):
-                if attribute is target or not isinstance(attribute.value, cst.Name):
-                    continue
-                if isinstance(module.parent(attribute), (cst.AssignTarget, cst.AnnAssign)):
-                    continue
-                found += self.of(attribute)
-        if any(use.kind == "sorted" and self._stays_sorted(use.node, target) for use in found):
-            yield Use(target, "sorted")
-        else:
-            yield from found or [Use(target, "stored")]
+        return [one for root in roots for one in module.attributes_under(root, word) if self._is_read(one)]
 
-    def _stays_sorted(self, node: cst.CSTNode, target: cst.Attribute) -> bool:
+    def reads_of(self, class_: Class, word: str) -> list[cst.Attribute]:
+        """Where the file reads the attribute `word` of what is evidently an object of `class_`."""
+        self.module.load_where(lambda text: f".{word}" in text, word)
+        roots = [unit.root for unit in self.module.holding(word) if unit.root is not None]
+        reads = [one for root in roots for one in self.module.attributes_under(root, word) if self._is_read(one)]
+        return [one for one in reads if (found := self._class_of(one.value)) is not None and found[1] is class_]
+
+    def _is_read(self, attribute: cst.Attribute) -> bool:
+        assigned = isinstance(self.module.parent(attribute), (cst.AssignTarget, cst.AnnAssign))
+        return isinstance(attribute.value, cst.Name) and not assigned
+
+    def _stays_sorted(self, node: cst.CSTNode, target: cst.Attribute, module: Module | None) -> bool:
         """`self.x.sort()` or `self.x = sorted(self.x)`."""
-        parent = self.module.parent(node)
+        parent = (module or self.module).parent(node)
         if isinstance(parent, cst.Assign):
             return bare(parent.targets[0].target) == bare(target)
         return isinstance(node, cst.Call) and last_word(node.func) == "sort"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torchdet_lint.fixes.plan import Planner
     from torchdet_lint.inference.cross_file import CrossFile
     from torchdet_lint.module.module import Module
+    from torchdet_lint.module.neighbours import Neighbours
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.prefilter.triggers import Triggers
     from torchdet_lint.program.events import Body
@@ -99,6 +100,7 @@ class Linter:
         self._given = {os.path.abspath(path): data for path, data in texts.items()}
         self.modules = ModuleMap(os.path.abspath(self.settings.root), self._given)
         self._elsewhere: CrossFile | None = None
+        self._neighbours: Neighbours | None = None
 
     @property
     def elsewhere(self) -> CrossFile:
@@ -113,7 +115,23 @@ class Linter:
 
     def relied(self) -> tuple[Relied, ...]:
         """The looks at other files since this was asked last."""
-        return self._elsewhere.relied() if self._elsewhere is not None else ()
+        found = set(self._elsewhere.relied()) if self._elsewhere is not None else set()
+        if self._neighbours is not None:
+            found |= self._neighbours.relied
+            self._neighbours.release()
+            self._neighbours = None
+        return tuple(sorted(found))
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The other files that values of the file at hand go to."""
+        if self._neighbours is None:
+            from torchdet_lint.module.module import Target
+            from torchdet_lint.module.neighbours import Neighbours
+
+            target = Target(self.settings.torch, self.settings.devices)
+            self._neighbours = Neighbours(self.library, target, self.modules, self.bytes_of)
+        return self._neighbours
 
     def bytes_of(self, path: str) -> bytes | None:
         """The bytes of the file with the absolute `path`, or None."""
@@ -159,6 +177,7 @@ class Linter:
         absolute = os.path.abspath(path)
         module.foreign = lambda name: self.elsewhere.returned(name, absolute)
         module.ask_for_stars(lambda name, stars: self.elsewhere.starred(name, stars, absolute))
+        module.neighbour = lambda name: self.neighbours.find(name, absolute)
         found, errors = self._checked(module, path)
         bodies = module.skeleton.bodies
         told = self._told(module.skeleton)

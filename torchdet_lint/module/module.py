@@ -62,6 +62,8 @@ class Module:
         self.code = code
         # What a function of another file returns, by its dotted name, where somebody knows the other files.
         self.foreign: Callable[[str], Any] | None = None
+        # The module of another file that defines a dotted name, and the name there, where somebody knows the others.
+        self.neighbour: Callable[[str], tuple[Module, str] | None] | None = None
         self._shared: dict[Any, Any] = {}
         occurrences = Occurrences()
         self.names_under = occurrences.names

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # A file of the project may have the name of a package that everybody means otherwise: `utils/torch.py`.
 _LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "datasets", "scipy", "sklearn", "pandas"})
-_STANDARD = frozenset(sys.stdlib_module_names)
+STANDARD = frozenset(sys.stdlib_module_names)
 # A part of a dotted name holds no dot.
 _NAMES = re.compile(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
@@ -137,7 +137,7 @@ class ModuleMap:
     def _absolute(self, dotted: str, folder: str) -> Place | None:
         parts = tuple(dotted.split("."))
         script = "__init__.py" not in self.listing(folder)
-        if parts[0] in _STANDARD:
+        if parts[0] in STANDARD:
             return (
                 self._descend(folder, parts, top=True) if script and f"{parts[0]}.py" in self.listing(folder) else None
             )

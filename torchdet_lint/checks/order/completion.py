@@ -44,7 +44,7 @@ def _first_unordered(module: Module, node: cst.Call) -> Use | None:
         if keys and use.kind != "written":
             continue
         direct = isinstance(use.node, cst.Call) and any(arg.value is node for arg in use.node.args)
-        if use.kind in ORDERED or (use.kind == "called" and not direct):
+        if (use.kind in ORDERED and not (use.kind == "handed" and direct)) or (use.kind == "called" and not direct):
             return use
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from torchdet_lint.finding import RelatedNode
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 ORDERED = (
     "indexed", "picked", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
-    "yielded",
+    "yielded", "handed", "kept",
 )  # fmt: skip
 _TOLD = {
     "indexed": "a position in it is used here",
@@ -29,12 +30,17 @@ _TOLD = {
     "returned": "it is returned in this order",
     "yielded": "it is yielded in this order",
     "called": "it is passed on in this order",
+    "handed": "it goes in this order to code that is not in sight",
+    "kept": "it is kept in this order in an object that other code reads",
 }
 
 
 def telling(use: Use) -> tuple[RelatedNode, ...]:
     """What the report says of the place where the order is used."""
-    return (RelatedNode(use.node, _TOLD[use.kind]),)
+    told = _TOLD[use.kind]
+    if use.file:
+        told = f"it goes to `{PurePath(use.file).name}` here: {told.removesuffix(' here').replace(' here', '')} there"
+    return (RelatedNode(use.node, told),)
 
 
 def first_ordered(uses: Sequence[Use]) -> Use | None:

@@ -1,0 +1,80 @@
+"""A dotted name in one file → the module of the other file that defines it, and what is left of the name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.module.module import Module, SyntaxFault
+from torchdet_lint.source.cache import content_hash
+from torchdet_lint.source.decoding import SourceFault, decode
+from torchdet_lint.source.modules import Relied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.module.module import Target
+    from torchdet_lint.prefilter.library import Library
+    from torchdet_lint.source.modules import ModuleMap
+
+_HOPS = 5
+_FILES = 64
+
+
+class Neighbours:
+    """The files that the values of one file go to. Paths are absolute; `relied` are the looks at them so far."""
+
+    def __init__(
+        self, library: Library, target: Target, modules: ModuleMap, read: Callable[[str], bytes | None]
+    ) -> None:
+        self.library = library
+        self.target = target
+        self.modules = modules
+        self.relied: set[Relied] = set()
+        self._read = read
+        self._known: dict[str, tuple[str, Module | None]] = {}
+
+    def find(self, name: str, file: str, hops: int = _HOPS) -> tuple[Module, str] | None:
+        """The module that defines what `file` calls `name`, followed through imports of other files, and what it is
+        called there: `Class.method`. None where that is not a definition of the project."""
+        place = self.modules.locate(name, file)
+        path = place.path if place is not None else ""
+        content, module = self._module(path) if path.endswith(".py") else ("", None)
+        self.relied.add(Relied(file, name, path, content))
+        if module is None or place is None or not place.rest or hops <= 0:
+            return None
+        head, *rest = place.rest
+        bindings = module.scope.bindings.get(head.removesuffix("()"), ())
+        if bindings and bindings[-1].kind in ("def", "class"):
+            return module, ".".join(place.rest)
+        if bindings and bindings[-1].kind == "import":
+            tail = "()" if head.endswith("()") else ""
+            return self.find(".".join([bindings[-1].target + tail, *rest]), path, hops - 1)
+        for star in module.scope.stars:
+            found = self.find(f"{star}{'.' if star.strip('.') else ''}{'.'.join(place.rest)}", path, hops - 1)
+            if found is not None:
+                return found
+        return None
+
+    def _module(self, path: str) -> tuple[str, Module | None]:
+        """The hash of a file ("": it cannot be read), and the file where it is Python."""
+        if path not in self._known:
+            if len(self._known) >= _FILES:
+                return "", None
+            data = self._read(path)
+            module: Module | None = None
+            if data is not None:
+                try:
+                    module = Module(decode(path, data), self.library, self.target, frozenset())
+                except (SourceFault, SyntaxFault):
+                    module = None
+            if module is not None:
+                module.neighbour = lambda name: self.find(name, path)
+            self._known[path] = content_hash(data) if data is not None else "", module
+        return self._known[path]
+
+    def release(self) -> None:
+        """Let go of all files."""
+        for _, module in self._known.values():
+            if module is not None:
+                module.release()
+        self._known.clear()
