@@ -7,30 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.loops import counts, uses_index, uses_number
-from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite, unpacked
-from torchdet_lint.dataflow.uses import KEPT, Trace, Trail, Use
-from torchdet_lint.dataflow.variables import Variables
+from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite
+from torchdet_lint.dataflow.uses import KEPT, Trail, Use
 from torchdet_lint.module.names import dotted
-from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
-    from torchdet_lint.module.module import Module
 
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _STEPS = 120
 
 
-class Follower(Variables):
+class Follower(Calling):
     """Follows a value through names, attributes, copies, comprehensions, loops that collect, and functions of the file
     to the uses that are made of its order."""
-
-    def __init__(self, module: Module, trail: Trail | None = None) -> None:
-        super().__init__(module, trail)
-        self.trail.followers.append(self)
-        self._beside: dict[int, Follower] = {}
 
     def uses(self, node: cst.BaseExpression, *, is_set: bool = False) -> list[Use]:
         """Every use of the value of `node` that is in sight, each once.
@@ -54,15 +47,6 @@ class Follower(Variables):
         self.trail.followers.append(self)
         self.trail.is_set = is_set
         return list(dict.fromkeys(uses()))
-
-    def beside(self, module: Module) -> Follower:
-        """Who follows the same value through the file `module`."""
-        if module is self.module:
-            return self
-        if id(module) not in self._beside:
-            other = self._beside[id(module)] = Follower(module, self.trail)
-            other._beside[id(self.module)] = self
-        return self._beside[id(module)]
 
     def of(self, node: cst.BaseExpression) -> Iterator[Use]:
         """The uses of the value of `node`: what holds it says."""
@@ -189,12 +173,12 @@ class Follower(Variables):
         elif word in self.words["maps"] and arg.keyword is None and arg is not call.args[0]:
             yield from self.iterated(node, self.of(call))
         elif kind == "local":
-            yield from self._handed(node, call, arg, names)
+            yield from self.handed(node, call, arg, names)
         elif word in self.words["grows"] and isinstance(call.func, cst.Attribute):
             grown = self.grown(call.func.value, call) if word.startswith("ext") else iter((Use(node, "stored"),))
             yield from self.iterated(node, grown)
         elif kind == "called":
-            yield from self._handed(node, call, arg, names)
+            yield from self.handed(node, call, arg, names)
         else:
             yield Use(call, kind, node if self.trail.is_set else None)
 
@@ -202,45 +186,6 @@ class Follower(Variables):
         """The loop over `enumerate(…)` whose number does nothing but be shown."""
         loop = self.module.parent(counted)
         return loop if isinstance(loop, cst.For) and not uses_number(loop, self.silent) else None
-
-    def _handed(self, node: cst.BaseExpression, call: cst.Call, arg: cst.Arg, names: Sequence[str]) -> Iterator[Use]:
-        """The uses of the parameter that `arg` binds, in whichever file; out of sight, only that it goes there."""
-        callee = self.edges.callee(call, names)
-        if callee is None:
-            if self.trail.is_set:
-                yield Use(call, "called", node)
-            else:
-                yield Use(call, "handed" if self._is_out_of_sight(call, names) else "called")
-            return
-        name = callee.parameter(call, arg)
-        function = callee.function
-        other = self.beside(callee.module)
-        if not name or (function is not None and id(function) in self.trail.entered):
-            yield Use(call, "called")
-        elif function is None:
-            assert callee.class_ is not None
-            yield from self._from(other, other.field_uses(callee.class_, name), call, node)
-        else:
-            before = self.trail.entered
-            self.trail.entered = {**before, id(function): (call, self)}
-            uses = other.loads(cst.Name(name), function, callee.module.inner_scope(function), None)
-            found = list(self._from(other, uses, call, node))
-            self.trail.entered = before
-            kept = any(use.kind not in ("stored", "measured") for use in found)
-            yield from found if kept or not last_word(call.func).endswith("Dataset") else [Use(call, "gathered")]
-
-    def _from(self, other: Trace, uses: Iterator[Use], call: cst.Call, node: cst.BaseExpression) -> Iterator[Use]:
-        """`uses` that `other` found, told of this file: where `call` leads to another one."""
-        for use in uses:
-            told = self.here(use, call, other.module)
-            yield told._replace(origin=node) if told.file and told.origin is not None else told
-
-    def _is_out_of_sight(self, call: cst.Call, names: Sequence[str]) -> bool:
-        """Whether `call` is of a function or class of another library, or of one that nobody can tell."""
-        roots = {name.partition(".")[0] for name in names}
-        if not names:
-            return isinstance(call.func, cst.Name)
-        return "()" not in names[0] and roots.isdisjoint(STANDARD) and roots.isdisjoint(("builtins", "@"))
 
     def _attribute(self, node: Any, parent: cst.Attribute) -> Iterator[Use]:
         """A method of it."""
@@ -343,32 +288,6 @@ class Follower(Variables):
             return
         yield from self.iterated(node, self.collected(loop))
 
-    def returned(self, node: Any, parent: cst.CSTNode, position: int = -1) -> Iterator[Use]:
-        """Followed to the callers in the file; where there are none, the caller is out of sight. `position`: in the
-        tuple that is returned."""
-        kind = "yielded" if isinstance(parent, (cst.Yield, cst.From)) else "returned"
-        function = self.module.enclosing_function(parent)
-        entered = self.trail.entered.get(id(function)) if function is not None else None
-        if entered is not None:
-            call, follower = entered
-            for use in follower.answered(call, node, position):
-                yield use._replace(module=use.module or follower.module)
-            return
-        callers = self.edges.callers(function) if function is not None else []
-        if all(any(one is function for one in self.module.ancestors(call)) for call in callers):
-            yield Use(node, "other" if self.trail.is_set else kind)
-        for call in callers:
-            yield from self.answered(call, node, position)
-
-    def answered(self, call: cst.Call, node: cst.CSTNode, position: int) -> Iterator[Use]:
-        """The uses of what `call` gives, which is `node`, or in it at `position`."""
-        if position >= 0 and (target := unpacked(self.module.parent(call), position)) is not None:
-            yield from self.stored(target, self.module.parent(call))  # type: ignore[arg-type]
-        elif isinstance(node, (cst.Tuple, cst.Dict, cst.DictComp)):
-            yield Use(node, "other")
-        else:
-            yield from self.of(call)
-
     def _assigned(self, node: cst.BaseExpression, parent: cst.CSTNode) -> Iterator[Use]:
         if isinstance(parent, cst.Assign):
             targets: list[cst.BaseExpression] = [target.target for target in parent.targets]
@@ -418,9 +337,9 @@ class Follower(Variables):
         cst.DictComp: _entry,
         cst.DictElement: _entry,
         cst.For: _loop,
-        cst.Return: returned,
-        cst.Yield: returned,
-        cst.From: returned,
+        cst.Return: Calling.returned,
+        cst.Yield: Calling.returned,
+        cst.From: Calling.returned,
         cst.Assign: _assigned,
         cst.AnnAssign: _assigned,
         cst.AugAssign: _assigned,

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.loading import Catalogue
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.config import Settings
+    from torchdet_lint.dataflow.neighbours import Neighbours
     from torchdet_lint.finding import Fix, Found
     from torchdet_lint.fixes.plan import Planner
     from torchdet_lint.inference.cross_file import CrossFile
     from torchdet_lint.module.module import Module
-    from torchdet_lint.module.neighbours import Neighbours
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.prefilter.triggers import Triggers
     from torchdet_lint.program.events import Body
@@ -126,8 +126,8 @@ class Linter:
     def neighbours(self) -> Neighbours:
         """The other files that values of the file at hand go to."""
         if self._neighbours is None:
+            from torchdet_lint.dataflow.neighbours import Neighbours
             from torchdet_lint.module.module import Target
-            from torchdet_lint.module.neighbours import Neighbours
 
             target = Target(self.settings.torch, self.settings.devices)
             self._neighbours = Neighbours(self.library, target, self.modules, self.bytes_of)
