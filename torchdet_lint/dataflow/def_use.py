@@ -110,9 +110,9 @@ class DefUse:
             if self._is_seen(load, word, home, node, hidden):
                 found.append(load)
         for binding in killers[at:] if home is not None and home.kind == "module" else ():
-            if binding.node is not None and binding.node is not node:
-                if self._reach(binding.node, binding.value, node) is None:
-                    return found, None
+            other = binding.node is not None and binding.node is not node
+            if other and binding.node is not None and self._reach(binding.node, binding.value, node) is None:
+                return found, None
         return found, hidden
 
     def _is_seen(

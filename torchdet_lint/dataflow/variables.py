@@ -49,7 +49,7 @@ class Variables(Collecting):
             found = [*self.beside(class_[0]).field_uses(class_[1], target.attr.value)]
             found = [self.here(use, target, class_[0]) for use in found]
         elif function is not None:
-            for read in attributes_named(function, target.attr.value):
+            for read in module.attributes_under(function, target.attr.value):
                 later = module.order_of(read) > start and node not in module.ancestors(read)
                 if later and bare(read) == text and self._is_read(read):
                     found += self.of(read)
