@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import pathlib
+import shutil
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -285,3 +289,37 @@ def test_a_file_that_does_not_parse_is_a_finding(tmp_path: Path) -> None:
         await client.until(lambda: client.codes(uri) == ["TDL001"])
 
     session(tmp_path, conversation)
+
+
+NEOVIM = """
+vim.cmd('edit a.py')
+local id = vim.lsp.start_client({ cmd = { PYTHON, '-m', 'torchdet_lint', 'lsp' }, root_dir = vim.fn.getcwd() })
+vim.lsp.buf_attach_client(0, id)
+vim.wait(60000, function() return #vim.diagnostic.get(0) > 0 end, 50)
+for _, one in ipairs(vim.diagnostic.get(0)) do print('shown', one.lnum, one.code) end
+local place = vim.lsp.util.make_given_range_params({3, 0}, {3, 10})
+place.context = { diagnostics = {} }
+for _, reply in pairs(vim.lsp.buf_request_sync(0, 'textDocument/codeAction', place, 60000)) do
+  print('action', reply.result[1].title)
+  vim.lsp.util.apply_workspace_edit(reply.result[1].edit, 'utf-16')
+end
+vim.wait(60000, function() return #vim.diagnostic.get(0) == 0 end, 50)
+print('left', #vim.diagnostic.get(0))
+vim.cmd('wqall!')
+"""
+
+
+@pytest.mark.skipif(shutil.which("nvim") is None, reason="Neovim is not installed")
+def test_neovim_shows_a_finding_and_applies_its_fix(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "a.py").write_text(BENCHMARK)
+    (tmp_path / "session.lua").write_text(f"local PYTHON = '{sys.executable}'\n{NEOVIM}")
+    command = ["nvim", "--headless", "--clean", "-c", "luafile session.lua"]
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[1])}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200, check=True
+    )
+    said = done.stderr.split("\n")
+    assert [line.strip() for line in said if line.startswith("shown")] == ["shown 2 TDL201"]
+    assert "left 0" in done.stderr
+    assert (tmp_path / "a.py").read_text() == BENCHMARK.replace("True", "False")
