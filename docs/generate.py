@@ -10,7 +10,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from torchdet_lint.catalogue import explain, loading, ops
+from torchdet_lint.catalogue import explain, loading, measured, ops
 from torchdet_lint.cli.main import main as command
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,7 @@ def generated() -> dict[Path, str]:
         for rule in rules
     }
     texts[ROOT / "docs/rules/README.md"] = "# The rules\n\n" + explain.table(rules, "{stem}.md")
-    texts[ROOT / "docs/ops.md"] = explain.matrix(known.facts.ops)
+    texts[ROOT / "docs/ops.md"] = explain.matrix(known.facts.ops, measurements=measured.shipped())
     readme = ROOT / "README.md"
     text = TABLE.sub(lambda _: explain.table(rules), readme.read_text(encoding="utf-8"))
     texts[readme] = OUTPUT.sub(lambda match: f"{match[1]}{console(match['arguments'])}{match[3]}", text)

@@ -62,6 +62,7 @@ NOT_DOCUMENTED = {
     "torch_scatter.scatter_add": "another package",
     "torch_sparse.spmm": "another package",
     "torch_geometric.utils.scatter": "another package",
+    "torch_geometric.utils.scatter(reduce='mul')": "another package",
     "torch_geometric.nn.global_add_pool": "another package",
     "torch_geometric.nn.MessagePassing": "another package",
 }

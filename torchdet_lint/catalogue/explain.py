@@ -12,10 +12,12 @@ import msgspec
 from torchdet_lint.catalogue.ops import release as parsed
 from torchdet_lint.catalogue.ops import reported_as, status_at, status_in
 from torchdet_lint.catalogue.rules import Example
+from torchdet_lint.catalogue.verdicts import key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from torchdet_lint.catalogue.measured import Measurement, Result, Row
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.catalogue.rules import Rule
 
@@ -201,6 +203,10 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+_MEASURED = """\
+Runs of `torchdet-lint probe` on the machines named whose bits were others than those of most runs with the same inputs,
+of all runs, and the same in deterministic mode. None of so many is no proof: see [Measure your own GPU](probe.md).
+"""
 _MATRIX = """# The nondeterministic operations, release by release
 
 <!-- generated from the catalogue by `make docs`; edit rules/facts/ops.toml -->
@@ -218,8 +224,12 @@ table follows the kernels.
 _SHORT = {"errors": "raises", "switchable": "switch", "silent": "silent"}
 
 
-def matrix(ops: Iterable[Op], newest: tuple[int, int] = (2, 15)) -> str:
-    """The page of all ops in Markdown: torch's with a column for each release that changes one, then the others'."""
+def matrix(
+    ops: Iterable[Op], newest: tuple[int, int] = (2, 15), measurements: Sequence[tuple[str, Measurement]] = ()
+) -> str:
+    """The page of all ops in Markdown: torch's with a column for each release that changes one, then the others'; and
+    what was measured, with a column for each machine.
+    """
     every = sorted(ops, key=lambda op: (op.op.lower(), op.direction, op.devices, op.condition))
     torch = [op for op in every if op.package == "torch"]
     releases = sorted({parsed(row.since) for op in torch for row in op.status} | {newest})
@@ -241,7 +251,39 @@ def matrix(ops: Iterable[Op], newest: tuple[int, int] = (2, 15)) -> str:
         if op.package != "torch":
             history = "; ".join(f"{row.since}: {_SHORT.get(row.status, row.status)}" for row in op.status)
             lines.append(f"| {_named(op)} | {op.direction} | {op.package} | {history} | {_reported(op, newest)} |")
+    if measurements:
+        lines += _measured(every, measurements)
     return "\n".join(lines) + "\n"
+
+
+def _measured(ops: Sequence[Op], measurements: Sequence[tuple[str, Measurement]]) -> Iterator[str]:
+    """Of each op, what every machine showed where the condition is met, and in deterministic mode."""
+    yield from ["", "## Measured", "", _MEASURED]
+    names = [f"[{about.machine.title}](../rules/facts/measured/{name})" for name, about in measurements]
+    yield f"| operation | direction | {' | '.join(names)} |"
+    yield "|---|---|" + "---|" * len(names)
+    rows = [{row.key: row for row in about.rows} for _, about in measurements]
+    for op in ops:
+        found = [known.get(key(op)) for known in rows]
+        if any(found):
+            yield f"| {_named(op)} | {op.direction} | {' | '.join(map(_counts, found))} |"
+
+
+def _counts(row: Row | None) -> str:
+    if row is None:
+        return ""
+    strict = row.found("deterministic")
+    cure = f"; deterministic mode: {_count(strict)}" if strict is not None else ""
+    return _count(row.found()) + cure
+
+
+def _count(result: Result | None) -> str:
+    if result is None:
+        return "·"
+    if not result.runs:
+        return result.outcome
+    shown = f"{result.differing} of {result.runs}"
+    return f"**{shown}**" if result.differing else shown
 
 
 def _named(op: Op) -> str:

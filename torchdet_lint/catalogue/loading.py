@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _FILE_NAME = re.compile(r"(?P<code>[A-Z]{2,}\d{3})-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\.toml")
 _EXAMPLES = re.compile(r"^\[\[(?:bad|good)\]\]", re.MULTILINE)
+_PROBES = re.compile(r"^\[ops\.probe\]\n(?:.+\n)*", re.MULTILINE)
 
 
 class Catalogue(msgspec.Struct, frozen=True):
@@ -32,21 +33,23 @@ class Catalogue(msgspec.Struct, frozen=True):
         return tuple(self.rules[code] for code in sorted(codes))
 
 
-def load(*, examples: bool = False, extra: Iterable[Path] = ()) -> Catalogue:
+def load(*, examples: bool = False, probes: bool = False, extra: Iterable[Path] = ()) -> Catalogue:
     """Read the shipped catalogue and the user's own rule files `extra`.
 
-    Without `examples` the `[[bad]]` and `[[good]]` tables, which stand last in every file, are not parsed.
+    Without `examples` the `[[bad]]` and `[[good]]` tables, which stand last in every file, are not parsed, nor without
+    `probes` the `[ops.probe]` of each op: only `torchdet-lint probe` runs them.
     Raises `CatalogueError` for a file that breaks the schema.
     """
-    return _load(examples, tuple(extra))
+    return _load(examples, probes, tuple(extra))
 
 
 @functools.lru_cache(maxsize=4)
-def _load(examples: bool, extra: tuple[Path, ...]) -> Catalogue:
+def _load(examples: bool, probes: bool, extra: tuple[Path, ...]) -> Catalogue:
     texts = read(extra)
     rules: dict[str, Rule] = {}
     facts: dict[str, Any] = {}
     for path, text in texts:
+        text = text if probes else _PROBES.sub("", text)
         if path.parent.name == "facts":
             _merge(facts, _parse(path, text), path)
             continue

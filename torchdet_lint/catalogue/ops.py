@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from torchdet_lint.catalogue.conditions import Condition, Table
+from torchdet_lint.catalogue.probes import Probe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +66,8 @@ class Op(Table, frozen=True, kw_only=True):
     `aggregate` marks an op that is everywhere (a convolution): it is listed with the program's missing mode and never
     reported alone; `silent_because` one that no check reports, and why. `unless_within` are context managers, `name` or
     `name(argument)`, under which it does not vary. `rule` is the code that reports it where direction and status do not
-    say. `package` is the distribution whose releases the history counts.
+    say. `package` is the distribution whose releases the history counts. `measured` and `softened` stand in no rule
+    file: they say what a measurement of the user's machine showed, and that it showed no difference.
     """
 
     op: str
@@ -87,6 +89,9 @@ class Op(Table, frozen=True, kw_only=True):
     instead: str = ""
     rewrites: tuple[Rewrite, ...] = ()
     evidence: tuple[str, ...] = ()
+    probe: Probe | None = None
+    measured: str = ""
+    softened: bool = False
 
 
 def reported_as(op: Op, status: str) -> str:

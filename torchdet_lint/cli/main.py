@@ -12,7 +12,7 @@ from torchdet_lint.cli.console import CLEAN, FAILED, INTERRUPTED, UsageError, fa
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-RUNTIME = ("run", "verify", "record", "compare", "forecast")
+RUNTIME = ("run", "verify", "record", "compare", "forecast", "probe")
 _UNWRITTEN = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from torchdet_lint import __version__
-from torchdet_lint.cli.console import UsageError
+from torchdet_lint.cli.console import UsageError, emit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,7 +32,7 @@ def check_parser(command: str) -> argparse.ArgumentParser:
         description="Find nondeterminism in PyTorch code."
         if command == "check"
         else "Write the present findings to a file that later runs subtract.",
-        epilog="Further commands: rule [CODE…|--all], baseline, run, verify, record, compare, forecast. "
+        epilog="Further commands: rule [CODE…|--all], baseline, run, verify, record, compare, forecast, probe. "
         "Exit status: 0 nothing to report, 1 findings, 2 the run failed."
         if command == "check"
         else None,
@@ -56,6 +57,7 @@ def check_parser(command: str) -> argparse.ArgumentParser:
         "--devices", metavar="LIST", help="the devices it runs on: cpu, cuda, mps, xpu (default: cpu,cuda)"
     )
     rules.add_argument("--baseline", metavar="FILE", help="subtract the findings in this file")
+    rules.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there")
     files = parser.add_argument_group("files")
     files.add_argument(
         "--exclude", metavar="GLOBS", action="append", help="what to leave out, in place of the usual folders"
@@ -123,6 +125,7 @@ def _flags(given: argparse.Namespace) -> Options:
         torch_version=given.torch_version,
         devices=_listed([given.devices]) if given.devices is not None else None,
         baseline=given.baseline,
+        measured=given.measured,
         exclude=_listed(given.exclude),
         extend_exclude=_listed(given.extend_exclude),
         respect_gitignore=False if given.no_respect_gitignore else None,
@@ -149,6 +152,7 @@ def settings_of(given: argparse.Namespace, paths: Sequence[str]) -> tuple[Settin
     else:
         found = config.find(paths)
     settings = config.merge(found, _flags(given))
+    emit((f"torchdet-lint: {note}\n" for note in settings.notes), sys.stderr)
     if given.no_cache:
         settings = msgspec.structs.replace(settings, cache_dir="")
     return settings, found.errors

@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from torchdet_lint.config.options import NEWEST_TORCH, ConfigError, Options, Settings
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def merge(found: Found, flags: Options) -> Settings:
     release = flags.torch_version or file.torch_version
     given["torch"] = _release(release) if release else found.torch or NEWEST_TORCH
     given["rule_files"] = tuple(_expanded(file.rule_files or (), root, where))
-    for name in ("baseline", "cache_dir"):
+    for name in ("baseline", "cache_dir", "measured"):
         if (flag := getattr(flags, name)) is not None:
             given[name] = str(Path(flag).absolute())
         elif (value := getattr(file, name)) is not None:
@@ -56,7 +58,33 @@ def merge(found: Found, flags: Options) -> Settings:
             if name == "cache_dir" and not inside(given[name], found.root):
                 raise ConfigError(f"{where}cache-dir: {value!r} is outside of the project; only --cache-dir may say so")
     given.setdefault("cache_dir", str(root / ".torchdet_cache"))
-    return Settings(root=found.root, file=found.file, **given)
+    settings = Settings(root=found.root, file=found.file, **given)
+    return _with_measurement(settings, pinned=bool(release), newest=found.torch) if settings.measured else settings
+
+
+def _with_measurement(settings: Settings, *, pinned: bool, newest: tuple[int, int] | None) -> Settings:
+    """The settings for the machine that was measured, if it is one that the code runs on; else a note, and without it.
+
+    Where no release of torch is `pinned`, the measured one is judged for, if the project allows it: `newest` is the
+    newest that it does (`None`: it does not say).
+    """
+    from torchdet_lint.catalogue import measured
+
+    try:
+        machine = measured.read(settings.measured).machine
+    except measured.MeasuredError as error:
+        raise ConfigError(f"measured: {error}") from error
+    release = _release(machine.release)
+    if not pinned and (newest is None or release <= newest):
+        settings = msgspec.structs.replace(settings, torch=release)
+    name = Path(settings.measured).name
+    note = ""
+    if release != settings.torch:
+        wanted = ".".join(map(str, settings.torch))
+        note = f"{name}: measured with torch {machine.release}, and the code is judged for {wanted}: not used"
+    elif machine.device not in settings.devices:
+        note = f"{name}: measured on {machine.device}, and the code runs on {', '.join(settings.devices)}: not used"
+    return msgspec.structs.replace(settings, measured="", notes=(note,)) if note else settings
 
 
 def inside(path: str, root: str) -> bool:

@@ -38,13 +38,17 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rule_files: tuple[str, ...] | None = None
     deterministic_algorithms: bool | None = None
     baseline: str | None = None
+    measured: str | None = None
     cache_dir: str | None = None
     jobs: int | None = None
     min_severity: Severity | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run does, every default resolved. Paths are absolute; `root` is the project's folder."""
+    """What a run does, every default resolved. Paths are absolute; `root` is the project's folder.
+
+    `notes` are lines for the user: what was asked for and is not done.
+    """
 
     root: str
     file: str = ""
@@ -66,6 +70,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     rule_files: tuple[str, ...] = ()
     deterministic_algorithms: bool = False
     baseline: str = ""
+    measured: str = ""
+    notes: tuple[str, ...] = ()
     cache_dir: str = ""
     jobs: int = 0
     min_severity: Severity = "warning"

@@ -62,6 +62,7 @@ class Linter:
         relevant = (
             __version__, interpreter(), fingerprint(_extra(settings)), sorted(self.codes), settings.torch,
             settings.devices, settings.seed, settings.seed_functions, settings.deterministic_algorithms,
+            content_hash(read(settings.measured)) if settings.measured else "",
         )  # fmt: skip
         return tuple(map(repr, relevant))
 
@@ -72,6 +73,11 @@ class Linter:
             from torchdet_lint.catalogue import loading
 
             self._catalogue = loading.load(extra=_extra(self.settings))
+            if self.settings.measured:
+                from torchdet_lint.catalogue import measured, verdicts
+
+                measurement = measured.read(self.settings.measured)
+                self._catalogue = verdicts.on_machine(self._catalogue, measurement, self.settings.devices)
         return self._catalogue
 
     @property

@@ -1,5 +1,5 @@
-"""`torchdet-lint record | compare | verify | run | forecast`: reads the command line and hands on to the room that
-does it.
+"""`torchdet-lint record | compare | verify | run | forecast | probe`: reads the command line and hands on to the room
+that does it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ def main(argv: Sequence[str]) -> int:
         "verify": _verify,
         "run": _run,
         "forecast": _forecast,
+        "probe": _probe,
     }
     arguments = list(argv)
     command = commands.get(arguments[0]) if arguments else None
@@ -309,6 +310,15 @@ def _forecast(arguments: list[str]) -> int:
         raise _UsageError(f"torchdet-lint forecast: not available: {error}") from error
     status: int = forecast.main(arguments)
     return status
+
+
+def _probe(arguments: list[str]) -> int:
+    from torchdet_lint.verifier.probe import command
+
+    try:
+        return command.main(arguments)
+    except command.ProbeError as error:
+        raise _UsageError(f"torchdet-lint probe: {error}") from error
 
 
 def _deliver(report: Report, options: argparse.Namespace) -> int:

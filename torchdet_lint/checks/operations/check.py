@@ -14,6 +14,7 @@ from torchdet_lint.finding import Found
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Module
     from torchdet_lint.prefilter.library import Operation
@@ -21,7 +22,13 @@ if TYPE_CHECKING:
 _ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
 _COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
 _KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
-_PLACES = {("cpu",): "the CPU", ("cuda",): "CUDA", ("cpu", "cuda"): "the CPU and CUDA", ("mps",): "MPS"}
+_PLACES = {
+    ("cpu",): "the CPU",
+    ("cuda",): "CUDA",
+    ("cpu", "cuda"): "the CPU and CUDA",
+    ("mps",): "MPS",
+    ("xpu",): "XPU",
+}
 
 
 def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
@@ -33,7 +40,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
         details = {
             "op": operation.spelling.name,
             "device": _PLACES.get(op.devices, "CUDA"),
-            "condition": f" ({op.condition})" if op.condition else "",
+            "condition": _conditions(op),
             "release": ".".join(map(str, module.target.torch)),
             "instead": op.instead or _advice(operation),
         }
@@ -41,11 +48,18 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
             call.node,
             details,
             variant="exact" if op.exact else operation.status if operation.status in rule.messages else "",
-            severity="warning" if op.exact else None,
+            severity="warning" if op.exact or op.softened else None,
             changes=operations.changes(candidate),
             switchable=operation.status == "switchable",
             raises=operation.status == "errors",
         )
+
+
+def _conditions(op: Op) -> str:
+    """Where and when it is nondeterministic, and what was measured, in brackets."""
+    known = [op.condition, f"measured: {op.measured}" if op.measured else ""]
+    said = "; ".join(part for part in known if part)
+    return f" ({said})" if said else ""
 
 
 def _advice(operation: Operation) -> str:

@@ -15,13 +15,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.catalogue import loading, ops
+from torchdet_lint.catalogue import loading, measured, ops, verdicts
 from torchdet_lint.verifier.ops import aten
 from torchdet_lint.verifier.patching.frames import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from torchdet_lint.catalogue.measured import Measurement
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.launch.launch import Program
     from torchdet_lint.verifier.trace import Site
@@ -39,7 +40,8 @@ _MEANS = {
 class Place:
     """An op that would differ: the rule, the catalogue's op, the line that calls it, and how often it ran there.
 
-    `aten` is the op that ran; for one of the backward pass `file` and `line` are those of the forward op.
+    `aten` is the op that ran; for one of the backward pass `file` and `line` are those of the forward op. `measured` is
+    what a measurement of the device showed of it.
     """
 
     rule: str
@@ -53,14 +55,21 @@ class Place:
     aggregate: bool
     condition: str
     instead: str
+    measured: str = ""
 
 
 def forecast(
-    program: Program, *, device: str = "cuda", torch_version: str = NEWEST, timeout: float | None = None
+    program: Program,
+    *,
+    device: str = "cuda",
+    torch_version: str = NEWEST,
+    timeout: float | None = None,
+    measurement: Measurement | None = None,
 ) -> tuple[Place, ...]:
     """Run `program` once on the CPU and list what would differ on `device` with torch `torch_version`, by place.
 
-    The program's streams are this process's. Raises `ForecastError` if it fails, in one line.
+    With a `measurement` of that device the ops are judged by it. The program's streams are this process's. Raises
+    `ForecastError` if it fails, in one line.
     """
     from torchdet_lint.verifier import trace
     from torchdet_lint.verifier.launch import launch
@@ -81,7 +90,10 @@ def forecast(
         notes = json.loads(witnessed.read_text()) if witnessed.exists() else {"names": [""], "ops": {}, "calls": []}
         folder = Path(program.target).resolve().parent if Path(program.target).exists() else Path.cwd()
         seen = _executions(trace.Trace(recorded), notes, (folder, Path.cwd()))
-        return tuple(_places(seen, device, ops.release(torch_version)))
+        table = loading.load().facts.ops
+        if measurement is not None:
+            table = verdicts.apply(table, measurement, (device,))
+        return tuple(_places(seen, table, device, ops.release(torch_version)))
 
 
 class ForecastError(Exception):
@@ -129,9 +141,11 @@ def _named(site: Site, by_arguments: str) -> Iterator[tuple[str, str]]:
 
 
 def _places(
-    seen: collections.Counter[tuple[str, str, str, int, str]], device: str, release: tuple[int, int]
+    seen: collections.Counter[tuple[str, str, str, int, str]],
+    table: Sequence[Op],
+    device: str,
+    release: tuple[int, int],
 ) -> Iterator[Place]:
-    table = loading.load().facts.ops
     for (op, direction, file, line, ran), count in sorted(seen.items(), key=lambda item: (item[0][2:4], item[0])):
         row = _row(table, op, direction, device)
         status = ops.status_in(row.status, release) if row is not None else "absent"
@@ -139,7 +153,9 @@ def _places(
             continue
         plain = "TDL402" if status == "switchable" else "TDL401"
         rule = row.rule or ("TDL403" if direction == "backward" else plain)
-        yield Place(rule, op, direction, status, file, line, ran, count, row.aggregate, row.condition, row.instead)
+        yield Place(
+            rule, op, direction, status, file, line, ran, count, row.aggregate, row.condition, row.instead, row.measured
+        )
 
 
 def _row(table: Iterable[Op], op: str, direction: str, device: str) -> Op | None:
@@ -158,6 +174,8 @@ def text(places: tuple[Place, ...], device: str, torch_version: str) -> str:
         where = f"{place.file}:{place.line}" if place.file else "(no line)"
         what = f"the gradient of {place.op}" if place.direction == "backward" else place.op
         lines.append(f"{where}: {place.rule}{name}: {what}, {_times(place.count)}; {_MEANS[place.status]}")
+        if place.measured:
+            lines.append(f"    measured: {place.measured}")
         if place.instead:
             lines.append(f"    instead: {place.instead}")
     if everywhere:
@@ -182,20 +200,28 @@ def main(arguments: list[str]) -> int:
         description="Run a program once on the CPU and list what would differ from run to run on another device.",
     )
     parser.add_argument("--device", default="cuda", choices=("cuda", "mps"))
-    parser.add_argument("--torch-version", default=NEWEST, metavar="RELEASE")
+    parser.add_argument("--torch-version", default="", metavar="RELEASE")
+    parser.add_argument("--measured", default="", metavar="FILE", help="what `torchdet-lint probe` wrote there")
     parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS")
     parser.add_argument("--output-format", default="text", choices=("text", "json"))
     parser.add_argument("-o", "--output-file", type=Path, default=None, metavar="FILE")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
     try:
+        measurement = _measurement(options)
         ops.release(options.torch_version)
         program = launch.Program.parse(options.program)
-    except (ValueError, launch.LaunchError) as error:
+    except (ValueError, launch.LaunchError, measured.MeasuredError) as error:
         sys.stderr.write(f"torchdet-lint forecast: {error}\n")
         return 2
     try:
-        places = forecast(program, device=options.device, torch_version=options.torch_version, timeout=options.timeout)
+        places = forecast(
+            program,
+            device=options.device,
+            torch_version=options.torch_version,
+            timeout=options.timeout,
+            measurement=measurement,
+        )
     except ForecastError as error:
         sys.stderr.write(f"torchdet-lint forecast: {error}\n")
         return 3
@@ -215,3 +241,20 @@ def main(arguments: list[str]) -> int:
     else:
         options.output_file.write_text(output, encoding="utf-8")
     return int(any(not place.aggregate for place in places))
+
+
+def _measurement(options: argparse.Namespace) -> Measurement | None:
+    """The measurement that was asked for, which settles the release; it counts for its own device and release alone."""
+    if not options.measured:
+        options.torch_version = options.torch_version or NEWEST
+        return None
+    found = measured.read(options.measured)
+    machine = found.machine
+    options.torch_version = options.torch_version or machine.release
+    if machine.device != options.device:
+        raise measured.MeasuredError(f"{options.measured}: measured on {machine.device}, not on {options.device}")
+    if ops.release(options.torch_version) != ops.release(machine.torch):
+        raise measured.MeasuredError(
+            f"{options.measured}: measured with torch {machine.release}, not with {options.torch_version}"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""In a measuring process: one program, run again and again, and its bits compared."""
