@@ -22,17 +22,11 @@ class Collecting(Trace):
         bound = set(names_in(loop.target)) | bound_in(loop.body)
         for node in nodes(loop.body):
             if isinstance(node, cst.Yield):
-                yield from self.returned(node.value if node.value is not None else node, node)
+                value = node.value.item if isinstance(node.value, cst.From) else node.value
+                if value is None or not self.is_keyed(value, loop.target, loop.body):
+                    yield from self.returned(node.value if node.value is not None else node, node)
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-                owner = node.func.value
-                outside = not isinstance(owner, cst.Name) or owner.value not in bound
-                word = node.func.attr.value
-                if word in self.words["grows"] and outside:
-                    yield from self._grown_in_loop(owner, loop)
-                elif word in self.words["written"] and opened_outside(owner, bound, loop):
-                    yield Use(node, "written")
-                elif word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner):
-                    yield Use(node, "numbered")
+                yield from self._method(node, node.func, loop, bound)
             elif isinstance(node, cst.Call) and bare(node.func) == "print":
                 files = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "file"]
                 if files and not bare(files[0]).startswith("sys.") and opened_outside(files[0], bound, loop):
@@ -47,6 +41,18 @@ class Collecting(Trace):
                 target = node.targets[0].target
                 if isinstance(target, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(target)):
                     yield from self._grown_in_loop(target, loop)
+
+    def _method(self, node: cst.Call, method: cst.Attribute, loop: cst.For, bound: set[str]) -> Iterator[Use]:
+        """What the call of a method in the body makes of the order: it takes in an element, or writes it."""
+        owner, word = method.value, method.attr.value
+        outside = not isinstance(owner, cst.Name) or owner.value not in bound
+        if word in self.words["grows"] and outside:
+            if not node.args or not self.is_keyed(node.args[-1].value, loop.target, loop.body):
+                yield from self._grown_in_loop(owner, loop)
+        elif word in self.words["written"] and opened_outside(owner, bound, loop):
+            yield Use(node, "written")
+        elif word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner):
+            yield Use(node, "numbered")
 
     def _adds_elements(self, node: cst.AugAssign) -> bool:
         """Whether `x += y` makes a list longer: `y` is a display, or `x` began as one."""

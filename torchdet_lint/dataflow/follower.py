@@ -280,6 +280,9 @@ class Follower(Calling):
             yield Use(node, "keyed")
         else:
             assert isinstance(comprehension, (cst.ListComp, cst.GeneratorExp))
+            if self.is_keyed(comprehension.elt, part.target, None):
+                yield Use(node, "keyed")
+                return
             yield from self.iterated(node, self.of(comprehension))
 
     def _loop(self, node: Any, loop: cst.For) -> Iterator[Use]:

@@ -90,6 +90,10 @@ class Trace:
         """Where the file reads the attribute `word` of what is evidently an object of `class_`."""
         raise NotImplementedError
 
+    def is_keyed(self, value: cst.BaseExpression, target: cst.BaseExpression, body: cst.CSTNode | None) -> bool:
+        """Whether `value`, collected in a loop of `target` over what is followed, tells itself where it belongs."""
+        return False
+
     # The machinery.
 
     def iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:

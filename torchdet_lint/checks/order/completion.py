@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchdet_lint.checks.order.results import ORDERED, first_ordered, telling
 from torchdet_lint.dataflow.follower import Follower
-from torchdet_lint.dataflow.syntax import bare, last_word
+from torchdet_lint.dataflow.syntax import names_in, nodes
 from torchdet_lint.finding import Found
 from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import re
+    from collections.abc import Iterator, Mapping
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.dataflow.uses import Use
@@ -39,10 +39,7 @@ def completion_order(module: Module, rule: Rule) -> Iterator[Found]:
 
 
 def _first_unordered(module: Module, node: cst.Call) -> Use | None:
-    keys = _has_keys(module, node)
-    for use in Follower(module).uses(node):
-        if keys and use.kind != "written":
-            continue
+    for use in Completions(module).uses(node):
         direct = isinstance(use.node, cst.Call) and any(arg.value is node for arg in use.node.args)
         if (use.kind in ORDERED and not (use.kind == "handed" and direct)) or (use.kind == "called" and not direct):
             return use
@@ -55,41 +52,65 @@ def _uses_of_done(module: Module, node: cst.BaseExpression) -> list[Use]:
     if isinstance(parent, cst.Await):
         return _uses_of_done(module, parent)
     if isinstance(parent, cst.Attribute) and parent.attr.value == "done":
-        return [] if _has_keys(module, parent) else Follower(module).uses(parent, is_set=True)
+        return Completions(module).uses(parent, is_set=True)
     if not isinstance(parent, cst.Assign) or not isinstance(target := parent.targets[0].target, cst.Tuple):
         return []
     done = target.elements[0].value
-    if not isinstance(done, cst.Name) or _has_keys(module, node, done.value):
-        return []
-    return Follower(module).uses_of_name(done, parent, is_set=True)
+    return Completions(module).uses_of_name(done, parent, is_set=True) if isinstance(done, cst.Name) else []
 
 
-def _has_keys(module: Module, node: cst.BaseExpression, name: str = "") -> bool:
-    """Whether the loop over `node`, or over its `name`, looks up which task it was that finished, or takes pairs."""
-    for around in module.ancestors(node):
-        if isinstance(around, cst.For):
-            return _takes_keys(module, around)
-        if isinstance(around, cst.CompFor):
+class Completions(Follower):
+    """Follows results as they finish: those that are collected with what says which task they are of have no order
+    to lose."""
+
+    def is_keyed(self, value: cst.BaseExpression, target: cst.BaseExpression, body: cst.CSTNode | None) -> bool:
+        """Whether `value` holds a key: what the task was found by, its attribute, the first of a pair."""
+        if isinstance(value, (cst.Tuple, cst.List)):
+            parts = [element.value for element in value.elements]
+        elif isinstance(value, cst.Dict):
+            parts = [part for one in value.elements for part in children(one) if isinstance(part, cst.BaseExpression)]
+        elif isinstance(value, cst.Call):
+            parts = [arg.value for arg in value.args]
+        else:
             return False
-        if isinstance(around, (cst.Assign, cst.AnnAssign)):
-            function = module.enclosing_function(around)
-            loops = _loops(function) if function is not None else ()
-            return any(_takes_keys(module, loop) for loop in loops if not name or bare(loop.iter) == name)
-    return False
+        keys = _Keys(self.orders.endings, target)
+        if body is not None:
+            for node in nodes(body):
+                if isinstance(node, cst.Assign):
+                    keys.learn(node)
+        return any(keys.holds(part) for part in parts)
 
 
-def _takes_keys(module: Module, loop: cst.For) -> bool:
-    if isinstance(loop.target, cst.Tuple):
-        counted = isinstance(loop.iter, cst.Call) and last_word(loop.iter.func) == "enumerate"
-        return not counted or isinstance(loop.target.elements[-1].value, cst.Tuple)
-    code = module.code(loop.body)
-    return re.search(rf"\[\s*{re.escape(bare(loop.target))}\s*\]|\.append\(\(", code) is not None
+class _Keys:
+    """The names that tell tasks apart in a loop over them."""
 
+    def __init__(self, endings: Mapping[str, re.Pattern[str]], target: cst.BaseExpression) -> None:
+        self.endings = endings
+        paired = isinstance(target, cst.Tuple)
+        self.tasks = set() if paired else set(names_in(target))
+        first = target.elements[0].value if isinstance(target, cst.Tuple) else target
+        self.keys = set(names_in(first)) if paired else set()
 
-def _loops(root: cst.CSTNode) -> Iterator[cst.For]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.For) and isinstance(node.iter, cst.Name):
-            yield node
-        stack.extend(children(node))
+    def learn(self, node: cst.Assign) -> None:
+        """What an assignment in the loop makes a key."""
+        target = node.targets[0].target
+        if self.holds(node.value):
+            self.keys.update(names_in(target))
+        elif isinstance(target, cst.Tuple) and not self.tasks.isdisjoint(names_in(node.value)):
+            self.keys.update(name for name in names_in(target) if self._names_a_key(name))
+
+    def _names_a_key(self, name: str) -> bool:
+        return any(self.endings[role].search(name) for role in ("numbers", "keys", "paths"))
+
+    def holds(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` is a key: a name of one, `futures[future]`, `futures.pop(future)`, `future.name`."""
+        if isinstance(node, cst.Name):
+            return node.value in self.keys
+        if isinstance(node, cst.Subscript):
+            return any(not self.tasks.isdisjoint(names_in(element)) for element in node.slice)
+        if isinstance(node, cst.Attribute):
+            return isinstance(node.value, cst.Name) and node.value.value in self.tasks
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            own = self.tasks.isdisjoint(names_in(node.func))
+            return own and any(isinstance(arg.value, cst.Name) and arg.value.value in self.tasks for arg in node.args)
+        return False

@@ -43,9 +43,25 @@ def set_kind(module: Module, node: cst.BaseExpression) -> str:
         for call in module.method_calls("add"):
             if call.receiver is not None and bare(call.receiver) == name and len(call.node.args) == 1:
                 kinds.add(scalar_kind(module, call.node.args[0].value))
+        kinds |= _taken_in(module, target)
     if not kinds and all(isinstance(target, cst.Name) and _stays_empty(module, target) for target in targets):
         return "nothing"
     return kinds.pop() if len(kinds) == 1 else "unknown"
+
+
+def _taken_in(module: Module, target: cst.BaseExpression) -> set[str]:
+    """The kinds of what `target.update(x)` and `target |= x` add to a set."""
+    name, kinds = bare(target), set[str]()
+    module.load_where(_holding(f"{last_word(target)}.update("))
+    for call in module.method_calls("update"):
+        same = call.receiver is not None and last_word(call.receiver) == last_word(target)
+        if same and call.receiver is not None and bare(call.receiver) == name:
+            kinds.update(collection_kind(module, arg.value, 4) for arg in call.node.args)
+    home = module.scope_of(target).home(target.value) if isinstance(target, cst.Name) else None
+    for binding in home.bindings[last_word(target)] if home is not None else ():
+        if isinstance(binding.node, cst.AugAssign) and isinstance(binding.node.operator, cst.BitOrAssign):
+            kinds.add(collection_kind(module, binding.node.value, 4))
+    return kinds
 
 
 def _holding(part: str) -> Callable[[str], bool]:
@@ -99,6 +115,8 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
     facts = module.library.facts.orders
     known = facts.elements
     if word in known["numbers"]:
+        return "number"
+    if word in known["graph"] and module.imports("networkx"):
         return "number"
     if word in known["places"]:
         # A tensor is gone through as tensors, which hash by their address.
@@ -172,6 +190,8 @@ def _looped(module: Module, node: cst.Name) -> str:
         if binding.kind != "loop" or not isinstance(binding.value, cst.Call):
             continue
         word = last_word(binding.value.func)
+        if word == "tolist":
+            return "number"
         if word == "range" and not binding.path:
             return "number"
         if word == "enumerate" and binding.path == (0,):

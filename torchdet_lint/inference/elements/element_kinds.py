@@ -37,7 +37,7 @@ def elements(module: Module, node: cst.BaseExpression) -> str:
     """What the annotation of a name or attribute says of the elements that one goes through."""
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not node.args:
         part = {"keys": 0, "values": 1}.get(node.func.attr.value)
-        table = _parsed(_declared(module, node.func.value)) if part is not None else None
+        table = _given(_parsed(_declared(module, node.func.value))) if part is not None else None
         return _single(_arguments(table)[part]) if part is not None and _is_table(table) else _UNKNOWN
     return elements_of(_declared(module, node))
 
@@ -110,12 +110,24 @@ def _elements(node: ast.expr | None) -> str:
         return _agreed(_elements(side) for side in (node.left, node.right) if not _is_none(side))
     if _word(node) == "Tensor":
         return "identity"
+    node = _given(node)
     word, parts = _word(node.value) if isinstance(node, ast.Subscript) else "", _arguments(node)
     if word in ("Optional", "Union"):
         return _agreed(_elements(part) for part in parts if not _is_none(part))
     if word in ("Tuple", "tuple"):
         return _agreed(_single(part) for part in parts if not _is_ellipsis(part))
     return _single(parts[0]) if word in _COLLECTIONS or _is_table(node) else _UNKNOWN
+
+
+def _given(node: ast.expr | None) -> ast.expr | None:
+    """`X` of `X | None`, `Optional[X]` and `"X"`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return _given(_parsed(node.value))
+    sides = [node.left, node.right] if isinstance(node, ast.BinOp) else []
+    if isinstance(node, ast.Subscript) and _word(node.value) in ("Optional", "Union"):
+        sides = _arguments(node)
+    left = [side for side in sides if not _is_none(side)]
+    return _given(left[0]) if len(left) == 1 else node
 
 
 def _is_none(node: ast.expr) -> bool:
