@@ -195,7 +195,7 @@ def test_a_notebook_is_one_program(project):
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     (finding,) = lint(project(work_DOT_ipynb=json.dumps(notebook)))
     assert (finding.code, finding.cell, finding.location.row) == ("TDL101", 4, 1)
-    assert "`torch.rand` (cell 3, line 3) draws" in finding.message
+    assert "`torch.rand` (cell 3, line 3) uses" in finding.message
     assert finding.related[0].location.row == 3
 
 

@@ -15,7 +15,6 @@ class Hints(Table, frozen=True, kw_only=True):
     seeds: str = _NOTHING
     seeds_not: str = _NOTHING
     seeds_itself: str = _NOTHING
-    keeps_a_seed: frozenset[str] = frozenset()
     mode: str = _NOTHING
     complete: frozenset[str] = frozenset()
     methods: dict[str, str] = msgspec.field(default_factory=dict)

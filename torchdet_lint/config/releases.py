@@ -16,13 +16,16 @@ _REQUIREMENT = re.compile(r"[\"']?torch(?:\[[^\]]*\])?\(?(?P<specifier>[<>=!~][^
 _CLAUSE = re.compile(r"(?P<operator>===?|~=|!=|<=?|>=?)(?P<release>\d+(?:\.\d+)*)")
 _POETRY = re.compile(r"""torch=["']([^"'\n]+)["']""")
 _CARET = re.compile(r"\^(\d+)((?:\.\d+)*)")
+_CONDA = re.compile(r"-?[\"']?(?:[\w.-]+::)?(?:py)?torch(?:=(?P<pinned>\d[\w.+]*)|(?P<specifier>[<>=!~]=.*|[<>]\d.*))")
+_OLDEST = (1, 4)
 _DIGITS = 9
 
 
 def required_torch(root: Path) -> tuple[int, int] | None:
     """The newest release that the project's own requirement on torch allows, read as text; `None`: no requirement."""
     texts = [root / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
-    for path in (*texts, *sorted(root.glob("requirements*.txt"))):
+    environments = sorted((*root.glob("environment*.yml"), *root.glob("environment*.yaml")))
+    for path in (*texts, *sorted(root.glob("requirements*.txt")), *environments):
         try:
             text = reading.text(str(path))
         except OSError:
@@ -38,7 +41,14 @@ def required_torch(root: Path) -> tuple[int, int] | None:
 
 
 def _requirements(text: str, suffix: str) -> Iterator[str]:
-    """What may be a requirement, without spaces: the lines, of TOML and Python the quoted strings."""
+    """What may be a requirement, without spaces: the lines, of TOML and Python the quoted strings, of an environment of
+    conda what it says in its own spelling."""
+    if suffix in (".yml", ".yaml"):
+        for line in text.splitlines():
+            match = _CONDA.match("".join(line.split())) if "torch" in line else None
+            if match is not None:
+                yield f"torch=={match['pinned']}" if match["pinned"] else f"torch{match['specifier']}"
+        return
     if suffix not in (".toml", ".py"):
         yield from ("".join(line.split()) for line in text.splitlines() if "torch" in line)
         return
@@ -55,7 +65,8 @@ def _caret(match: re.Match[str]) -> str:
 
 
 def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tuple[int, int] | None:
-    """`">=2.0,<2.4"` -> `(2, 3)`; `None` where no release that the catalogue knows fits."""
+    """`">=2.0,<2.4"` -> `(2, 3)`; `None` where no release that the catalogue knows fits; one that is older
+    than all of them counts as the oldest."""
     clauses: list[tuple[str, tuple[int, ...]]] = [
         (match["operator"], tuple(int(part[:_DIGITS]) for part in match["release"].split(".")))
         for match in _CLAUSE.finditer("".join(specifier.split()))
@@ -64,7 +75,10 @@ def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tu
     for candidate in candidates:
         if all(_allows(operator, release, candidate) for operator, release in clauses):
             return candidate
-    return None
+    below = [
+        release for operator, release in clauses if operator in ("==", "===", "~=", "<", "<=") and release < _OLDEST
+    ]
+    return _OLDEST if below else None
 
 
 def _allows(operator: str, release: tuple[int, ...], candidate: tuple[int, int]) -> bool:

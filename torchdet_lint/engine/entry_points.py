@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.entry import Entry
     from torchdet_lint.program.files import ProjectFiles
 
+_TESTS = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.MULTILINE)
 TEST = re.compile(r"(?:test_.*|.*_test|conftest)\.py")
 
 
@@ -37,7 +38,7 @@ class EntryPoints:
             name = os.path.basename(path)
             if path in named:
                 found.append(path)
-            elif TEST.fullmatch(name) or name in ("__init__.py", "setup.py"):
+            elif (TEST.fullmatch(name) and not self._is_program(path)) or name in ("__init__.py", "setup.py"):
                 continue
             elif outline.guard or name.endswith(".ipynb"):
                 found.append(path)
@@ -46,6 +47,15 @@ class EntryPoints:
         if perhaps:
             found += [path for path in perhaps if path not in self._all_imported]
         return sorted(found)
+
+    def _is_program(self, path: str) -> bool:
+        """Whether a file that is named like a test has a main guard and defines no test."""
+        outline = self.records[path].outline
+        if not outline.guard or os.path.basename(path) == "conftest.py":
+            return False
+        return not any(
+            dotted.partition(".")[0] in ("pytest", "unittest") for dotted in outline.imports
+        ) and not _TESTS.search(self.files.text(path))
 
     def imports(self, path: str) -> set[str]:
         """The files that `path` imports, by its outline."""

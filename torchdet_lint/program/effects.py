@@ -26,11 +26,13 @@ class Thing(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A function for one receiver class; `name` is `MODULE` for an imported file, `STARTED` for one that is run."""
+    """A function for one receiver class and for what its call decides on branches: parameters and their constants;
+    `name` is `MODULE` for an imported file, `STARTED` for one that is run."""
 
     file: str
     name: str
     owner: tuple[str, str] = ("", "")
+    given: tuple[tuple[str, Any], ...] = ()
 
 
 class Ref(NamedTuple):

@@ -11,6 +11,7 @@ GUARD = 1_000_000
 # Of `torch.cuda`, what is no use of a device.
 DEVICE_QUERIES = ("is_", "get_", "device_count", "manual_seed", "seed", "initial_seed", "empty_cache", "set_rng_state")
 Names = tuple[str, ...]
+PLAIN = (str, int, float, bool, type(None))
 
 
 class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -26,10 +27,11 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
     `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the variable
     `names[0]` is set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`), `update`
-    (`p.grad += …`). Rows count from 1, columns from 0 in bytes, as `ast` has them; `statement` is the row of the
-    statement. `branch` holds the arms of `if`s around it: `n` and `-n` exclude each other. `deferred` events run
-    later or in another order (a lambda), `locked` ones stand in a `with …lock…:`, `idle` ones in a statement whose draw
-    changes no result, `trained` ones run only `if self.training`.
+    (`p.grad += …`), `iterate` (a loader that a call of `names` with these arguments makes is iterated). Rows count from
+    1, columns from 0 in bytes, as `ast` has them; `statement` is the row of the statement. `branch` holds the arms of
+    `if`s around it: `n` and `-n` exclude each other. `deferred` events run later or in another order (a lambda),
+    `locked` ones stand in a `with …lock…:`, `idle` ones in a statement whose draw changes no result, `trained` ones run
+    only `if self.training`, the result of a `bare` call is used for nothing.
     """
 
     kind: str
@@ -45,11 +47,30 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     locked: bool = False
     idle: bool = False
     trained: bool = False
+    bare: bool = False
+
+
+class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """A condition on a parameter: that it is true (`kind` `true`), or equal to `value` (`equal`); the arms of `if`s
+    that do not run where it holds, and where it does not (0: none)."""
+
+    parameter: str
+    kind: str
+    value: Any = None
+    dead: int = 0
+    dead_otherwise: int = 0
+
+    def rules_out(self, value: Any) -> int:
+        """The arm that does not run where the parameter is `value`, or 0."""
+        holds = bool(value) if self.kind == "true" else value is self.value or value == self.value
+        return self.dead if holds else self.dead_otherwise
 
 
 class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What a function does. `uses` are the parameters that it calls or calls methods of; `first` is what its first
-    parameter is: `self`, `class` or nothing. `inner` are the functions defined in it, by qualified name."""
+    parameter is: `self`, `class` or nothing. `inner` are the functions defined in it, by qualified name. A `lazy` one
+    is a generator, a context manager or a coroutine: a call alone runs nothing of it. `tests` are what constant
+    arguments rule out, `defaults` the constant defaults of the parameters that they ask."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -59,6 +80,9 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     first: str = ""
     decorators: tuple[Names, ...] = ()
     inner: Names = ()
+    lazy: bool = False
+    tests: tuple[Test, ...] = ()
+    defaults: dict[str, Any] = {}
 
 
 class Kind(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -50,7 +50,6 @@ class Words:
         self.seeds = re.compile(hints.seeds)
         self.seeds_not = re.compile(hints.seeds_not)
         self.seeds_itself = re.compile(hints.seeds_itself)
-        self.keeps_a_seed = hints.keeps_a_seed
         self.options = re.compile(hints.options)
         self.mode = re.compile(hints.mode)
         self.complete = hints.complete

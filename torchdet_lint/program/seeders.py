@@ -30,6 +30,9 @@ def seeding_function(
     whose file does more than define things only where the program imports that file already.
     """
     for module, file, name in _importable(project, entry, candidates):
+        body = project.files.summary(file).body(name)
+        if body is None or body.lazy:
+            continue
         effects = project.effects(Node(file, name))
         if any(f"seed:{library}" not in effects for library in libraries):
             continue

@@ -6,12 +6,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, Argument, Event, Names
+from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, PLAIN, Argument, Event, Names, Test
 from torchdet_lint.program.syntax.names import INSTANTIATE
-from torchdet_lint.program.syntax.scopes import constant, followed
+from torchdet_lint.program.syntax.scopes import Bound, constant, followed
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     LITERALS,
+    PASSED_ON,
     TRY,
     asks_for_training,
     defaults_of,
@@ -24,11 +25,14 @@ from torchdet_lint.program.syntax.shapes import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
 
 _LONG = 20
+_OTHER = Bound("value")
 _CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::(?:\d*|%[dis]|\{[^{}]*\}))?|nccl")
 _CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
 _IDLE = re.compile(
@@ -52,6 +56,9 @@ class Extractor:
         self.idle = False
         self.muted = False
         self.trained = 0
+        self.bare: ast.expr | None = None
+        self.lazy = isinstance(scope.node, ast.AsyncFunctionDef)
+        self.tests: list[Test] = []
         self.picks = _PICKS.search(scope.name.rpartition(".")[2]) is not None
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
@@ -130,6 +137,8 @@ class Extractor:
             return 0
         self.arms += 1
         arm = self.arms
+        if self.scope.kind == "function":
+            self.tests.extend(self.tested(node.test, -arm, arm))
         self.block(node.body, (*branch, arm))
         self.trained -= trained
         self.block(node.orelse, (*branch, -arm))
@@ -154,6 +163,7 @@ class Extractor:
         """Record what iterating `over` calls."""
         if isinstance(over, LITERALS):
             return
+        self.loader(over, branch)
         # A container stands for what is in it, and that is not iterated.
         inside = self.names.elements(over, self.scope)
         mine = tuple(
@@ -177,6 +187,7 @@ class Extractor:
     def effects(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         """Record what a simple statement calls, returns and assigns."""
         value = getattr(node, "value", None)
+        self.bare = value if isinstance(node, ast.Expr) and isinstance(value, ast.Call) else None
         # A lambda that is returned does not run here.
         if isinstance(value, ast.expr) and not (isinstance(node, ast.Return) and isinstance(value, ast.Lambda)):
             self.expression(value, branch)
@@ -256,6 +267,7 @@ class Extractor:
                     self.add("call", node, branch, mine, deferred=deferred)
                 parts = [node.value, node.slice]
             else:
+                self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))
                 parts = list(ast.iter_child_nodes(node))
             stack.extend((part, False, deferred) for part in reversed(parts))
 
@@ -299,14 +311,19 @@ class Extractor:
             if not tail:
                 return
             names = (f"?.{tail}",)
-        opaque = any(isinstance(arg, ast.Starred) for arg in node.args)
         if names[0] in ("os.environ.setdefault", "os.putenv", "os.environ.update") and self.environment(
             names[0], node, branch
         ):
             return
-        positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
+        positional, keywords, opaque = self.arguments(node)
         if names[0] in INSTANTIATE and node.args:
             positional = (Argument(self.names.path(node.args[0], self.scope)),)
+        self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+
+    def arguments(self, node: ast.Call) -> tuple[tuple[Argument, ...], dict[str, Argument], bool]:
+        """What a call is given by place and by name, and whether there may be more."""
+        opaque = any(isinstance(arg, ast.Starred) for arg in node.args)
+        positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
         keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
             if word.arg is None:
@@ -315,7 +332,45 @@ class Extractor:
                 opaque = opaque or not whole
                 if not whole and (paths := self.names.path(word.value, self.scope)):
                     keywords["**"] = Argument(paths)
-        self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+        return positional, keywords, opaque
+
+    def loader(self, over: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record that a loader in sight is iterated."""
+        made, where = followed(over, self.scope)
+        while isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON:
+            made, where = followed(made.args[0], where)
+        if isinstance(made, ast.Call) and last_word(made.func).endswith("Loader"):
+            names = self.names.resolve(made.func, where)
+            if names:
+                self.add("iterate", over, branch, names, *self.arguments(made))
+
+    def tested(self, test: ast.expr, dead: int, dead_otherwise: int) -> Iterator[Test]:
+        """What `test` asks of parameters that keep their values: `dead` is the arm that does not run where it holds."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            yield from self.tested(test.operand, dead_otherwise, dead)
+        elif isinstance(test, ast.BoolOp):
+            both = isinstance(test.op, ast.And)
+            for value in test.values:
+                yield from self.tested(value, 0 if both else dead, dead_otherwise if both else 0)
+        elif isinstance(test, ast.Name):
+            if self.is_constant(test.id) and (dead or dead_otherwise):
+                yield Test(test.id, "true", None, dead, dead_otherwise)
+        elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
+            value = test.comparators[0]
+            if (
+                not isinstance(value, ast.Constant)
+                or not isinstance(value.value, PLAIN)
+                or not self.is_constant(test.left.id)
+            ):
+                return
+            if isinstance(test.ops[0], (ast.Is, ast.Eq)):
+                yield Test(test.left.id, "equal", value.value, dead, dead_otherwise)
+            elif isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+                yield Test(test.left.id, "equal", value.value, dead_otherwise, dead)
+
+    def is_constant(self, name: str) -> bool:
+        """Whether `name` is a parameter here that is given no other value."""
+        return all(bound.kind in ("parameter", "default") for bound in self.scope.bindings.get(name, (_OTHER,)))
 
     def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
         """What `**node` passes, and whether that is all."""
@@ -365,6 +420,7 @@ class Extractor:
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
+                node is self.bare,
             )
         )  # fmt: skip
 

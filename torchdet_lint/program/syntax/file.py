@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import Body, Kind
+from torchdet_lint.program.events import PLAIN, Body, Kind
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
-from torchdet_lint.program.syntax.shapes import last_word, parameters_of
+from torchdet_lint.program.syntax.shapes import defaults_of, last_word, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.hollow import Hollow
+    from torchdet_lint.program.syntax.scopes import Scope
 
 
+_LAZY = frozenset({"contextmanager", "asynccontextmanager", "staticmethod", "classmethod"})
 _HYDRA = ("config_path", "config_name")
 
 
@@ -156,4 +158,15 @@ class File:
                 self.names.resolve(decorator, scope.outer or self.scopes.module) for decorator in node.decorator_list
             ),
             tuple(bound.target for bounds in scope.bindings.values() for bound in bounds if bound.kind == "def"),
+            walk.lazy and _LAZY.issuperset(last_word(decorator) for decorator in node.decorator_list),
+            tuple(walk.tests),
+            self._defaults(scope, {test.parameter for test in walk.tests}),
         )
+
+    def _defaults(self, scope: Scope, asked: set[str]) -> dict[str, Any]:
+        found = {}
+        for name, default in defaults_of(scope.node.args) if asked else ():
+            known = constant(default, self.scopes.module) if name in asked else None
+            if known is not None and isinstance(known[0], PLAIN):
+                found[name] = known[0]
+        return found

@@ -35,6 +35,12 @@ class LibraryCalls:
             if self.facts.meets(msgspec.structs.replace(event, keywords=rest), draw.when, draw.parameters):
                 self.recorder.add("borrow", full.replace("()", ""), lender)
 
+    def iterated(self, full: str, event: Event) -> None:
+        """What a loader draws when it is iterated."""
+        for draw in self.facts.draws.get(full, ()):
+            if draw.at == "iteration" and self.facts.meets(event, draw.when, draw.parameters):
+                self.recorder.add("draw", full, draw.library)
+
     def draw(self, draw: Draw, full: str) -> None:
         """A draw from a global generator."""
         what = full.replace("()", "")

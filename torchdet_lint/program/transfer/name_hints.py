@@ -131,7 +131,7 @@ class NameHints:
         return bool(things) and not self.facts.makes(name) and all(thing.kind == "external" for thing in things)
 
     def perhaps_seeds(self, thing: Thing, event: Event) -> None:
-        """A function that is not in sight and whose name or arguments speak of a seed silences rather than accuses."""
+        """A function that is not in sight and whose own name speaks of a seed silences rather than accuses."""
         tokens = [token for token in TOKEN.findall(thing.name) if token != "()"]
         if not tokens:
             return
@@ -142,9 +142,6 @@ class NameHints:
             return
         if thing.kind == "external" and root in self.hints.complete:
             return
-        told = any("seed" in key.lower() for key in event.keywords) or any(
-            "seed" in name.rpartition(".")[2].lower() for argument in event.positional for name in argument.names
-        )
         named = self.hints.seeds.search(last) and not self.hints.seeds_not.search(last)
         if (
             named
@@ -155,7 +152,7 @@ class NameHints:
             )
         ):
             return
-        if named or (told and last not in self.hints.keeps_a_seed):
+        if named:
             self.recorder.add("flag", last, "perhaps")
             if self.hints.mode.search(last) or any(self.hints.mode.search(key) for key in event.keywords):
                 self.recorder.add("flag", last, "relaxed")

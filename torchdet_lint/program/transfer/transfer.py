@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from torchdet_lint.program.effects import STARTED, TOKEN, Node, Step, Thing
-from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, MODULE, Body, Event
+from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, MODULE, PLAIN, Body, Event
 from torchdet_lint.program.knowledge import LOADER
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed, parameter_of
@@ -41,8 +41,12 @@ class Transfer(Recorder):
         self._decorated(body)
         self.hints.optimised = frozenset(self.hints.models(body))
         without = GUARD if node.name == MODULE else -GUARD
+        given = dict(node.given)
+        dead = {without, *(test.rules_out(given[test.parameter]) for test in body.tests if test.parameter in given)} - {
+            0
+        }
         for event in body.events:
-            if without in event.branch:
+            if not dead.isdisjoint(event.branch):
                 continue
             if node.name == MODULE and (event.deferred or (event.branch and event.kind == "call")):
                 continue
@@ -92,6 +96,13 @@ class Transfer(Recorder):
     def on_set(self, event: Event) -> None:
         """What an attribute is given is looked up where it is read."""
 
+    def on_iterate(self, event: Event) -> None:
+        """A loader is iterated: it draws now what it draws at all."""
+        for name in event.names:
+            for thing in self.stands_for(name):
+                for full in self.facts.spellings(thing.name) if thing.kind == "external" else ():
+                    self.libraries.iterated(full, event)
+
     def on_call(self, event: Event) -> None:
         """A call, of whatever its names stand for."""
         done: set[Thing] = set()
@@ -123,7 +134,11 @@ class Transfer(Recorder):
         if full in self.facts.seed_functions or full.rpartition(".")[2] in self.facts.seed_functions:
             self.seeded(full)
             return
-        self.add(kind, node=Node(thing.file, full, thing.owner), lends=self.lent(thing, event))
+        body = self.files.summary(thing.file).body(full)
+        if body is not None and body.lazy and event.bare:
+            return
+        given = _constants(thing, body, event) if body is not None and body.tests else ()
+        self.add(kind, node=Node(thing.file, full, thing.owner, given), lends=self.lent(thing, event))
         self.passed(thing, event)
 
     def lent(self, thing: Thing, event: Event) -> tuple[tuple[str, str], ...]:
@@ -360,9 +375,25 @@ class Transfer(Recorder):
                         self.add("call", node=Node(thing.file, thing.name))
 
 
+def _constants(thing: Thing, body: Body, event: Event) -> tuple[tuple[str, Any], ...]:
+    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches."""
+    if event.opaque:
+        return ()
+    given = bound_arguments(thing, body, event)
+    found: dict[str, Any] = {}
+    for test in body.tests:
+        argument = given.get(test.parameter)
+        if argument is None:
+            if test.parameter in body.defaults:
+                found[test.parameter] = body.defaults[test.parameter]
+        elif argument.known and isinstance(argument.value, PLAIN):
+            found[test.parameter] = argument.value
+    return tuple(sorted(found.items()))
+
+
 def _at(outer: Event, inner: Event) -> Event:
     """The event `inner` of a callee as it happens at the call `outer`."""
     return Event(
         "call", outer.row, outer.column, outer.statement, inner.names, inner.positional, inner.keywords, inner.opaque,
-        outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained,
+        outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained, inner.bare,
     )  # fmt: skip
