@@ -228,12 +228,13 @@ def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
         ("nn.Embedding(4, 4)", {}, "error", "without it: 1 × Embedding"),
         ("nn.Embedding(4, 4)", {"torch": (2, 10)}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
+        ("torchvision.models.resnet18()", {}, "error", "without it: 1 × resnet18"),
         ("Scatters()", {}, "error", "`torch.use_deterministic_algorithms(True)`"),
     ],
 )
 def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settings, severity, words):
     folder = project(
-        main_DOT_py="import torch\nfrom torch import nn\n\nclass Scatters(nn.Module):\n"
+        main_DOT_py="import torch\nimport torchvision\nfrom torch import nn\n\nclass Scatters(nn.Module):\n"
         "    def forward(self, x, index):\n        return x.new_zeros(4).scatter_add_(0, index, x)\n\n"
         f"{GUARD}    torch.manual_seed(0)\n    net = {layer}\n    net.cuda()(torch.ones(4), 0).sum().backward()\n"
         "    torch.optim.SGD(net.parameters(), lr=1).step()\n"

@@ -21,6 +21,7 @@ class Hints(Table, frozen=True, kw_only=True):
     options: str = _NOTHING
     devices: frozenset[str] = frozenset()
     arguments: str = _NOTHING
+    networks: tuple[str, ...] = ()
     training: str = _NOTHING
     given_a_model: str = _NOTHING
     loading: str = _NOTHING

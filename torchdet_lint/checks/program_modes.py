@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.effects import Ref
     from torchdet_lint.program.entry import Entry
 
+_CONVOLUTION = "torch.nn.Conv2d"
 _WORKSPACE_UNTIL = (2, 10)
 
 
@@ -57,13 +58,13 @@ def _varies(entry: Entry, name: str) -> bool:
     """Whether an op of that name takes another kernel in deterministic mode, on the configured devices."""
     return any(
         status_at(op, entry.target.torch) == "switchable" and not set(entry.target.devices).isdisjoint(op.devices)
-        for op, _ in entry.project.facts.everywhere[name]
+        for op, _ in entry.project.facts.everywhere.get(name, entry.project.facts.everywhere[_CONVOLUTION])
     )
 
 
 def _counted(places: list[Ref]) -> str:
     """`3 × Conv2d, 1 × Embedding`."""
-    counts = Counter(ref.what.rpartition(".")[2] for ref in places)
+    counts = Counter(ref.what.removesuffix(".*").rpartition(".")[2] for ref in places)
     return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
 

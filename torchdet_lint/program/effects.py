@@ -72,6 +72,7 @@ Effects = dict[str, Any]
 
 IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 TRAINING = frozenset(IN_TRAINING.values())
+STEPS = ("steps", "locked", "stepped")
 TRAINING_FLAGS = frozenset({"backward", "fits"})
 _GENERATOR = {
     "python": "python",

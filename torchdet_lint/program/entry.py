@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
-from torchdet_lint.program.effects import STARTED, TRAINING, Effects, Node, Ref, Step, combine, lent
+from torchdet_lint.program.effects import STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine, lent
 from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import seeding_function
 
@@ -128,13 +128,13 @@ class Entry(NamedTuple):
     @property
     def only_tries_out(self) -> bool:
         """Whether it takes no optimizer's step, writes no file and reads no arguments."""
-        told = any(self.has(flag) for flag in ("steps", "locked", "fits", "writes", "arguments"))
+        told = any(map(self.has, (*STEPS, "fits", "writes", "arguments")))
         return not told and self.project.facts.hints.arguments.search(self.project.files.text(self.file)) is None
 
     @property
     def trains(self) -> bool:
         """Whether the program trains: something that trains by itself, or gradients and a step with them."""
-        return self.has("fits") or (self.has("backward") and (self.has("steps") or self.has("locked")))
+        return self.has("fits") or (self.has("backward") and any(map(self.has, STEPS)))
 
     def seeded(self, library: str) -> bool:
         """Whether the generator of `library` is seeded, as far as anyone can see."""

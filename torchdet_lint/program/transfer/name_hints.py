@@ -92,7 +92,8 @@ class NameHints:
 
     def _stepped(self, first: str, event: Event) -> None:
         """A step of an optimizer, or of something else that steps."""
-        self.recorder.add("flag", "step", "locked" if event.locked else "steps")
+        done = "stepped" if event.positional else "locked" if event.locked else "steps"
+        self.recorder.add("flag", "step", done)
         if _of_an_optimizer(first, event):
             self.recorder.add("flag", "step", "trains")
 

@@ -259,6 +259,8 @@ class Transfer(Recorder):
             enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
             if enabled is None or not enabled.known or enabled.value is not False:
                 self.add("flag", channel="cuda")
+        if name.startswith(self.facts.hints.networks) and "()" not in name and "eight" not in name:
+            self.add("flag", name, "everywhere")
         if name == "torch.device":
             self.hints.moved(event)
         if name in facts.modes_off:
