@@ -97,7 +97,7 @@ def test_every_row_is_sound(op: Op) -> None:
             spelling for spelling in op.spellings if condition.argument in (*spelling.parameters, *spelling.forward)
         ]
         assert takes or condition.argument == "self", f"no spelling takes {condition.argument!r}"
-        needs = condition.test in ("in", "not-in", "possible", "unless", "dims", "length", "contains")
+        needs = condition.test in ("in", "not-in", "possible", "unless", "dims", "length", "contains", "from")
         assert bool(condition.values) == needs
 
 

@@ -64,7 +64,7 @@ def in_function(*lines: str) -> AbstractValue:
     ("expression", "what", "dtype", "gradient"),
     [
         ("x", "tensor", "unknown", "yes"),
-        ("mask", "tensor", "integer", "no"),
+        ("mask", "tensor", "unknown", "no"),
         ("size", "other", "unknown", "no"),
         ("self.conv(x)", "tensor", "floating", "yes"),
         ("self.weight * 2", "tensor", "floating", "yes"),

@@ -109,8 +109,9 @@ class Found(NamedTuple):
 
     `variant` picks one of the rule's `[messages]` in place of its `message`; `severity` overrides the rule's own.
     `switchable` says that deterministic mode cures it: the project half drops it where every entry point that reaches
-    the file is in that mode. `raises` says that the op raises in that mode. `seeded_by` is the library whose seed in a
-    program that reaches the file changes the finding: `numpy`.
+    the file is in that mode (with `strict`: without `warn_only`). `raises` says that the op raises in that mode,
+    `gradient` that only a gradient varies: it is dropped where every such entry point runs without gradients.
+    `seeded_by` is the library whose seed in a program that reaches the file changes the finding: `numpy`.
     """
 
     node: Any
@@ -123,6 +124,8 @@ class Found(NamedTuple):
     switchable: bool = False
     raises: bool = False
     seeded_by: str = ""
+    strict: bool = False
+    gradient: bool = False
 
 
 class Location(msgspec.Struct, frozen=True, order=True):
@@ -187,6 +190,8 @@ class Finding(msgspec.Struct, frozen=True):
     switchable: bool = False
     raises: bool = False
     seeded_by: str = ""
+    strict: bool = False
+    gradient: bool = False
 
     def sound(self, codes: Collection[str]) -> bool:
         """Whether a finding that was read from a file may be one of the rules `codes`, at places that there may be."""

@@ -30,15 +30,16 @@ class Condition(Table, frozen=True, kw_only=True):
     number of elements in `values`; `contains`: a dictionary that holds one of `values`; `repeats`: an index that may
     name one place twice: not evidently a permutation, nor of size 1 along the argument `dim`; `several`: not
     evidently one number; `overlapping`: the stride of windows that may share places, `side-by-side`: of windows that
-    evidently do not. There `self` is the tensor that the op works on: the receiver of a method, the first argument
-    of a function.
+    evidently do not; `from`: not evidently another than a member of one of the modules `values`, as a function of the
+    file is; `not-floating`: not evidently of a floating type. There `self` is the tensor that the op works on: the
+    receiver of a method, the first argument of a function.
     """
 
     argument: str
     test: Literal[
         "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless",
         "tensor", "dims", "sparse", "length", "contains", "repeats", "several",
-        "overlapping", "side-by-side",
+        "overlapping", "side-by-side", "from", "not-floating",
     ]  # fmt: skip
     values: tuple[Scalar | list[Scalar], ...] = ()
     default: Scalar = None

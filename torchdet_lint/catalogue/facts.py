@@ -32,9 +32,9 @@ class Seed(Table, frozen=True, kw_only=True):
     """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter;
     where it is `optional`, nothing is seeded without it.
 
-    `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always); `switch` says that
-    it is the place to turn it off as well, and `give` the arguments with which a trainer that has the switch turns it
-    on.
+    `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always), `when_lenient`
+    those under which an op without a deterministic kernel only warns in it; `switch` says that it is the place to turn
+    it off as well, and `give` the arguments with which a trainer that has the switch turns it on.
     """
 
     names: tuple[str, ...]
@@ -45,6 +45,7 @@ class Seed(Table, frozen=True, kw_only=True):
     entropy: bool = False
     mode: bool = False
     when_mode: tuple[Condition, ...] = ()
+    when_lenient: tuple[Condition, ...] = ()
     switch: bool = False
     give: dict[str, str] = msgspec.field(default_factory=dict)
     environment: tuple[str, ...] = ()
@@ -121,6 +122,12 @@ class Tensors(Table, frozen=True, kw_only=True):
     training_methods: tuple[str, ...] = ()
     attention_words: tuple[str, ...] = ()
     no_grad: tuple[str, ...] = ()
+    gradient_switches: tuple[str, ...] = ()
+    evaluated: frozenset[str] = frozenset()
+    decoding: frozenset[str] = frozenset()
+    casts: frozenset[str] = frozenset()
+    input_words: tuple[str, ...] = ()
+    whole_words: tuple[str, ...] = ()
     without_gradient: frozenset[str] = frozenset()
     facts_of_tensors: frozenset[str] = frozenset()
     of_sparse: frozenset[str] = frozenset()

@@ -9,6 +9,7 @@ import msgspec
 
 from torchdet_lint.catalogue.conditions import Condition, Table
 from torchdet_lint.catalogue.probes import Probe
+from torchdet_lint.finding import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,8 +67,9 @@ class Op(Table, frozen=True, kw_only=True):
     `aggregate` marks an op that is everywhere (a convolution): it is listed with the program's missing mode and never
     reported alone; `silent_because` one that no check reports, and why. `unless_within` are context managers, `name` or
     `name(argument)`, under which it does not vary. `rule` is the code that reports it where direction and status do not
-    say. `package` is the distribution whose releases the history counts. `measured` and `softened` stand in no rule
-    file: they say what a measurement of the user's machine showed, and that it showed no difference.
+    say. `package` is the distribution whose releases the history counts. `severity` is one of its own; `strict` says
+    that deterministic mode makes it so only without `warn_only`. `measured` and `softened` stand in no rule file: they
+    say what a measurement of the user's machine showed, and that it showed no difference.
     """
 
     op: str
@@ -82,6 +84,8 @@ class Op(Table, frozen=True, kw_only=True):
     receiver: Literal["tensor", "distinctive"] = "tensor"
     gradient: Literal["possible", "evident"] = "possible"
     exact: bool = False
+    severity: Severity | None = None
+    strict: bool = False
     aggregate: bool = False
     silent_because: str = ""
     unless_within: tuple[str, ...] = ()

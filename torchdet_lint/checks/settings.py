@@ -12,6 +12,7 @@ from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.finding import Found, Replace, SetArgument
+from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,7 +127,9 @@ def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Found]:
     for call, row in table.calls(module, rule):
         if row.variant != "triton":
             compiling.append(call)
-        elif (configs := call.argument("configs", row.parameters)) is not None and _several(module, configs):
+        elif (configs := call.argument("configs", row.parameters)) is not None and (
+            _several(module, configs) and _sums(module, call, rule.words["sums"])
+        ):
             yield Found(call.node, {}, row.variant)
     if not _inductor_is_deterministic(module):
         for call in compiling:
@@ -168,6 +171,27 @@ def _inductor_is_deterministic(module: Module) -> bool:
         return False
     modes = (call.argument("mode") for call in module.calls_to("torch.use_deterministic_algorithms"))
     return any(mode is not None and mode.constant is True for mode in modes)
+
+
+def _sums(module: Module, call: Call, sums: tuple[str, ...]) -> bool:
+    """Whether the kernel that is tuned may add up: by a call of `sums` or of a function that is not in sight, or into a
+    variable in a loop. Elsewhere another block size changes no result."""
+    function = module.parent(module.parent(call.node) or call.node)
+    if not isinstance(function, cst.FunctionDef):
+        return True
+    stack: list[tuple[cst.CSTNode, bool]] = [(function.body, False)]
+    while stack:
+        node, looped = stack.pop()
+        if looped and isinstance(node, (cst.Assign, cst.AugAssign)):
+            return True
+        if isinstance(node, cst.Call):
+            for name in module.resolve(node.func) or ("",):
+                library, _, last = name.rpartition(".")
+                if not library.startswith(("triton", "builtins")) or last in sums:
+                    return True
+        looped = looped or isinstance(node, (cst.For, cst.While))
+        stack.extend((child, looped) for child in children(node))
+    return False
 
 
 def _several(module: Module, configs: Value) -> bool:

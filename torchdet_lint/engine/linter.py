@@ -286,6 +286,8 @@ class Linter:
             found.switchable,
             found.raises,
             found.seeded_by,
+            found.strict,
+            found.gradient,
         )
         return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
 

@@ -21,7 +21,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
 
     `trained` says that every entry point that imports it and trains is in that mode, `workspace` that every one sets
     the workspace of cuBLAS; `seeds` are the libraries that one of them seeds, `aside` the first and last rows of what
-    only tries the file out."""
+    only tries the file out. `strict` says that no entry point only warns in that mode, `ungraded` that all of them run
+    without gradients."""
 
     covered: bool = False
     seeded: bool = False
@@ -30,6 +31,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     workspace: bool = False
     seeds: tuple[str, ...] = ()
     aside: tuple[int, ...] = ()
+    strict: bool = False
+    ungraded: bool = False
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -53,4 +56,10 @@ def token(path: str) -> str:
 
 def is_open(finding: Finding) -> bool:
     """Whether the whole program has a say in a finding."""
-    return finding.switchable or finding.raises or bool(finding.seeded_by) or finding.code in {*LOADERS, RECURRENT}
+    return (
+        finding.switchable
+        or finding.raises
+        or finding.gradient
+        or bool(finding.seeded_by)
+        or finding.code in {*LOADERS, RECURRENT}
+    )

@@ -52,7 +52,7 @@ class ProgramRun:
             {path: record.module for path, record in records.items() if record.module is not None}, linter.modules,
         )  # fmt: skip
         self.points = EntryPoints(records, linter.settings, self.project.files)
-        self.settling = Settling(self.project, records, self.points)
+        self.settling = Settling(self.project, records, self.points, linter.catalogue.facts.tensors)
         self._varying: dict[str, frozenset[int]] = {}
         self.reporter = Reporter(linter, paths, self.data, self.project.files.text)
 

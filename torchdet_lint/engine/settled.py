@@ -17,6 +17,7 @@ from torchdet_lint.program.syntax.shapes import is_guard
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from torchdet_lint.catalogue.facts import Tensors
     from torchdet_lint.engine.entry_points import EntryPoints
     from torchdet_lint.engine.record import Record
     from torchdet_lint.finding import Finding
@@ -54,9 +55,12 @@ def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
 
 
 def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
-    if finding.switchable and (settled.covered or (settled.trained and finding.code in BACKWARD)):
+    if settled.ungraded and finding.gradient:
         return None
-    if settled.covered and finding.raises:
+    cured = settled.covered or (settled.trained and finding.code in BACKWARD)
+    if finding.switchable and cured and (settled.strict or not finding.strict):
+        return None
+    if settled.covered and settled.strict and finding.raises:
         message = finding.message.replace(_RAISES, _WILL_RAISE)
         if message == finding.message:
             message = f"{message} ({_WILL_RAISE})"
@@ -91,8 +95,10 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
 class Settling:
     """Works out what programs say of the files whose findings they have a say in."""
 
-    def __init__(self, project: Project, records: Mapping[str, Record], points: EntryPoints) -> None:
+    def __init__(self, project: Project, records: Mapping[str, Record], points: EntryPoints, tensors: Tensors) -> None:
         self.project = project
+        self.no_grad = frozenset(tensors.no_grad)
+        self.switches = frozenset(tensors.gradient_switches)
         self.records = records
         self.points = points
 
@@ -105,7 +111,10 @@ class Settling:
         if not wanted and not aside:
             return {}
         if deterministic:
-            return {path: Settled(covered=True, aside=aside.get(path, ())) for path in sorted({*wanted, *aside})}
+            files = sorted({*wanted, *aside})
+            return {path: Settled(covered=True, aside=aside.get(path, ()), strict=True) for path in files}
+        lenient = self.points.reached(entry.file for entry in entries if entry.has("lenient"))
+        without, graded = self._graded(entries, wanted)
         programs = [entry for entry in entries if not self.points.tries_out(entry)]
         reach = self.points.reached
         exposed = reach(entry.file for entry in programs if not entry.has("mode"))
@@ -124,6 +133,8 @@ class Settling:
                 path in set_up and path not in unset,
                 tuple(library for library, files in seeded.items() if path in files),
                 aside.get(path, ()),
+                path not in lenient,
+                path in without and path not in graded,
             )
             for path in sorted({*wanted, *aside})
         }
@@ -145,6 +156,16 @@ class Settling:
             if function or (isinstance(node, ast.If) and is_guard(node.test)):
                 rows += (node.lineno, node.end_lineno or node.lineno)
         return tuple(rows)
+
+    def _graded(self, entries: Sequence[Entry], wanted: Iterable[str]) -> tuple[set[str], set[str]]:
+        """The files that programs without gradients reach, and those that others do; nothing where it is of no use."""
+        if not any(finding.gradient for path in wanted for finding in self.records[path].findings):
+            return set(), set()
+        without = [entry.file for entry in entries if entry.without_gradients(self.no_grad, self.switches)]
+        if not without:
+            return set(), set()
+        others = {entry.file for entry in entries}.difference(without)
+        return self.points.reached(without), self.points.reached(sorted(others))
 
     def _runs(self, entry: Entry) -> bool:
         """Whether the entry point is known for one: a file with but some calls at top level, of which none draws, may

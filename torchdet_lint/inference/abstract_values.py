@@ -209,6 +209,8 @@ def named(kind: AbstractValue, name: str, facts: Tensors) -> AbstractValue:
     told = told and words.isdisjoint(facts.index_words)
     if not told and kind.dtype == "unknown" and not words.isdisjoint(facts.integer_words):
         return replace(kind, dtype="integer", gradient="no")
+    if kind.dtype in ("unknown", "floating") and not kind.whole and not words.isdisjoint(facts.whole_words):
+        kind = replace(kind, whole=kind.gradient != "yes")
     if kind.gradient != "unknown":
         return kind
     if not words.isdisjoint(facts.data_words):

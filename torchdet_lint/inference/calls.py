@@ -88,6 +88,11 @@ class Calls:
                 return self.results.method(replace(owner, what="tensor"), call)
             if owner.instance == FOREIGN.instance:
                 return owner
+            if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:
+                # NumPy and pandas cast with `astype`: `x.long()` is torch's.
+                return AbstractValue(what="tensor", dtype="integer", gradient="no", device=owner.device)
+            if owner.what == "unknown" and not call.node.args and call.attribute in ("flatten", "ravel"):
+                return AbstractValue(dims=1, gradient=owner.gradient)
             if call.attribute in ("numpy", "tolist", "item"):
                 return OTHER
             if (held := self._held(owner, call)) is not None:
@@ -289,7 +294,7 @@ class Calls:
             return None
         function = self.attributes.method(class_, last) if class_ is not None else self.module.definition(last)
         if function is None:
-            return None
+            return self._unknown_call(call) if last == "apply" else None
         return self._given(self.returned(function), call)
 
     def returned(self, function: cst.FunctionDef) -> AbstractValue:

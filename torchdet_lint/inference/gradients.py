@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _FORMULA = re.compile(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
-_EVALUATED = frozenset("eval evaluate inference predict test val valid validation".split())
 _DATA = re.compile(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
 _DATA_UTILITIES = re.compile(r"data(?:_?set)?_?utils?|augment(?:ation)?s?", re.IGNORECASE)
 _DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
@@ -46,7 +45,7 @@ class Gradients:
     def _after_training(self, block: cst.IndentedBlock, statement: cst.CSTNode) -> bool:
         """Whether `statement` stands in `block` behind an `if self.training:` that leaves the function."""
         if id(block) not in self._evaluating:
-            leaving = next(filter(_leaves_in_training, block.body), None)
+            leaving = next(filter(self._leaves_in_training, block.body), None)
             self._evaluating[id(block)] = self.module.order_of(leaving) if leaving is not None else None
         after = self._evaluating[id(block)]
         return after is not None and self.module.order_of(statement) > after
@@ -61,14 +60,14 @@ class Gradients:
             if isinstance(ancestor, cst.With) and any(self._stops(item.item) for item in ancestor.items):
                 return True
             if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
-                if _only_evaluated(ancestor.test)[inner is not ancestor.body]:
+                if self._only_evaluated(ancestor.test)[inner is not ancestor.body]:
                     return True
             elif isinstance(ancestor, cst.IndentedBlock) and self._after_training(ancestor, inner):
                 return True
             inner = ancestor
             if isinstance(ancestor, cst.FunctionDef) and self.not_tracked(ancestor):
                 return True
-        if self._for_export:
+        if self._for_export or self._switched_off(node):
             return True
         class_ = self.module.enclosing_class(node)
         return class_ is not None and self._untracked_class(class_)
@@ -80,6 +79,34 @@ class Gradients:
         if words[-1] in ("preprocess", "preprocessing", "preprocessor"):
             return True
         return words[0] in self.facts.untracked_files or (len(words) > 1 and words[0] == "pipeline")
+
+    @cached_property
+    def _switches(self) -> list[Call]:
+        """The statements that switch gradients on or off for what follows."""
+        if "set_grad_enabled" not in self.module.text:
+            return []
+        self.module.look_for("set_grad_enabled")
+        calls = self.module.calls_to(*self.facts.gradient_switches)
+        return [call for call in calls if isinstance(self.module.parent(call.node), cst.Expr)]
+
+    def _switched_off(self, node: cst.CSTNode) -> bool:
+        """Whether a statement `torch.set_grad_enabled(False)` evidently holds at `node`: the last one before it in its
+        function, or one that runs as the file is imported where none switches gradients on."""
+        if not self._switches:
+            return False
+        order, scope = self.module.order_of(node), self.module.scope_of(node)
+        own = [call for call in self._switches if call.scope.function is scope.function]
+        before = [call for call in own if call.order < order]
+        if before:
+            last = max(before, key=lambda call: call.order)
+            block = self.module.parent(self.module.statement(last.node))
+            around = any(ancestor is block for ancestor in self.module.ancestors(node))
+            return (
+                around and self._stops(last.node) and all(self._stops(call.node) for call in own if call.order > order)
+            )
+        return all(map(self._stops, (call.node for call in self._switches))) and any(
+            isinstance(self.module.parent(self.module.statement(call.node)), cst.Module) for call in self._switches
+        )
 
     @cached_property
     def _among_data(self) -> bool:
@@ -234,6 +261,47 @@ class Gradients:
             and not words.isdisjoint(self.facts.untracked_words)
         )
 
+    def _only_evaluated(self, test: cst.BaseExpression) -> tuple[bool, bool]:
+        """Whether what runs where `test` holds, and where it does not, runs in evaluation only: `not self.training`."""
+        if isinstance(test, cst.Attribute) and test.attr.value == "training":
+            return (False, True)
+        if self._decodes(test):
+            return (True, False)
+        if isinstance(test, cst.Call) and names.dotted(test.func).rpartition(".")[2] == "is_grad_enabled":
+            return (False, True)
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            holds, fails = self._only_evaluated(test.expression)
+            return (fails, holds)
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            wanted = test.comparisons[0].comparator
+            if isinstance(wanted, cst.Name) and wanted.value == "None" and self._decodes(test.left):
+                given = isinstance(test.comparisons[0].operator, (cst.IsNot, cst.NotEqual))
+                return (given, not given)
+            same = isinstance(test.comparisons[0].operator, (cst.Is, cst.Equal))
+            if same and isinstance(wanted, cst.SimpleString) and names.dotted(test.left).endswith(("mode", "phase")):
+                return (wanted.evaluated_value in self.facts.evaluated, False)
+            if same and isinstance(wanted, cst.Name) and wanted.value in ("True", "False"):
+                holds, fails = self._only_evaluated(test.left)
+                return (holds, fails) if wanted.value == "True" else (fails, holds)
+        if isinstance(test, cst.BooleanOperation):
+            left, right = self._only_evaluated(test.left), self._only_evaluated(test.right)
+            both = isinstance(test.operator, cst.And)
+            return ((left[0] or right[0], left[1] and right[1]), (left[0] and right[0], left[1] or right[1]))[not both]
+        return (False, False)
+
+    def _leaves_in_training(self, statement: cst.CSTNode) -> bool:
+        """Whether `statement` is an `if self.training:` that leaves the function."""
+        if not (isinstance(statement, cst.If) and self._only_evaluated(statement.test)[1]):
+            return False
+        last = statement.body.body[-1]
+        small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+        return isinstance(small, (cst.Return, cst.Raise))
+
+    def _decodes(self, test: cst.BaseExpression) -> bool:
+        """Whether a value is there, or true, only where a model decodes token by token."""
+        node = test.func if isinstance(test, cst.Call) else test
+        return names.dotted(node).rpartition(".")[2] in self.facts.decoding
+
     def _stops(self, node: cst.BaseExpression) -> bool:
         """Whether `node` is `torch.no_grad()` or one of its kin."""
         function = node.func if isinstance(node, cst.Call) else node
@@ -246,39 +314,6 @@ class Gradients:
             value = self.module.value(node.args[0].value)
             return value.known and value.constant is False
         return False
-
-
-def _only_evaluated(test: cst.BaseExpression) -> tuple[bool, bool]:
-    """Whether what runs where `test` holds, and where it does not, runs in evaluation only, as `not self.training`."""
-    if isinstance(test, cst.Attribute) and test.attr.value == "training":
-        return (False, True)
-    if isinstance(test, cst.Call) and names.dotted(test.func).rpartition(".")[2] == "is_grad_enabled":
-        return (False, True)
-    if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-        holds, fails = _only_evaluated(test.expression)
-        return (fails, holds)
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        wanted = test.comparisons[0].comparator
-        same = isinstance(test.comparisons[0].operator, (cst.Is, cst.Equal))
-        if same and isinstance(wanted, cst.SimpleString) and names.dotted(test.left).endswith(("mode", "phase")):
-            return (wanted.evaluated_value in _EVALUATED, False)
-        if same and isinstance(wanted, cst.Name) and wanted.value in ("True", "False"):
-            holds, fails = _only_evaluated(test.left)
-            return (holds, fails) if wanted.value == "True" else (fails, holds)
-    if isinstance(test, cst.BooleanOperation):
-        left, right = _only_evaluated(test.left), _only_evaluated(test.right)
-        both = isinstance(test.operator, cst.And)
-        return ((left[0] or right[0], left[1] and right[1]), (left[0] and right[0], left[1] or right[1]))[not both]
-    return (False, False)
-
-
-def _leaves_in_training(statement: cst.CSTNode) -> bool:
-    """Whether `statement` is an `if self.training:` that leaves the function."""
-    if not (isinstance(statement, cst.If) and _only_evaluated(statement.test)[1]):
-        return False
-    last = statement.body.body[-1]
-    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
-    return isinstance(small, (cst.Return, cst.Raise))
 
 
 def _rows_with(name: str, text: str) -> int:

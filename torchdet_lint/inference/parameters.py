@@ -80,10 +80,11 @@ class Parameters:
         """A parameter: in a method of a layer it is an activation, unless its type or its name says otherwise."""
         if kind.is_integral:
             return replace(kind, gradient="no")
+        class_ = self.module.enclosing_class_of_scope(home)
+        layer = class_ is not None and self.gradients.is_layer(class_)
+        if layer and stands_for(name, self.facts.input_words):
+            return replace(kind, gradient="no")
         found = named(kind, name, self.facts)
         if found.gradient != "unknown" or not kind.is_tensor:
             return found
-        class_ = self.module.enclosing_class_of_scope(home)
-        if class_ is not None and self.gradients.is_layer(class_):
-            return replace(found, gradient="yes")
-        return found
+        return replace(found, gradient="yes") if layer else found

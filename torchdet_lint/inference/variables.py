@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 
     from torchdet_lint.inference.annotations import Annotations
     from torchdet_lint.inference.parameters import Parameters
+    from torchdet_lint.module.calls import Call
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding, Scope
+
+_MASK = AbstractValue(what="tensor", dtype="bool", gradient="no")
 
 
 class Variables:
@@ -91,6 +94,8 @@ class Variables:
         if here and home.kind == "function":
             if found == EMPTY:
                 found = self.containers.filled(node.value, home)
+            if found.dtype == "unknown" and self._usage(home).get(node.value) is _MASK:
+                return replace(found, what="tensor", dtype="bool", gradient="no")
             if found.what == "unknown":
                 used = self._usage(home).get(node.value)
                 if used is not None:
@@ -147,6 +152,8 @@ class Variables:
                 receiver = call.receiver
                 if isinstance(receiver, cst.Name) and call.attribute in self._distinctive:
                     found.setdefault(receiver.value, TENSOR)
+                if (mask := _condition(call)) is not None:
+                    found[mask] = _MASK
             for target, value in self.module.assignments_in(home):
                 shaped = shape_of(value)
                 if isinstance(shaped, cst.Name):
@@ -157,6 +164,13 @@ class Variables:
                     found[shaped.value] = AbstractValue(what="tensor" if evident else "unknown", dims=dims)
             self._used[key] = found
         return self._used[key]
+
+
+def _condition(call: Call) -> str | None:
+    """The name that a call takes for a condition on every element: it holds booleans."""
+    masked = call.attribute in ("masked_fill", "masked_fill_", "masked_select")
+    first = call.node.args[0].value if call.node.args and (masked or "torch.where" in call.own) else None
+    return first.value if isinstance(first, cst.Name) and (masked or len(call.node.args) == 3) else None
 
 
 def iterated(node: cst.BaseExpression, kind: AbstractValue) -> AbstractValue:

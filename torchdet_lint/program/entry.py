@@ -140,6 +140,31 @@ class Entry(NamedTuple):
         """Whether the generator of `library` is seeded, as far as anyone can see."""
         return f"seed:{library}" in self.effects or self.has("perhaps")
 
+    def without_gradients(self, no_grad: frozenset[str], switches: frozenset[str]) -> bool:
+        """Whether the program evidently runs without gradients: nothing in it trains, and what its file calls last is
+        decorated with one of `no_grad`, or one of `switches` is called with False and none with anything else."""
+        if any(self.has(flag) for flag in ("backward", "fits", "trains")):
+            return False
+        main: Node | None = None
+        for step in self.project.steps(self.node):
+            if step.kind == "call" and step.node is not None and step.node.name != MODULE:
+                main = step.node
+        body = self.project.files.summary(main.file).body(main.name) if main is not None else None
+        for names in body.decorators if body is not None else ():
+            if not no_grad.isdisjoint(name.removesuffix("()") for name in names):
+                return True
+        told = list(self._switched(switches))
+        return bool(told) and not any(told)
+
+    def _switched(self, switches: frozenset[str]) -> Iterator[bool]:
+        """For every call of `switches` in what the program reaches, whether it may switch gradients on."""
+        for node in self.reached():
+            body = self.project.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
+            for event in body.events if body is not None else ():
+                if event.kind == "call" and not switches.isdisjoint(event.names):
+                    value = event.positional[0] if event.positional else None
+                    yield not (value is not None and value.known and value.value is False)
+
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
         dropout and its like do not draw in evaluation."""

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 _TRAINS = re.compile(r"\.backward\(")
 _STEPS = re.compile(r"\.step\(")
 _ENTRY = re.compile(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
+_STARTED = re.compile(r"^if\s+__name__\s*==|^\w[\w.]*\(", re.MULTILINE)
 _ACCELERATED = re.compile(r"cuda|\.to\(|device|accelerat|trainer|gpu|mps|lightning|deepspeed|xla|fabric", re.IGNORECASE)
+# Devices but the CPU: by name, from an option or a variable, or wherever something else is.
+_ELSEWHERE = re.compile(
+    r"cuda|accelerat|trainer|gpu|mps|lightning|deepspeed|xla|fabric|device_map|get_device|--device|"
+    r"torch\.device\((?!\s*[\"']cpu)|\b(?:args|cfg|config|opt|hparams|FLAGS)\.device|\bdevice\s*=(?!\s*(?:[\"']cpu|torch\.device|device\b))",
+    re.IGNORECASE,
+)
+_CPU = re.compile(r"torch\.device\(\s*[\"']cpu[\"']\s*\)|[\"']cpu[\"']")
 _TOGETHER = ("index", "indices", "src", "source", "values", "weights", "repeats", "batch", "grid")
 _OPERANDS = ("src", "source", "values", "weights", "value", "val")
 
@@ -68,7 +76,8 @@ class Operations:
 
     def candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
         """The ops of `index` that `call` spells, whether or not they are reported."""
-        for name in call.names:
+        picked = () if call.names else self._picked(call)
+        for name in call.names or picked:
             for operation in index.get(name, ()):
                 made = None
                 if operation.spelling.forward:
@@ -79,6 +88,30 @@ class Operations:
         if all("()" in known or known.startswith((".", "@.")) for known in call.own):
             for operation in index.get(f".{call.attribute}", ()):
                 yield Candidate(operation, call, None)
+
+    def _picked(self, call: Call) -> list[str]:
+        """The classes and functions that `{"gru": nn.GRU}[kind](…)` may call, or that are a parameter's default, those
+        first of which most is said."""
+        index = self.module.library.operations(self.module.target.torch)
+
+        def mild(name: str) -> bool:
+            return any(operation.op.severity is not None for operation in index.get(name, ()))
+
+        return sorted(self._choices(call), key=mild) if isinstance(call.node.func, (cst.Subscript, cst.Name)) else []
+
+    def _choices(self, call: Call) -> Iterator[str]:
+        function = call.node.func
+        if isinstance(function, cst.Subscript):
+            value = self.module.value_at(function.value, call.scope, call.order)
+            entries = self.module.dictionary(value.node, value.scope, value.order)
+            for entry in (entries or {}).values():
+                yield from self.module.resolve(entry.node, entry.scope, entry.order)
+        elif isinstance(function, cst.Name):
+            home = call.scope.home(function.value)
+            bindings = home.bindings[function.value] if home is not None else []
+            for binding in bindings:
+                if isinstance(binding.node, cst.Param) and binding.node.default is not None:
+                    yield from self.module.resolve(binding.node.default)
 
     def _made(self, call: Call) -> Call | None:
         """The call that made the instance that `call` calls."""
@@ -187,7 +220,10 @@ class Operations:
             return bool(wanted) and (kind.device == "cpu" or self.module.target.devices == ("cpu",))
         if "cpu" in wanted:
             return True
-        if kind.device == "cpu" or self._on_cpu or self._guarded(candidate.call.node):
+        node = candidate.call.node
+        if kind.device == "cpu" or self._on_cpu or self._guarded(node):
+            return False
+        if candidate.operation.code == "TDL404" and self._runs_on_cpu(node):
             return False
         return bool(wanted) and not self._beside_the_cpu(candidate)
 
@@ -221,11 +257,29 @@ class Operations:
 
     @functools.cached_property
     def _on_cpu(self) -> bool:
-        """Whether the file evidently trains on the CPU: it is started, it trains, and nothing names a device."""
+        """Whether the file evidently trains on the CPU: it is started, it trains, and nothing names another device."""
         text = self.module.text
-        return bool(
-            _TRAINS.search(text) and _STEPS.search(text) and _ENTRY.search(text) and not _ACCELERATED.search(text)
-        )
+        return bool(_TRAINS.search(text) and _STEPS.search(text) and _ENTRY.search(text) and self._names_no_device)
+
+    @functools.cached_property
+    def _names_no_device(self) -> bool:
+        """Whether nothing in the file names a device but the CPU."""
+        text = self.module.text
+        if not _ACCELERATED.search(text):
+            return True
+        return bool(_CPU.search(text)) and not _ELSEWHERE.search(text)
+
+    def _runs_on_cpu(self, node: cst.CSTNode) -> bool:
+        """Whether `node` runs as the file is started, in a file that names no device but the CPU: at top level, or in
+        a function without parameters that is called there."""
+        if not (_STARTED.search(self.module.text) and self._names_no_device):
+            return False
+        function = self.module.enclosing_function(node)
+        if function is None:
+            return self.module.enclosing_class(node) is None
+        plain = not function.params.params and not function.params.kwonly_params
+        called = self.module.calls_to(f"@.{function.name.value}") if plain else ()
+        return any(call.scope.function is self.module.scope for call in called)
 
     def _differentiated(self, candidate: Candidate, kind: AbstractValue) -> bool:
         """Whether a gradient may flow through what the op is given, where one may flow at all."""

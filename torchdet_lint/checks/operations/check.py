@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks import table
+from torchdet_lint.checks.operations.addresses import own_addresses
 from torchdet_lint.checks.operations.candidates import Operations
 from torchdet_lint.finding import Found
 
@@ -48,10 +49,12 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
             call.node,
             details,
             variant="exact" if op.exact else operation.status if operation.status in rule.messages else "",
-            severity="warning" if op.exact or op.softened else None,
+            severity="warning" if op.exact or op.softened else op.severity,
             changes=operations.changes(candidate),
             switchable=operation.status == "switchable",
             raises=operation.status == "errors",
+            strict=op.strict,
+            gradient=op.direction == "backward" and rule.code != "TDL404",
         )
 
 
@@ -75,7 +78,9 @@ def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Found]:
 
 def kernel_atomics(module: Module, rule: Rule) -> Iterator[Found]:
     """Atomic additions in kernels: by call, and in CUDA source that stands in a string."""
-    yield from listed_call(module, rule)
+    for found in listed_call(module, rule):
+        if not own_addresses(module, found.node):
+            yield found
     for node in module.strings("tomicAdd"):
         text = module.code(node)
         if not _KERNEL.search(text) and isinstance(module.parent(node), cst.Expr):

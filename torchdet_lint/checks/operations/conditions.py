@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
+from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.inference.abstract_values import OTHER, AbstractValue
 
 if TYPE_CHECKING:
@@ -20,7 +21,19 @@ if TYPE_CHECKING:
 
 _SIZES = re.compile(r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$")
 INFERRED = frozenset(
-    {"tensor", "dims", "sparse", "length", "contains", "repeats", "several", "overlapping", "side-by-side"}
+    {
+        "tensor",
+        "dims",
+        "sparse",
+        "length",
+        "contains",
+        "repeats",
+        "several",
+        "overlapping",
+        "side-by-side",
+        "from",
+        "not-floating",
+    }
 )
 
 
@@ -107,6 +120,10 @@ class Conditions:
             return self._overlap(value, call, parameters) is (condition.test == "overlapping")
         if condition.test == "several":
             return kind.what != "other" or bool(kind.items or kind.each)
+        if condition.test == "not-floating":
+            return kind.dtype != "floating"
+        if condition.test == "from":
+            return value is None or self._is_from(value, [str(module) for module in condition.values])
         if value is None:
             return False
         if condition.test == "length":
@@ -115,9 +132,28 @@ class Conditions:
         entries = self.module.dictionary(value.node, value.scope, value.order)
         return entries is not None and any(entry.constant in condition.values for entry in entries.values())
 
+    def _is_from(self, value: Value, modules: Sequence[str]) -> bool:
+        """Whether `value` is not evidently another than a member of one of `modules`."""
+        followed = self.module.followed(value.node, value.scope, value.order) or value
+        if isinstance(followed.node, cst.Lambda):
+            return False
+        node = followed.node.func if isinstance(followed.node, cst.Call) else followed.node
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self":
+            return isinstance(followed.node, cst.Call)
+        known = self.module.resolve(node, followed.scope, followed.order)
+        return not known or any(name == module or name.startswith(f"{module}.") for name in known for module in modules)
+
     def _squeezed(self, call: Call, parameters: Sequence[str]) -> bool:
         """Whether what was picked along a dimension is squeezed there, so that one was picked of each row."""
         attribute = self.module.parent(call.node)
+        if isinstance(attribute, cst.Assign) and isinstance(target := attribute.targets[0].target, cst.Name):
+            loads = self.module.shared(DefUse).loads_after(target, attribute)
+            return any(self._takes_one(load, call, parameters) for load in loads)
+        return self._takes_one(call.node, call, parameters)
+
+    def _takes_one(self, node: cst.BaseExpression, call: Call, parameters: Sequence[str]) -> bool:
+        """Whether `node`, what `call` picked along a dimension, is squeezed there."""
+        attribute = self.module.parent(node)
         outer = self.module.parent(attribute) if isinstance(attribute, (cst.Attribute, cst.Arg)) else None
         squeeze = self.module.call_at(outer) if isinstance(outer, cst.Call) else None
         dimension = call.argument("dim", parameters)

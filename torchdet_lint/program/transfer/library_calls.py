@@ -63,6 +63,8 @@ class LibraryCalls:
             self.recorder.add("seed", what, channel)
         if seed.mode or (seed.when_mode and self.facts.meets(event, seed.when_mode, seed.parameters)):
             self.recorder.add("flag", what, "mode")
+            if seed.when_lenient and self.facts.meets(event, seed.when_lenient, seed.parameters):
+                self.recorder.add("flag", what, "lenient")
             self.recorder.environment(seed.environment)
         elif seed.switch and self._told(event, seed):
             self.recorder.add("flag", what, "relaxed")
