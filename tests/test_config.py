@@ -114,7 +114,7 @@ def test_the_longest_prefix_wins(
 
 
 def test_a_file_that_ignores_what_is_no_rule_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"per-file-ignores: a\.py: no rule has the code or prefix 'TDL9'"):
+    with pytest.raises(ConfigError, match=r"per-file-ignores: a\.py: no rule has the code, prefix or name 'TDL9'"):
         config.selection(Settings(root="", per_file_ignores={"a.py": ("TDL201", "TDL9")}), CODES)
 
 

@@ -317,3 +317,20 @@ def test_no_fix_parses_a_long_table(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert parsed
     assert not any("12345" in part for part in parsed)
+
+
+def test_findings_of_an_indented_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["    import torch\n", "    torch.backends.cudnn.benchmark = True\n", "    x = 1  # noqa: TDL201\n"]
+    Path("n.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": lines}]}))
+    _, findings, _ = lint(capsys, "n.ipynb")
+    found = {finding["code"]: finding for finding in findings}
+    assert found.keys() == {"TDL201", "TDL002"}
+    assert found["TDL201"]["location"] == {"row": 2, "column": 5}
+    assert found["TDL201"]["fix"] is None
+    assert found["TDL201"]["help"].endswith("No fix: its cell is indented as a whole.")
+    assert found["TDL002"]["location"] == {"row": 3, "column": 12}
+    main(["n.ipynb", "--fix", "-q", "--no-cache"])
+    after = json.loads(Path("n.ipynb").read_text())["cells"][0]["source"]
+    assert after == [*lines[:2], "    x = 1\n"]
+    main(["n.ipynb", "--no-cache"])
+    assert "2 |     torch.backends.cudnn.benchmark = True\n  |     ^^^^" in capsys.readouterr().out

@@ -145,7 +145,9 @@ def test_json() -> None:
         "noqa_row": 5,
         "severity": "error",
         "help": "Do it.",
-        "related": [{"filename": "data.py", "location": {"row": 7, "column": 1}, "message": "drawn here"}],
+        "related": [
+            {"filename": "data.py", "location": {"row": 7, "column": 1}, "message": "drawn here", "cell": None}
+        ],
     }
     assert array[0]["url"].endswith("/TDL002-unused-suppression.md")
     assert (array[2]["cell"], array[2]["fix"]) == (1, None)
@@ -296,3 +298,20 @@ def test_what_acts_is_shown() -> None:
     assert visible("a\tb\n", "\t") == "a\tb\u240a"
     assert inert(" ::error::x::") == " \uff1a:error::x::"
     assert json.loads(escaped(json.dumps("\U000e0041\x7f\u202eé", ensure_ascii=False))) == "\U000e0041\x7f\u202eé"
+
+
+def test_places_in_notebooks_name_the_cell_in_every_format() -> None:
+    related = (Related("n.ipynb", Location(1, 1), "drawn here", 3),)
+    place = Location(2, 5)
+    finding = Finding("n.ipynb", place, place, "TDL001", "n", "error", "m", "h", 2, 4, None, related)
+    assert "n.ipynb:cell 4:2:5" in written("full", (finding,))
+    assert "= see: n.ipynb:cell 3:1:1: drawn here" in written("full", (finding,))
+    (told,) = json.loads(written("json", (finding,)))
+    assert (told["cell"], told["related"][0]["cell"]) == (4, 3)
+    (result,) = json.loads(written("sarif", (finding,)))["runs"][0]["results"]
+    (other,) = result["relatedLocations"]
+    assert "region" not in other["physicalLocation"]
+    assert other["logicalLocations"] == [{"name": "cell 3", "fullyQualifiedName": "cell 3, line 1"}]
+    (issue,) = json.loads(written("gitlab", (finding,)))
+    assert issue["description"] == "TDL001: cell 4, line 2: m"
+    assert "cell 4, line 2: " in written("github", (finding,))

@@ -232,3 +232,12 @@ def test_a_path_that_is_not_there_is_one_line(tree: Path) -> None:
     files, errors = discover(["gone.py", "a.py", "self.py"], Exclusion())
     assert [file.path for file in files] == ["a.py"]
     assert errors == ["gone.py: no such file or directory", "self.py: too many levels of symbolic links"]
+
+
+def test_a_cell_that_is_indented_as_a_whole() -> None:
+    """IPython takes the indentation of the first line from every line."""
+    lines = ["\n", "    import torch\n", "    if x:\n", "        y = 1\n", "  \n", "z = 2"]
+    raw = json.dumps({"cells": [{"cell_type": "code", "source": ["a = 0"]}, {"cell_type": "code", "source": lines}]})
+    source = decode("n.ipynb", raw.encode())
+    assert source.text == "a = 0\n\nimport torch\nif x:\n    y = 1\n  \nz = 2\n"
+    assert [source.shift(row) for row in (1, 2, 3, 5)] == [0, 4, 4, 4]

@@ -161,11 +161,12 @@ class Fix(msgspec.Struct, frozen=True):
 
 
 class Related(msgspec.Struct, frozen=True):
-    """Another place that belongs to the finding, in this file or another."""
+    """Another place that belongs to the finding, in this file or another; in a notebook the rows count in `cell`."""
 
     filename: str
     location: Location
     message: str
+    cell: int | None = None
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -7,19 +7,20 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.cli.console import CLEAN, FAILED, FINDINGS, Progress, UsageError, fail, flush, paint, say
-from torchdet_lint.cli.options import settings_of
+from torchdet_lint.cli.options import nearest_of, settings_of
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from torchdet_lint.config import Settings
+    from torchdet_lint.engine.projects import Part
     from torchdet_lint.finding import Result
 
 
 def check(given: argparse.Namespace) -> int:
     """Lint, and fix where that was asked for; the exit status."""
-    from torchdet_lint.engine import run
+    from torchdet_lint.engine import projects, run
     from torchdet_lint.source.snippets import Snippets
 
     paths = given.paths or ([] if given.stdin_filename else [os.curdir])
@@ -29,19 +30,52 @@ def check(given: argparse.Namespace) -> int:
         fail(complaint)
     if given.verbose:
         _verbose(settings)
+    if given.show_settings:
+        return _shown(settings)
     texts = dict([stdin]) if stdin else {}
-    if stdin:
-        paths = []
+    parts, errors = _parts(given, [] if stdin else paths, settings)
+    if not stdin and not any(part.files for part in parts) and not errors and not settings.force_exclude:
+        say(f"torchdet-lint: warning: no Python file or notebook found in {', '.join(paths)}", sys.stderr)
+    if given.show_files:
+        for path in sorted(file.path for part in parts for file in part.files):
+            say(path)
+        return max([fail(error) for error in errors], default=FAILED if complaints else CLEAN)
     if settings.fix or given.diff:
-        return max(_fixed(given, paths, settings, texts), FAILED if complaints else CLEAN)
+        return max(_fixed(given, paths, parts, errors, texts), FAILED if complaints else CLEAN)
     with Progress(quiet=given.quiet) as progress:
-        result = run.run(paths, settings, texts=texts, progress=progress.step)
+        results = [
+            run.run([] if stdin else paths, part.settings, texts=texts, files=part.files, progress=progress.step)
+            for part in parts
+        ]
+    result = projects.together(results, errors)
     for error in result.errors:
         fail(error)
     _write(given, settings, result, Snippets(texts))
     if complaints or result.errors:
         return FAILED
-    return FINDINGS if result.findings and not given.exit_zero else CLEAN
+    return FINDINGS if _failing(result, settings) and not given.exit_zero else CLEAN
+
+
+def _parts(given: argparse.Namespace, paths: Sequence[str], settings: Settings) -> tuple[list[Part], list[str]]:
+    """The files of each configuration. With --config or --isolated there is but one."""
+    from torchdet_lint.engine import projects
+
+    nearest = (lambda _: None) if given.config or given.isolated else nearest_of(given, paths)
+    return projects.parts(paths, settings, nearest)
+
+
+def _shown(settings: Settings) -> int:
+    """Print what holds, one key a line."""
+    import msgspec
+
+    for name, value in msgspec.to_builtins(settings).items():
+        told = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        say(f"{name.replace('_', '-')}: {told}")
+    return CLEAN
+
+
+def _failing(result: Result, settings: Settings) -> bool:
+    return any(settings.fails(finding.severity) for finding in result.findings)
 
 
 def _stdin(given: argparse.Namespace, paths: Sequence[str]) -> tuple[str, bytes] | None:
@@ -71,7 +105,8 @@ def _write(given: argparse.Namespace, settings: Settings, result: Result, snippe
     from torchdet_lint import report
     from torchdet_lint.report import text
 
-    wanted = report.Report(result, snippets, given.quiet, settings.rule_files, getattr(given, "fixed", None))
+    quiet = given.quiet or bool(result.errors) or not result.files
+    wanted = report.Report(result, snippets, quiet, settings.rule_files, getattr(given, "fixed", None))
     name: str = settings.output_format
     if given.statistics:
         name = "json-statistics" if name == "json" else "statistics"
@@ -87,28 +122,43 @@ def _write(given: argparse.Namespace, settings: Settings, result: Result, snippe
     paint(lines, given.color, stream or sys.stdout)
 
 
-def _fixed(given: argparse.Namespace, paths: Sequence[str], settings: Settings, texts: dict[str, bytes]) -> int:
+def _fixed(
+    given: argparse.Namespace,
+    paths: Sequence[str],
+    parts: Sequence[Part],
+    errors: list[str],
+    texts: dict[str, bytes],
+) -> int:
     """`--fix` and `--diff`; the exit status is ruff's: a patch that is not empty is something to report."""
-    from torchdet_lint.engine import repair
+    from torchdet_lint.engine import projects, repair
     from torchdet_lint.fixes import patch
     from torchdet_lint.source.snippets import Snippets
 
+    settings = parts[0].settings
+    repaired = []
     with Progress(quiet=given.quiet) as progress:
-        repaired = repair.repair(paths, settings, texts=texts, progress=progress.step)
-    errors = list(repaired.result.errors)
+        for part in parts:
+            where = [] if texts else paths
+            repaired.append(repair.repair(where, part.settings, texts=texts, files=part.files, progress=progress.step))
+    changes = {path: change for one in repaired for path, change in one.changes.items()}
+    result = projects.together((one.result for one in repaired), errors)
+    errors = list(result.errors)
     if given.diff:
-        for path, change in repaired.changes.items():
+        for path, change in sorted(changes.items()):
             flush(patch.diff(path, change.old, change.new))
     elif texts:
-        flush(b"".join(repaired.texts.get(name, data) for name, data in texts.items()))
+        flush(b"".join(changes[name].new if name in changes else data for name, data in texts.items()))
     else:
-        unwritten = repair.write(repaired.changes)
+        unwritten = repair.write(changes)
         errors += unwritten.values()
-        repaired = repaired.without(unwritten)
-    changes = repaired.changes
+        if unwritten:
+            repaired = [one.without(unwritten.keys() & one.changes.keys()) for one in repaired]
+            changes = {path: change for one in repaired for path, change in one.changes.items()}
+            result = projects.together(one.result for one in repaired)
     given.fixed = repair.total(changes)
     if not given.diff:
-        _write(given, settings, repaired.result, Snippets(repaired.texts), sys.stderr if texts else sys.stdout)
+        snippets = Snippets({path: change.new for path, change in changes.items()})
+        _write(given, settings, result, snippets, sys.stderr if texts else sys.stdout)
     elif not given.quiet:
         number = sum(given.fixed.values())
         say(f"Would fix {number} finding{'s' * (number != 1)}." if number else "Nothing to fix.", sys.stderr)
@@ -120,4 +170,4 @@ def _fixed(given: argparse.Namespace, paths: Sequence[str], settings: Settings, 
         return CLEAN
     if given.diff:
         return FINDINGS if changes else CLEAN
-    return FINDINGS if repaired.result.findings or (given.exit_non_zero_on_fix and changes) else CLEAN
+    return FINDINGS if _failing(result, settings) or (given.exit_non_zero_on_fix and changes) else CLEAN

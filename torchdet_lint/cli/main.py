@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 RUNTIME = ("run", "verify", "record", "compare", "forecast", "probe")
+COMMANDS = ("check", "rule", "baseline", "config", "lsp", *RUNTIME)
+_OTHER_WORDS = {"explain": "rule", "help": "--help", "lint": "check", "rules": "rule --all", "server": "lsp"}
 _UNWRITTEN = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 
 
@@ -63,11 +65,24 @@ def _dispatch(arguments: list[str]) -> int:
         from torchdet_lint.cli.baseline import baseline
 
         return _guarded(lambda: baseline(check_parser("baseline").parse_args(rest)))
+    _must_be_a_path(arguments)
     from torchdet_lint.cli.check import check
 
     if command == "check":
         arguments = rest
     return _guarded(lambda: check(check_parser("check").parse_args(arguments)))
+
+
+def _must_be_a_path(arguments: Sequence[str]) -> None:
+    """Raise `UsageError` where the first argument is a word that is meant for a command, and no file."""
+    word = arguments[0] if arguments else ""
+    if not word.isalpha() or word in COMMANDS or os.path.lexists(word):
+        return
+    from torchdet_lint.config.selectors import near
+
+    meant = _OTHER_WORDS.get(word) or near(word, COMMANDS)
+    if meant:
+        raise UsageError(f"no command `{word}`; did you mean `{meant}`?")
 
 
 def _guarded(command: Callable[[], int]) -> int:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NoReturn
 from torchdet_lint import __version__
 from torchdet_lint.cli.console import UsageError, emit
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+SEVERITIES = ("error", "warning", "note")
 
-    from torchdet_lint.config import Options, Settings
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from torchdet_lint.config import Found, Options, Settings
 
 _FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit")
 
@@ -22,6 +24,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError`."""
+        unknown = message.partition("unrecognized arguments: ")[2].split(" ")[0]
+        if unknown.startswith("-"):
+            from torchdet_lint.config.selectors import near
+
+            flag = near(unknown.partition("=")[0], self._option_string_actions)
+            message = f"no option `{unknown}`" + (f"; did you mean `{flag}`?" if flag else "")
         raise UsageError(f"{message} (see `{self.prog} --help`)")
 
 
@@ -47,30 +55,35 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     )
     rules.add_argument("--ignore", metavar="CODES", action="append", help="rules to leave out; the longest prefix wins")
     rules.add_argument(
-        "--extend-select", metavar="CODES", action="append", help="rules to run besides the selected ones"
+        "--extend-select", metavar="CODES", action="append", help="rules to run in addition to the selected ones"
     )
+    rules.add_argument("--extend-ignore", metavar="CODES", action="append", help="the same as --ignore, as in ruff")
     rules.add_argument(
-        "--min-severity", choices=("error", "warning", "note"), help="report this and worse (default: warning)"
+        "--per-file-ignores", metavar="GLOB:CODES", action="append", help="rules to leave out in the files that match"
     )
+    rules.add_argument("--min-severity", choices=SEVERITIES, help="report this and worse (default: warning)")
     rules.add_argument("--torch-version", metavar="X.Y", help="the torch release the code is judged for")
     rules.add_argument(
         "--devices", metavar="LIST", help="the devices it runs on: cpu, cuda, mps, xpu (default: cpu,cuda)"
     )
-    rules.add_argument("--baseline", metavar="FILE", help="subtract the findings in this file")
+    known = rules.add_mutually_exclusive_group()
+    known.add_argument("--baseline", metavar="FILE", help="subtract the findings in this file")
+    known.add_argument("--no-baseline", action="store_true", help="subtract none")
+    rules.add_argument("--ignore-noqa", action="store_true", help="report what `# noqa` comments suppress too")
     rules.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there")
     files = parser.add_argument_group("files")
     files.add_argument(
         "--exclude", metavar="GLOBS", action="append", help="what to leave out, in place of the usual folders"
     )
-    files.add_argument("--extend-exclude", metavar="GLOBS", action="append", help="what to leave out besides")
-    files.add_argument("--no-respect-gitignore", action="store_true", help="lint what git ignores too")
+    files.add_argument("--extend-exclude", metavar="GLOBS", action="append", help="what to leave out in addition")
+    _switch(files, "--force-exclude", "leave it out where it is named too, as pre-commit names files")
+    _switch(files, "--respect-gitignore", "leave out what git ignores (default)")
     files.add_argument("--stdin-filename", metavar="NAME", help="the name of what `-` reads from standard input")
     if command == "check":
         fixing = parser.add_argument_group("fixes")
-        fixing.add_argument("--fix", action="store_true", default=None, help="write the safe fixes")
-        fixing.add_argument(
-            "--unsafe-fixes", action="store_true", default=None, help="with --fix or --diff: the unsafe ones too"
-        )
+        _switch(fixing, "--fix", "write the safe fixes")
+        _switch(fixing, "--unsafe-fixes", "with --fix or --diff: the unsafe ones too")
+        fixing.add_argument("--seed", type=int, metavar="N", help="the seed that fixes write (default: 0)")
         fixing.add_argument("--diff", action="store_true", help="print the fixes as a patch and write nothing")
         output = parser.add_argument_group("output")
         output.add_argument("--output-format", choices=_FORMATS, metavar="FORMAT", help=f"one of {', '.join(_FORMATS)}")
@@ -80,10 +93,15 @@ def check_parser(command: str) -> argparse.ArgumentParser:
             action="store_true",
             help="count the findings by rule, as text or json",
         )
-        output.add_argument("--exit-zero", action="store_true", help="leave with 0 even where there are findings")
+        output.add_argument("--show-files", action="store_true", help="list the files that would be linted")
+        output.add_argument("--show-settings", action="store_true", help="print the settings that hold")
         output.add_argument(
-            "--exit-non-zero-on-fix", action="store_true", help="leave with 1 where something was fixed"
+            "--fail-on",
+            choices=SEVERITIES,
+            help="exit with 1 for findings of this severity and worse (default: warning)",
         )
+        output.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+        output.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 if something was fixed")
     else:
         parser.add_argument(
             "--output-file",
@@ -105,6 +123,26 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     return parser
 
 
+def _switch(group: argparse._ArgumentGroup, flag: str, text: str) -> None:
+    """A flag and its opposite, which undoes the configuration's key of that name."""
+    either = group.add_mutually_exclusive_group()
+    either.add_argument(flag, action="store_true", default=None, help=text)
+    name = flag.removeprefix("--")
+    either.add_argument(f"--no-{name}", dest=name.replace("-", "_"), action="store_false", help=argparse.SUPPRESS)
+
+
+def _per_file(values: Iterable[str] | None) -> dict[str, tuple[str, ...]] | None:
+    if values is None:
+        return None
+    found: dict[str, tuple[str, ...]] = {}
+    for value in values:
+        pattern, colon, codes = value.rpartition(":")
+        if not (pattern and colon and codes):
+            raise UsageError(f"--per-file-ignores: {value!r} is not of the form GLOB:CODES")
+        found[pattern] = (*found.get(pattern, ()), *(_listed([codes]) or ()))
+    return found
+
+
 def _listed(values: Iterable[str] | None) -> tuple[str, ...] | None:
     if values is None:
         return None
@@ -119,7 +157,11 @@ def _flags(given: argparse.Namespace) -> Options:
         raise UsageError("--select: no rule is named")
     return Options(
         select=select,
-        ignore=_listed(given.ignore),
+        ignore=_listed([*(given.ignore or ()), *(given.extend_ignore or ())]) or None,
+        per_file_ignores=_per_file(given.per_file_ignores),
+        seed=getattr(given, "seed", None),
+        fail_on=getattr(given, "fail_on", None),
+        force_exclude=given.force_exclude,
         extend_select=_listed(given.extend_select),
         min_severity=given.min_severity,
         torch_version=given.torch_version,
@@ -128,7 +170,7 @@ def _flags(given: argparse.Namespace) -> Options:
         measured=given.measured,
         exclude=_listed(given.exclude),
         extend_exclude=_listed(given.extend_exclude),
-        respect_gitignore=False if given.no_respect_gitignore else None,
+        respect_gitignore=given.respect_gitignore,
         fix=getattr(given, "fix", None),
         unsafe_fixes=getattr(given, "unsafe_fixes", None),
         output_format=getattr(given, "output_format", None),
@@ -139,8 +181,6 @@ def _flags(given: argparse.Namespace) -> Options:
 
 def settings_of(given: argparse.Namespace, paths: Sequence[str]) -> tuple[Settings, tuple[str, ...]]:
     """What holds for a run over `paths`, and complaints about configurations that were passed over."""
-    import msgspec
-
     from torchdet_lint import config
 
     if given.isolated and given.config:
@@ -151,8 +191,47 @@ def settings_of(given: argparse.Namespace, paths: Sequence[str]) -> tuple[Settin
         found = config.explicit(given.config)
     else:
         found = config.find(paths)
-    settings = config.merge(found, _flags(given))
+    return _merged(given, found), found.errors
+
+
+def nearest_of(given: argparse.Namespace, paths: Sequence[str]) -> Callable[[str], Settings | None]:
+    """Gives the settings for the files of a folder where a configuration lies between it and what `paths` share."""
+    from torchdet_lint import config
+
+    top = config.top_of(paths)
+    known: dict[str, config.Found | None] = {}
+    merged: dict[str, Settings] = {}
+
+    def nearest(folder: str) -> Settings | None:
+        found = config.nested(folder, top, known)
+        if found is None or not found.file:
+            return None
+        if found.file not in merged:
+            merged[found.file] = _merged(given, found)
+        return merged[found.file]
+
+    return nearest
+
+
+def _merged(given: argparse.Namespace, found: Found) -> Settings:
+    import msgspec
+
+    from torchdet_lint import config
+    from torchdet_lint.engine.linter import rule_names
+
+    flags = _flags(given)
+    settings = config.merge(found, flags)
+    names = rule_names(settings.rule_files)
+    config.must_fit(flags.select or (), names, "--select: ")
+    config.must_fit(flags.ignore or (), names, "--ignore: ")
+    config.must_fit(flags.extend_select or (), names, "--extend-select: ")
+    for pattern, codes in (flags.per_file_ignores or {}).items():
+        config.must_fit(codes, names, f"--per-file-ignores: {pattern}: ")
     emit((f"torchdet-lint: {note}\n" for note in settings.notes), sys.stderr)
     if given.no_cache:
         settings = msgspec.structs.replace(settings, cache_dir="")
-    return settings, found.errors
+    if given.no_baseline:
+        settings = msgspec.structs.replace(settings, baseline="")
+    if given.ignore_noqa:
+        settings = msgspec.structs.replace(settings, ignore_noqa=True)
+    return settings

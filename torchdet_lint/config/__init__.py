@@ -2,9 +2,9 @@
 
 from torchdet_lint.config.merge import merge
 from torchdet_lint.config.options import FORMATS, NEWEST_TORCH, ConfigError, Options, Settings
-from torchdet_lint.config.project import Found, explicit, find, isolated, load
+from torchdet_lint.config.project import Found, explicit, find, isolated, load, nested, starts_project, top_of
 from torchdet_lint.config.releases import newest_allowed, required_torch
-from torchdet_lint.config.selectors import chosen, fits, nearest, selection
+from torchdet_lint.config.selectors import chosen, fits, must_fit, near, nearest, selection
 
 __all__ = [
     "FORMATS",
@@ -20,8 +20,13 @@ __all__ = [
     "isolated",
     "load",
     "merge",
+    "must_fit",
+    "near",
     "nearest",
+    "nested",
     "newest_allowed",
     "required_torch",
     "selection",
+    "starts_project",
+    "top_of",
 ]

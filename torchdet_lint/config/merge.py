@@ -33,12 +33,15 @@ def merge(found: Found, flags: Options) -> Settings:
     given: dict[str, Any] = {}
     for name in (
         "output_format", "fix", "unsafe_fixes", "seed", "devices", "entry_points", "seed_functions",
-        "respect_gitignore", "deterministic_algorithms", "jobs", "min_severity", "per_file_ignores",
+        "respect_gitignore", "deterministic_algorithms", "jobs", "min_severity",
+        "fail_on", "force_exclude",
     ):  # fmt: skip
         value = getattr(flags, name)
         value = getattr(file, name) if value is None else value
         if value is not None:
             given[name] = value
+    if file.per_file_ignores or flags.per_file_ignores:
+        given["per_file_ignores"] = {**(file.per_file_ignores or {}), **(flags.per_file_ignores or {})}
     given["ignore"] = (*(() if chosen else file.ignore or ()), *(flags.ignore or ()))
     given["extend_select"] = (*(() if chosen else file.extend_select or ()), *(flags.extend_select or ()))
     select = flags.select if chosen else file.select

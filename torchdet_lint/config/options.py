@@ -42,6 +42,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     cache_dir: str | None = None
     jobs: int | None = None
     min_severity: Severity | None = None
+    fail_on: Severity | None = None
+    force_exclude: bool | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +77,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cache_dir: str = ""
     jobs: int = 0
     min_severity: Severity = "warning"
+    fail_on: Severity = "warning"
+    force_exclude: bool = False
+    ignore_noqa: bool = False
 
     def reported(self, severity: Severity) -> bool:
         """Whether `min-severity` lets `severity` through."""
         return SEVERITIES.index(severity) <= SEVERITIES.index(self.min_severity)
+
+    def fails(self, severity: Severity) -> bool:
+        """Whether a finding of `severity` makes the run fail."""
+        return SEVERITIES.index(severity) <= SEVERITIES.index(self.fail_on)

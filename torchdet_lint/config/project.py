@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 TABLE = "torchdet-lint"
-_CHOICES = {"output-format": FORMATS, "min-severity": SEVERITIES}
+_CHOICES = {"output-format": FORMATS, "min-severity": SEVERITIES, "fail-on": SEVERITIES}
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -63,6 +63,37 @@ def find(paths: Sequence[str]) -> Found:
     return Found(str(root), errors=tuple(complaints), torch=required_torch(root))
 
 
+def nested(folder: str, top: str, known: dict[str, Found | None]) -> Found | None:
+    """The configuration nearest to the files of `folder` that lies below the folder `top`; None: there is none.
+
+    `known` keeps what was found for other folders. Raises `ConfigError`.
+    """
+    if folder not in known:
+        parent = os.path.dirname(folder)
+        outside = folder == top or not folder.startswith(os.path.join(top, ""))
+        known[folder] = None if outside else _own(Path(folder)) or nested(parent, top, known)
+    return known[folder]
+
+
+def _own(folder: Path) -> Found | None:
+    own, pyproject = folder / f"{TABLE}.toml", folder / "pyproject.toml"
+    if own.is_file():
+        return _found(folder, own, load(own), ())
+    if pyproject.is_file():
+        try:
+            tool = _toml(pyproject).get("tool")
+        except ConfigError as error:
+            return Found(str(folder), errors=(str(error),))
+        if isinstance(tool, dict) and TABLE in tool:
+            return _found(folder, pyproject, _options(tool[TABLE], pyproject, f"[tool.{TABLE}] "), ())
+    return None
+
+
+def top_of(paths: Sequence[str]) -> str:
+    """The folder that all `paths` have in common."""
+    return str(_common(paths))
+
+
 def _found(folder: Path, file: Path, options: Options, complaints: Iterable[str]) -> Found:
     torch = None if options.torch_version else required_torch(folder)
     return Found(str(folder), str(file), options, tuple(complaints), torch)
@@ -93,6 +124,12 @@ def isolated(paths: Sequence[str]) -> Found:
         if (folder / "pyproject.toml").is_file() or _starts_project(folder):
             return Found(str(folder))
     return Found(str(start))
+
+
+def starts_project(folder: str) -> bool:
+    """Whether a project evidently starts in `folder`."""
+    own = ("pyproject.toml", f"{TABLE}.toml")
+    return _starts_project(Path(folder)) or any(os.path.isfile(os.path.join(folder, name)) for name in own)
 
 
 def _starts_project(folder: Path) -> bool:

@@ -19,9 +19,9 @@ def selection(settings: Settings, codes: Mapping[str, str]) -> frozenset[str]:
     """
     selected = [*settings.select, *settings.extend_select]
     where = f"{settings.file}: " if settings.file else ""
-    _must_fit((*selected, *settings.ignore), codes, where)
+    must_fit((*selected, *settings.ignore), codes, where)
     for pattern, ignored in sorted(settings.per_file_ignores.items()):
-        _must_fit(ignored, codes, f"{where}per-file-ignores: {pattern}: ")
+        must_fit(ignored, codes, f"{where}per-file-ignores: {pattern}: ")
 
     def weight(selectors: Iterable[str], code: str) -> int:
         return max((fits(selector, code, codes[code]) for selector in selectors), default=0)
@@ -31,14 +31,15 @@ def selection(settings: Settings, codes: Mapping[str, str]) -> frozenset[str]:
 
 def chosen(selectors: Sequence[str], codes: Mapping[str, str]) -> frozenset[str]:
     """The codes that any of `selectors` names. Raises `ConfigError` for one that fits no rule."""
-    _must_fit(selectors, codes, "")
+    must_fit(selectors, codes, "")
     return frozenset(code for code in codes if any(fits(selector, code, codes[code]) for selector in selectors))
 
 
-def _must_fit(selectors: Iterable[str], codes: Mapping[str, str], where: str) -> None:
+def must_fit(selectors: Iterable[str], codes: Mapping[str, str], where: str) -> None:
+    """Raise `ConfigError`, which begins with `where`, for a selector that fits no rule."""
     for selector in selectors:
         if selector != "ALL" and not any(fits(selector, code, name) for code, name in codes.items()):
-            raise ConfigError(f"{where}no rule has the code or prefix {selector!r}{nearest(selector, codes)}")
+            raise ConfigError(f"{where}no rule has the code, prefix or name {selector!r}{_meant(selector, codes)}")
 
 
 def fits(selector: str, code: str, name: str) -> int:
@@ -50,12 +51,20 @@ def fits(selector: str, code: str, name: str) -> int:
     return len(selector) if selector and code.startswith(selector.upper()) else 0
 
 
+def _meant(selector: str, codes: Mapping[str, str]) -> str:
+    word = near(selector, codes.values()) or near(selector.upper(), codes)
+    return f"; did you mean {word!r}?" if word else "; `torchdet-lint rule --all` lists them"
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'select'?`, or the whole choice where nothing is near."""
+    names = sorted(known)
+    match = near(word.replace("_", "-"), names)
+    return f"; did you mean {match!r}?" if match else f"; known are {', '.join(names)}"
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """The one of `known` that is nearly `word`; empty: there is none."""
     import difflib
 
-    names = sorted(known)
-    match = difflib.get_close_matches(word.replace("_", "-"), names, 1, 0.5)
-    if not match:
-        match = [name for name in names if name.startswith(word[:3].lower())][:1]
-    return f"; did you mean {match[0]!r}?" if match else f"; known are {', '.join(names)}"
+    return next(iter(difflib.get_close_matches(word, sorted(known), 1, 0.75)), "")

@@ -29,9 +29,10 @@ def reported(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
     findings: list[Finding] = []
     for path, record in records.items():
         triples = list(zip(record.findings, record.rows, strict=True))
-        kept, used = suppress.split([(finding.code, rows) for finding, rows in triples], record.suppressions)
+        entries = () if settings.ignore_noqa else record.suppressions
+        kept, used = suppress.split([(finding.code, rows) for finding, rows in triples], entries)
         mine = [_named(finding, path) for (finding, _), stays in zip(triples, kept, strict=True) if stays]
-        if UNUSED in linter.codes:
+        if UNUSED in linter.codes and not settings.ignore_noqa:
             mine += _unused(linter, path, record, used)
         findings += [
             finding

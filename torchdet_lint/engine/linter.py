@@ -7,6 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from torchdet_lint import __version__, config
 from torchdet_lint.catalogue.texts import RULES_DIRECTORY, fingerprint
 from torchdet_lint.engine.record import Record
@@ -19,7 +21,7 @@ from torchdet_lint.source import suppress
 from torchdet_lint.source.cache import content_hash, interpreter
 from torchdet_lint.source.decoding import Source, SourceFault, decode
 from torchdet_lint.source.modules import ModuleMap, Relied
-from torchdet_lint.source.suppress import Rows
+from torchdet_lint.source.suppress import Rows, Suppressions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -177,7 +179,7 @@ class Linter:
             module = Module(source, self.library, Target(self.settings.torch, self.settings.devices), wanted)
         except SyntaxFault as fault:
             return self._faulty(fault, source)
-        suppressions = suppress.parse(source.text)
+        suppressions = _shifted(suppress.parse(source.text), source)
         if suppressions.skip:
             return Record()
         absolute = os.path.abspath(path)
@@ -207,7 +209,7 @@ class Linter:
 
     def _quiet(self, source: Source, cut: Skeleton) -> Record:
         """Of a file in which no rule has anything to say. The library is not read for it alone."""
-        suppressions = suppress.parse(source.text)
+        suppressions = _shifted(suppress.parse(source.text), source)
         cells = tuple((cell.number, cell.first_row) for cell in source.cells)
         if suppressions.skip:
             return Record()
@@ -266,14 +268,16 @@ class Linter:
         related = []
         for other in found.related:
             place = module.span(other.node)[0]
-            related.append(Related("", Location(source.place(place.row)[1], place.column), other.message))
+            other_cell, other_row = source.place(place.row)
+            at = Location(other_row, place.column + source.shift(place.row))
+            related.append(Related("", at, other.message, other_cell))
         planned = self._planned(module, rule, found)
         withheld = planned.withheld if planned is not None else ""
         advice = found.details.get("instead") or first_sentence(rule.instead)
         finding = Finding(
             "",
-            Location(row, start.column),
-            Location(source.place(end.row)[1], end.column),
+            Location(row, start.column + source.shift(start.row)),
+            Location(source.place(end.row)[1], end.column + source.shift(end.row)),
             rule.code,
             rule.name,
             found.severity or rule.severity,
@@ -298,7 +302,26 @@ class Linter:
             from torchdet_lint.fixes.plan import Planner
 
             self._planner = Planner(module, self.settings.seed)
-        return self._planner.plan(found, rule)
+        return _outside_of_indented_cells(self._planner.plan(found, rule), module.source)
+
+
+def _shifted(found: Suppressions, source: Source) -> Suppressions:
+    """`found` in the columns of cells that are indented as a whole."""
+    if not any(cell.indent for cell in source.cells):
+        return found
+    entries = [
+        msgspec.structs.replace(one, column=one.column + shift, end=one.end + shift, begin=one.begin + shift)
+        for one in found.entries
+        for shift in (source.shift(one.row),)
+    ]
+    return found._replace(entries=tuple(entries))
+
+
+def _outside_of_indented_cells(fix: Fix | None, source: Source) -> Fix | None:
+    indented = {cell.number for cell in source.cells if cell.indent}
+    if fix is None or not any(edit.cell in indented for edit in fix.edits):
+        return fix
+    return msgspec.structs.replace(fix, edits=(), withheld="its cell is indented as a whole")
 
 
 def first_sentence(text: str) -> str:

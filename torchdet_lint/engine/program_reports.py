@@ -74,7 +74,8 @@ class Reporter:
         lines = split_lines(text)
         line = lines[row - 1] if row <= len(lines) else ""
         characters = len(line.encode()[:column].decode(errors="replace"))
-        return Related(token(path), Location(self._placed(path, row)[1], characters + 1), message)
+        cell, own = self._placed(path, row)
+        return Related(token(path), Location(own, characters + 1), message, cell)
 
     def _placed(self, path: str, row: int) -> tuple[int | None, int]:
         """The cell of a row of a file, if it has cells, and the row in it."""

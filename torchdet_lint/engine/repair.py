@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.config import Settings
     from torchdet_lint.engine.run import Gathered, Progress
     from torchdet_lint.finding import Finding, Result
+    from torchdet_lint.source.discovery import File
 
 ROUNDS = 12
 
@@ -56,10 +57,11 @@ def repair(
     settings: Settings,
     *,
     texts: Mapping[str, bytes] | None = None,
+    files: Sequence[File] | None = None,
     progress: Progress | None = None,
 ) -> Repaired:
     """Fix what `settings` allow in `paths` and in the given `texts`, in memory. Raises as `engine.run` does."""
-    return mend(run.gather(paths, settings, texts=texts, progress=progress), texts or {})
+    return mend(run.gather(paths, settings, texts=texts, files=files, progress=progress), texts or {})
 
 
 def mend(gathered: Gathered, texts: Mapping[str, bytes]) -> Repaired:

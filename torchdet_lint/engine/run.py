@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint import config
 from torchdet_lint.engine import whole_program
 from torchdet_lint.engine.filtering import reported
 from torchdet_lint.engine.linter import Linter
 from torchdet_lint.engine.record import Record
 from torchdet_lint.engine.workers import collector_off, linted
 from torchdet_lint.finding import Result
+from torchdet_lint.program.importers import Context
 from torchdet_lint.program.launch_configs import yaml_names
 from torchdet_lint.reading import read
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
-from torchdet_lint.source.discovery import Exclusion, File, discover
+from torchdet_lint.source.discovery import Exclusion, File, discover, walked
 from torchdet_lint.source.modules import Still
 
 if TYPE_CHECKING:
@@ -27,13 +29,14 @@ if TYPE_CHECKING:
 
 
 class Gathered(NamedTuple):
-    """What the files yield one by one: their records by path, one line for each thing that went wrong, and the hashes
-    of the files on disk."""
+    """What the files yield one by one: their records by path, one line for each thing that went wrong, the hashes of
+    the files on disk, and the records of files that were not given but belong to the same programs."""
 
     linter: Linter
     records: dict[str, Record]
     errors: list[str]
     contents: dict[str, str]
+    context: Mapping[str, Record] = {}
 
 
 def run(
@@ -41,13 +44,14 @@ def run(
     settings: Settings,
     *,
     texts: Mapping[str, bytes] | None = None,
+    files: Sequence[File] | None = None,
     progress: Progress | None = None,
 ) -> Result:
     """Lint `paths`, and the `texts` that stand for files (standard input, files with fixes that are not written yet).
 
-    Raises `ConfigError` and `CatalogueError`.
+    `files` are those of `paths` where they are known. Raises `ConfigError` and `CatalogueError`.
     """
-    return conclude(gather(paths, settings, texts=texts, progress=progress), texts)
+    return conclude(gather(paths, settings, texts=texts, files=files, progress=progress), texts)
 
 
 def gather(
@@ -55,19 +59,74 @@ def gather(
     settings: Settings,
     *,
     texts: Mapping[str, bytes] | None = None,
+    files: Sequence[File] | None = None,
     progress: Progress | None = None,
 ) -> Gathered:
     """Look at every file by itself. Raises as `run` does."""
     given = dict(texts or {})
     linter = Linter(settings)
     linter.stand_in(given)
-    exclusion = Exclusion(settings.root, settings.exclude, settings.default_excludes, settings.respect_gitignore)
-    files, errors = discover(paths, exclusion)
+    errors: list[str] = []
+    if files is None:
+        files, errors = discover(paths, exclusion(settings))
     files = [file for file in files if file.path not in given]
     records = {path: linter.record(path, data) for path, data in given.items()}
     errors += [error for record in records.values() for error in record.errors]
     cache = Cache(settings.cache_dir, linter.key())
     contents: dict[str, str] = {}
+    _look(files, linter, cache, records, contents, errors, progress)
+    context = {} if _whole(paths, settings) else _context(linter, cache, records, contents)
+    cache.save()
+    return Gathered(linter, records, errors, contents, context)
+
+
+def exclusion(settings: Settings) -> Exclusion:
+    """What the settings leave out."""
+    return Exclusion(settings.root, settings.exclude, settings.default_excludes, settings.respect_gitignore)
+
+
+def _whole(paths: Iterable[str], settings: Settings) -> bool:
+    """Whether the whole project is among `paths`."""
+    root = os.path.abspath(settings.root)
+    return any(os.path.isdir(path) and os.path.join(root, "").startswith(_folder(path)) for path in paths)
+
+
+def _folder(path: str) -> str:
+    return os.path.join(os.path.abspath(path), "")
+
+
+def _context(
+    linter: Linter, cache: Cache, records: Mapping[str, Record], contents: dict[str, str]
+) -> dict[str, Record]:
+    """The records of the project's files that import one of `records`, and of those that they import."""
+    settings = linter.settings
+    root = os.path.abspath(settings.root)
+    if not records.keys() - {"-"} or not config.starts_project(root):
+        return {}
+    listed = walked(root, exclusion(settings))
+    mine = {os.path.abspath(path): path for path in records}
+    context = Context(listed, mine, linter.modules)
+    outlines = {path: records[shown].outline for path, shown in mine.items()}
+    wanted = context.importers()
+    wanted |= context.imported(
+        {*mine, *wanted}, lambda path: outlines[path].imports if path in outlines else context.names(path)
+    )
+    files = [File(os.path.relpath(path), context.files[path].size) for path in sorted(wanted)]
+    found: dict[str, Record] = {}
+    _look(files, linter, cache, found, contents, [])
+    return found
+
+
+def _look(
+    files: Sequence[File],
+    linter: Linter,
+    cache: Cache,
+    records: dict[str, Record],
+    contents: dict[str, str],
+    errors: list[str],
+    progress: Progress | None = None,
+) -> None:
+    """Add what each of `files` yields by itself to `records`, `contents`, `errors` and the cache."""
     pending = _from_cache(files, cache, linter, records, contents, errors)
     done = len(files) - len(pending)
     for path, content, record in linted(linter, pending):
@@ -82,8 +141,6 @@ def gather(
         errors += record.errors
         if not record.errors and (data := encoded(record)) is not None:
             cache.put(os.path.abspath(path), content, data)
-    cache.save()
-    return Gathered(linter, records, errors, contents)
 
 
 def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Result:
@@ -92,9 +149,9 @@ def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Re
     gathered.linter.stand_in(texts or {})
     with collector_off():
         together, complaints = whole_program.conclude(
-            gathered.linter, dict(sorted(records.items())), texts or {}, gathered.contents
+            gathered.linter, dict(sorted({**gathered.context, **records}.items())), texts or {}, gathered.contents
         )
-    findings = reported(gathered.linter, together)
+    findings = reported(gathered.linter, {path: record for path, record in together.items() if path in records})
     kept = findings
     if settings.baseline:
         from torchdet_lint.engine import baseline

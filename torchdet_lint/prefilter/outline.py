@@ -37,11 +37,11 @@ class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     bodies: tuple[int, ...] = ()
 
 
-def outline(text: str, conventions: Conventions, bodies: tuple[int, ...] = ()) -> Outline:
-    """The outline of a file, read off its text. `works` is true where anything at top level may be a call."""
+def imports(text: str) -> tuple[str, ...]:
+    """The modules that a file imports, read off its text: see `Outline`."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    imports: set[str] = set()
+    found: set[str] = set()
     at = -1
     while (at := text.find("import", at + 1)) >= 0:
         match = _IMPORTS.match(text, text.rfind("\n", 0, at) + 1)
@@ -49,17 +49,24 @@ def outline(text: str, conventions: Conventions, bodies: tuple[int, ...] = ()) -
             continue
         at = max(at, match.end() - 1)
         if match["plain"]:
-            imports.update(part.split(" as ")[0].strip() for part in match["plain"].split(","))
+            found.update(part.split(" as ")[0].strip() for part in match["plain"].split(","))
             continue
         module = match["module"]
         joint = "" if module.endswith(".") else "."
         for part in re.split(r"[,\n]", match["names"].strip("()")):
             name = part.partition("#")[0].strip().partition(" ")[0]
             if name:
-                imports.add(module if name == "*" else f"{module}{joint}{name}")
+                found.add(module if name == "*" else f"{module}{joint}{name}")
+    return tuple(sorted(found))
+
+
+def outline(text: str, conventions: Conventions, bodies: tuple[int, ...] = ()) -> Outline:
+    """The outline of a file, read off its text. `works` is true where anything at top level may be a call."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     guard = "__main__" in text and _GUARD.search(text) is not None
     seeders = tuple(conventions.defines_seeder.findall(text)) if "seed" in text else ()
-    return Outline(tuple(sorted(imports)), guard, _works(text), seeders, bodies)
+    return Outline(imports(text), guard, _works(text), seeders, bodies)
 
 
 def _works(text: str) -> bool:

@@ -39,7 +39,12 @@ def as_object(finding: Finding) -> dict[str, Any]:
         "severity": finding.severity,
         "help": finding.help,
         "related": [
-            {"filename": other.filename, "location": _location(other.location), "message": other.message}
+            {
+                "filename": other.filename,
+                "location": _location(other.location),
+                "message": other.message,
+                "cell": other.cell,
+            }
             for other in finding.related
         ],
     }
@@ -99,8 +104,13 @@ def github(report: Report) -> Iterator[str]:
             if end.row == finding.location.row:
                 place += f",col={finding.location.column},endColumn={end.column}"
         title = _property(f"{finding.code} ({finding.name})")
-        cell = f"cell {finding.cell}, line {finding.location.row}: " if finding.cell is not None else ""
-        yield f"::{levels[finding.severity]} title={title},{place}::{_data(f'{cell}{finding.code} {finding.message}')}"
+        told = f"{_where(finding)}{finding.code} {finding.message}"
+        yield f"::{levels[finding.severity]} title={title},{place}::{_data(told)}"
+
+
+def _where(finding: Finding) -> str:
+    """The cell of a notebook, which the format has no place for: lines count inside it."""
+    return f"cell {finding.cell}, line {finding.location.row}: " if finding.cell is not None else ""
 
 
 def _data(text: str) -> str:
@@ -127,7 +137,7 @@ def gitlab(report: Report) -> Iterator[str]:
         issues.append(
             {
                 "check_name": finding.code,
-                "description": f"{finding.code}: {finding.message}",
+                "description": f"{finding.code}: {_where(finding)}{finding.message}",
                 "severity": levels[finding.severity],
                 "fingerprint": print_,
                 "location": {

@@ -79,7 +79,7 @@ def _result(finding: Finding, codes: list[str], report: Report) -> dict[str, Any
         result["relatedLocations"] = [
             {
                 "id": number,
-                **_location(other.filename, other.location, other.location),
+                **_location(other.filename, other.location, other.location, other.cell),
                 "message": {"text": other.message},
             }
             for number, other in enumerate(finding.related)

@@ -56,7 +56,8 @@ def full(report: Report) -> Iterator[str]:
         yield f"{styled(place(finding), 'bold')}: {_headline(finding)}"
         yield from _excerpt(finding, report)
         for related in finding.related[:_SHOWN]:
-            where = f"{visible(related.filename)}:{related.location.row}:{related.location.column}"
+            cell = f"cell {related.cell}:" if related.cell is not None else ""
+            where = f"{visible(related.filename)}:{cell}{related.location.row}:{related.location.column}"
             yield f"  = see: {where}: {visible(related.message)}"
         if len(finding.related) > _SHOWN:
             yield f"  = see: {len(finding.related) - _SHOWN} more places, which --output-format json lists"

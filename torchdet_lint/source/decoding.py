@@ -45,6 +45,13 @@ class Source(msgspec.Struct, frozen=True):
             found = cell
         return (None, row) if found is None else (found.number, row - found.first_row + 1)
 
+    def shift(self, row: int) -> int:
+        """How many characters stand before the first one of a row of `text`: the indentation of its cell."""
+        if not any(cell.indent for cell in self.cells):
+            return 0
+        number = self.place(row)[0]
+        return next((len(cell.indent) for cell in self.cells if cell.number == number), 0)
+
     def row(self, cell: int | None, row: int) -> int:
         """The inverse of `place`."""
         for candidate in self.cells:

@@ -67,6 +67,11 @@ def discover(paths: Iterable[str], exclusion: Exclusion) -> tuple[list[File], li
     return [found[path] for path in sorted(found)], sorted(errors)
 
 
+def walked(folder: str, exclusion: Exclusion) -> Iterator[File]:
+    """The files below `folder`, in no particular order but always the same; what cannot be read is passed over."""
+    return _Walk(exclusion, []).files(folder)
+
+
 def _reason(error: Exception) -> str:
     return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "a path cannot hold a NUL byte"
 
@@ -83,7 +88,7 @@ class _Walk:
     def files(self, folder: str) -> Iterator[File]:
         """The files below `folder`."""
         real = os.path.realpath(folder)
-        ignores = tuple(self._above(real)) if self.exclusion.gitignore else ()
+        ignores = tuple(self.above(real)) if self.exclusion.gitignore else ()
         todo = [("" if folder == os.curdir else folder, real, ignores)]
         while todo:
             yield from self._inside(*todo.pop(), todo)
@@ -104,7 +109,7 @@ class _Walk:
                 folder = entry.is_dir(follow_symlinks=False)
                 if not folder and not (name.endswith(SUFFIXES) and entry.is_file()):
                     continue
-                if self._left_out(name, f"{real}/{name}", folder, ignores):
+                if self.left_out(name, f"{real}/{name}", folder, ignores):
                     continue
                 path = os.path.join(shown, name)
                 if folder:
@@ -114,7 +119,7 @@ class _Walk:
             except OSError as error:
                 self.errors.append(f"{os.path.join(shown, name)}: {_reason(error)}")
 
-    def _left_out(self, name: str, real: str, folder: bool, ignores: Ignores) -> bool:
+    def left_out(self, name: str, real: str, folder: bool, ignores: Ignores) -> bool:
         if folder and self.exclusion.defaults and name in EXCLUDED:
             return True
         slash = "/" if folder else ""
@@ -128,7 +133,7 @@ class _Walk:
                 return verdict
         return False
 
-    def _above(self, real: str) -> Iterator[tuple[str, pathspec.GitIgnoreSpec]]:
+    def above(self, real: str) -> Iterator[tuple[str, pathspec.GitIgnoreSpec]]:
         """The ignore files between the top of the git repository and `real`, outermost first."""
         chain = [real]
         while not os.path.exists(os.path.join(chain[-1], ".git")):
@@ -138,6 +143,39 @@ class _Walk:
             chain.append(parent)
         for folder in reversed(chain[1:]):
             yield from _ignore_files(folder)
+
+
+class Excluded:
+    """Whether single files are left out: what a walk from the top of the project would not come to."""
+
+    def __init__(self, exclusion: Exclusion) -> None:
+        self.walk = _Walk(exclusion, [])
+        self.root = os.path.realpath(exclusion.root)
+        self._known: dict[str, Ignores | None] = {}
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether the file `path` is left out."""
+        folder, name = os.path.split(os.path.abspath(path))
+        real = os.path.realpath(folder)
+        ignores = self._ignores(real)
+        return ignores is None or self.walk.left_out(name, f"{real}/{name}", False, ignores)
+
+    def _ignores(self, folder: str) -> Ignores | None:
+        """The ignore files that hold in `folder`; None where it is itself left out."""
+        if folder not in self._known:
+            gitignore = self.walk.exclusion.gitignore
+            above: Ignores | None
+            if folder == self.root or not folder.startswith(os.path.join(self.root, "")):
+                above = tuple(self.walk.above(folder)) if gitignore else ()
+            else:
+                parent, name = os.path.split(folder)
+                above = self._ignores(parent)
+                if above is None or self.walk.left_out(name, folder, True, above):
+                    above = None
+            if above is not None and gitignore:
+                above = (*above, *_ignore_files(folder))
+            self._known[folder] = above
+        return self._known[folder]
 
 
 def _ignore_files(folder: str) -> Iterator[tuple[str, pathspec.GitIgnoreSpec]]:

@@ -20,8 +20,8 @@ _WHITESPACE = re.compile(r"[ \t\n\r]*")
 
 class Cell(NamedTuple):
     """A code cell of a notebook: its number among all cells (from 1, as ruff counts), the first row it has in the
-    joined text, its number of rows, the place `[start, end)` of its `source` value in the raw JSON, and the text of
-    the cell itself, magics and all."""
+    joined text, its number of rows, the place `[start, end)` of its `source` value in the raw JSON, the text of the
+    cell itself, magics and all, and the indentation that the cell has as a whole and the joined text has not."""
 
     number: int
     first_row: int
@@ -29,6 +29,7 @@ class Cell(NamedTuple):
     start: int
     end: int
     text: str
+    indent: str = ""
 
 
 def code_cells(raw: str) -> tuple[str, tuple[Cell, ...]]:
@@ -42,16 +43,27 @@ def code_cells(raw: str) -> tuple[str, tuple[Cell, ...]]:
     for number, start, end in _places(raw) if raw.strip() else ():
         value = json.loads(raw[start:end])
         text = "".join(value) if isinstance(value, list) else value
-        code = without_magics(text)
+        indent = _indentation(text)
+        code = without_magics(_dedented(text, indent) if indent else text)
         lines = split_lines(code)
         if lines and not lines[-1].endswith(("\n", "\r")):
             code += "\n"
         if not lines:
             code, lines = "\n", ["\n"]
-        cells.append(Cell(number, row, len(lines), start, end, text))
+        cells.append(Cell(number, row, len(lines), start, end, text, indent))
         texts.append(code)
         row += len(lines)
     return "".join(texts), tuple(cells)
+
+
+def _indentation(text: str) -> str:
+    """The indentation of the first line that is not blank, which IPython takes away from every line."""
+    first = next((line for line in split_lines(text) if line.strip()), "") if text[:1].isspace() else ""
+    return first[: len(first) - len(first.lstrip(" \t"))]
+
+
+def _dedented(text: str, indent: str) -> str:
+    return "".join(line.removeprefix(indent) for line in split_lines(text))
 
 
 def _places(raw: str) -> Iterator[tuple[int, int, int]]:

@@ -38,7 +38,8 @@ class Snippets:
         if path not in self._read:
             try:
                 source = decode(path, self._given[path] if path in self._given else read(path))
-                self._read[path] = source, split_lines(source.text)
+                shown = [line for cell in source.cells for line in split_lines(cell.text) or [""]]
+                self._read[path] = source, shown or split_lines(source.text)
             except (OSError, SourceFault):
                 self._read[path] = None
         return self._read[path]

@@ -1,0 +1,63 @@
+"""Paths -> the files of each project, by the configuration nearest to each file; results of projects -> one result."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.engine.run import exclusion
+from torchdet_lint.finding import Result
+from torchdet_lint.source.discovery import Excluded, File, discover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from torchdet_lint.config import Settings
+
+
+class Part(NamedTuple):
+    """Files that one configuration holds for."""
+
+    settings: Settings
+    files: tuple[File, ...]
+
+
+def parts(
+    paths: Sequence[str], settings: Settings, nearest: Callable[[str], Settings | None]
+) -> tuple[list[Part], list[str]]:
+    """The files below `paths`, part by part, and one line for every path that cannot be read.
+
+    `settings` hold where `nearest` gives none for the folder of a file. Raises what `nearest` raises.
+    """
+    listed, errors = discover(paths, exclusion(settings))
+    named = {os.path.normpath(path) for path in paths}
+    found: dict[str, tuple[Settings, list[File], Excluded]] = {}
+    base = Excluded(exclusion(settings))
+    for file in listed:
+        own = nearest(os.path.dirname(os.path.abspath(file.path)))
+        mine = own or settings
+        key = f"{mine.root}\0{mine.file}"
+        if key not in found:
+            found[key] = (mine, [], base if own is None else Excluded(exclusion(mine)))
+        _, files, excluded = found[key]
+        if file.path in named:
+            if mine.force_exclude and excluded.leaves_out(file.path):
+                continue
+        elif own is not None and excluded.leaves_out(file.path):
+            continue
+        files.append(file)
+    return [Part(mine, tuple(files)) for mine, files, _ in found.values()] or [Part(settings, ())], errors
+
+
+def together(results: Iterable[Result], errors: Iterable[str] = ()) -> Result:
+    """The results of all projects as one."""
+    every = list(results)
+    findings = [finding for result in every for finding in result.findings]
+    findings.sort(key=lambda finding: finding.sort_key)
+    complaints = {*errors, *(error for result in every for error in result.errors)}
+    return Result(
+        tuple(findings),
+        sum(result.files for result in every),
+        tuple(sorted(complaints)),
+        sum(result.known for result in every),
+    )
