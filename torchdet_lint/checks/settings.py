@@ -134,7 +134,20 @@ def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Found]:
     if not _inductor_is_deterministic(module):
         for call in compiling:
             yield from _compiled(module, rule, call)
+        yield from _defaults(module)
         yield from _options(module, rule)
+
+
+def _defaults(module: Module) -> Iterator[Found]:
+    """A field of a class, in a file that makes dataclasses, whose default is a mode that autotunes."""
+    for node in module.strings("max-autotune") if "max-autotune" in module.text else ():
+        field = module.parent(node)
+        if not isinstance(field, cst.AnnAssign) or field.value is not node or not module.imports("dataclasses"):
+            continue
+        mode = module.value(node).constant
+        within = module.enclosing_class(node) is not None and module.enclosing_function(node) is None
+        if within and isinstance(mode, str) and mode.startswith("max-autotune"):
+            yield Found(node, {"mode": mode, "field": module.code(field.target)}, "default", switchable=True)
 
 
 def _options(module: Module, rule: Rule) -> Iterator[Found]:

@@ -65,6 +65,7 @@ class Variables:
         # What a name is when a loop comes to it first, while it is worked out what later rounds make of it.
         self.first: dict[int, AbstractValue] = {}
         self._used: dict[int, dict[str, AbstractValue]] = {}
+        self._placed: dict[int, dict[str, list[tuple[cst.Subscript, cst.BaseExpression]]]] = {}
 
     @cached_property
     def _distinctive(self) -> frozenset[str]:
@@ -92,6 +93,8 @@ class Variables:
             kept = here and home.kind == "function" and self.integrality.stay(node, bindings, home)
             found = replace(found, whole=kept)
         if here and home.kind == "function":
+            if found.is_integral and found.is_tensor and not found.distinct and self._is_inverse(node.value, home):
+                found = replace(found, distinct=True)
             if found == EMPTY:
                 found = self.containers.filled(node.value, home)
             if found.dtype == "unknown" and self._usage(home).get(node.value) is _MASK:
@@ -104,6 +107,24 @@ class Variables:
                 used = self._usage(home).get(node.value)
                 found = replace(found, dims=used.dims) if used is not None else found
         return named(found, node.value, self.facts)
+
+    def _is_inverse(self, name: str, home: Scope) -> bool:
+        """Whether `name[permutation] = arange(…)` is all that is written into a tensor: no value occurs twice."""
+        key = id(home)
+        if key not in self._placed:
+            placed: dict[str, list[tuple[cst.Subscript, cst.BaseExpression]]] = {}
+            self._placed[key] = placed
+            for target, value in self.module.assignments_in(home):
+                if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
+                    placed.setdefault(target.value.value, []).append((target, value))
+        written = self._placed[key].get(name, [])
+        if len(written) != 1:
+            return False
+        target, value = written[0]
+        index = target.slice[0].slice
+        if len(target.slice) != 1 or not isinstance(index, cst.Index) or not self.kind(index.value).distinct:
+            return False
+        return self.kind(value).distinct
 
     def _bound(self, node: cst.Name, order: int, bindings: Sequence[Binding], home: Scope) -> AbstractValue:
         """What `bindings` give to `node`, which stands at `order`; in a loop, also from the second round on."""

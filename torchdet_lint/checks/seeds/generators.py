@@ -12,6 +12,8 @@ from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import Found, Replace, SetArgument
+from torchdet_lint.inference.abstract_values import FOREIGN
+from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
@@ -149,7 +151,16 @@ def _is_frame(module: Module, call: Call) -> bool:
                 queue.append(module.value_at(node.func.value, origin.scope, origin.order))
             elif isinstance(node, (cst.Subscript, cst.Attribute)):
                 queue.append(module.value_at(node.value, origin.scope, origin.order))
+            elif any(name.startswith("numpy.random.") for name in origin.names):
+                return False
+            elif _is_foreign(module, node):
+                return True
     return False
+
+
+def _is_foreign(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether `node`, as a function of the project returns it, is an array or a table of another library."""
+    return module.shared(Inference).kind(node).instance == FOREIGN.instance
 
 
 def _annotated(module: Module, name: cst.Name, value: Value) -> bool:
