@@ -19,30 +19,64 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LOADER = """\
+import random
+
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 
-def load(data):
-    return DataLoader(data, shuffle=True, num_workers=2)
+class Numbers(Dataset):
+    def __init__(self):
+        self.rng = random.Random(1)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.rng.random()
+
+
+torch.manual_seed(1)
+loader = DataLoader(
+    Numbers(),
+    shuffle=True,
+    num_workers=2,
+)
 """
 FIXED = """\
 import random
 
 import torch
-from torch.utils.data import DataLoader
-
-generator = torch.Generator().manual_seed(0)
+from torch.utils.data import DataLoader, Dataset
 
 
 def seed_worker(worker_id):
     worker_seed = torch.initial_seed() % 2**32
-    random.seed(worker_seed)
+    dataset = torch.utils.data.get_worker_info().dataset
+    dataset.rng = random.Random(worker_seed)
 
 
-def load(data):
-    return DataLoader(data, shuffle=True, num_workers=2, worker_init_fn=seed_worker, generator=generator)
+class Numbers(Dataset):
+    def __init__(self):
+        self.rng = random.Random(1)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.rng.random()
+
+
+torch.manual_seed(1)
+loader = DataLoader(
+    Numbers(),
+    shuffle=True,
+    num_workers=2,
+    worker_init_fn=seed_worker,
+    generator=torch.Generator().manual_seed(torch.initial_seed()),
+)
 """
+UNSEEDED = "import random\n\nrng = random.Random()\nprint(rng.random())\n"
 RELAXED = "import torch\n\ntorch.use_deterministic_algorithms(False)\n"
 
 
@@ -119,7 +153,9 @@ def test_unsafe_fix_waits_to_be_asked_for(capsys):
 
 def test_fix_that_is_not_made_says_why(capsys):
     options = "options = {'num_workers': 2, 'worker_init_fn': None}\nprint(options)\n"
-    Path("a.py").write_text(LOADER.replace("\n\ndef", f"\n{options}\ndef").replace("num_workers=2", "**options"))
+    Path("a.py").write_text(
+        LOADER.replace("torch.manual", f"{options}torch.manual").replace("num_workers=2", "**options")
+    )
     assert run("--select", "TDL301", "--fix", "a.py") == 1
     out = capsys.readouterr().out
     assert "No fix: `worker_init_fn` comes from somewhere else than the call." in out
@@ -149,7 +185,7 @@ def test_fix_whose_place_is_in_another_file_says_so(code, main, other, reason, c
 
 
 def test_suppressed_findings_are_not_fixed():
-    text = LOADER.replace("num_workers=2)", "num_workers=2)  # noqa: TDL301, TDL302")
+    text = LOADER.replace("DataLoader(\n", "DataLoader(  # noqa: TDL301, TDL302\n")
     Path("a.py").write_text(text)
     assert run("--fix", "a.py") == 0
     assert Path("a.py").read_text() == text
@@ -157,9 +193,9 @@ def test_suppressed_findings_are_not_fixed():
 
 def test_seed_of_the_configuration_is_used():
     Path("torchdet-lint.toml").write_text("seed = 42\n")
-    Path("a.py").write_text(LOADER)
+    Path("a.py").write_text(UNSEEDED)
     assert main(["--no-cache", "--min-severity", "note", "--fix", "a.py"]) == 0
-    assert Path("a.py").read_text() == FIXED.replace("manual_seed(0)", "manual_seed(42)")
+    assert Path("a.py").read_text() == UNSEEDED.replace("Random()", "Random(42)")
 
 
 @pytest.mark.parametrize("text", [LOADER, "x = 1", LOADER.replace("\n", "\r\n")])
@@ -175,8 +211,8 @@ def test_standard_input_is_fixed_to_standard_output(text, monkeypatch, capfdbina
 def test_numpy_is_left_alone_where_only_generators_draw():
     """Nothing is written that ruff's NPY002 dislikes."""
     text = (
-        LOADER
-        + "\n\nif __name__ == '__main__':\n    rng = np.random.default_rng()\n    load(torch.rand(rng.integers(9)))\n"
+        "import torch\n\nif __name__ == '__main__':\n    rng = np.random.default_rng()\n"
+        "    print(torch.rand(rng.integers(9)))\n"
     )
     Path("a.py").write_text("import numpy as np\n" + text)
     assert run("--fix", "a.py") == 0
@@ -187,25 +223,29 @@ def test_numpy_is_left_alone_where_only_generators_draw():
 
 
 def test_notebook_is_fixed_in_its_cells():
+    """But for what workers that are spawned would have to import."""
     cells = [
         {"cell_type": "markdown", "metadata": {}, "source": ["# Café\n"]},
-        {"cell_type": "code", "outputs": [], "source": ["%pip install x\n", "import torch\n", LOADER.split("\n")[1]]},
-        {"cell_type": "code", "outputs": [], "source": "load = DataLoader(data, num_workers=2, shuffle=True)"},
+        {
+            "cell_type": "code",
+            "outputs": [],
+            "source": ["%pip install x\n", "import torch\n", "from torch.utils import data"],
+        },
+        {"cell_type": "code", "outputs": [], "source": "torch.manual_seed(3)"},
+        {"cell_type": "code", "outputs": [], "source": "load = data.DataLoader([], num_workers=2, shuffle=True)"},
     ]
     raw = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1, ensure_ascii=False)
     Path("a.ipynb").write_text(raw + "\n", encoding="utf-8")
-    assert run("--select", "TDL3", "--fix", "a.ipynb") == 0
+    assert run("--select", "TDL302", "--fix", "a.ipynb") == 0
+    assert run("--select", "TDL301", "--fix", "--unsafe-fixes", "a.ipynb") == 1
     text = Path("a.ipynb").read_text(encoding="utf-8")
     sources = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
-    assert sources[1] == (
-        "%pip install x\nimport random\n\nimport torch\nfrom torch.utils.data import DataLoader\n\n"
-        "generator = torch.Generator().manual_seed(0)\n\n\ndef seed_worker(worker_id):\n"
-        "    worker_seed = torch.initial_seed() % 2**32\n    random.seed(worker_seed)"
+    assert sources[1] == "%pip install x\nimport torch\nfrom torch.utils import data"
+    assert sources[3] == (
+        "load = data.DataLoader([], num_workers=2, shuffle=True, "
+        "generator=torch.Generator().manual_seed(torch.initial_seed()))"
     )
-    assert sources[2] == (
-        "load = DataLoader(data, num_workers=2, shuffle=True, worker_init_fn=seed_worker, generator=generator)"
-    )
-    kept = [line for line in raw.splitlines() if "DataLoader" not in line]
+    kept = [line for line in raw.splitlines() if "import" not in line and "DataLoader" not in line]
     assert [line for line in text.splitlines() if line in kept] == kept
 
 
@@ -338,7 +378,7 @@ def test_fixed_programs_repeat_themselves():
     for name, text in PROGRAMS.items():
         Path(f"{name}.py").write_text(text)
         Path(f"{name}_fixed.py").write_text(text)
-        assert run("--fix", "--unsafe-fixes", "--quiet", f"{name}_fixed.py") == 0
+        assert main(["--isolated", "--no-cache", "--fix", "--unsafe-fixes", "--quiet", f"{name}_fixed.py"]) == 0
     names = sorted(str(path) for path in Path().glob("*.py"))
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONHASHSEED"}
     runs = [

@@ -78,6 +78,15 @@ class NeedHelper(NamedTuple):
     before: Any = None
 
 
+class NeedFunction(NamedTuple):
+    """Make a function `name` of one `parameter` with the lines `body` available, after the imports; `{name}` in the
+    other changes is what it is called in the file. One with the same body is defined once."""
+
+    name: str
+    parameter: str
+    body: tuple[str, ...]
+
+
 class SeedFunction(NamedTuple):
     """Seed `libraries` at the start of the top-level function `name`, which a new process runs: from the configured
     seed, or as the node `given`, the call that seeds the process that starts it; and from the number of the process,
@@ -94,7 +103,17 @@ class Withhold(NamedTuple):
     reason: str
 
 
-Change = Replace | SetArgument | DropArgument | InsertBefore | NeedImport | NeedHelper | SeedFunction | Withhold
+Change = (
+    Replace
+    | SetArgument
+    | DropArgument
+    | InsertBefore
+    | NeedImport
+    | NeedHelper
+    | NeedFunction
+    | SeedFunction
+    | Withhold
+)
 
 
 class RelatedNode(NamedTuple):
@@ -111,7 +130,8 @@ class Found(NamedTuple):
     `switchable` says that deterministic mode cures it: the project half drops it where every entry point that reaches
     the file is in that mode (with `strict`: without `warn_only`). `raises` says that the op raises in that mode,
     `gradient` that only a gradient varies: it is dropped where every such entry point runs without gradients.
-    `seeded_by` is the library whose seed in a program that reaches the file changes the finding: `numpy`.
+    `seeded_by` is the library whose seed in a program that reaches the file changes the finding: `numpy`. `draws` says
+    that the workers of a loader evidently draw from a global generator.
     """
 
     node: Any
@@ -126,6 +146,7 @@ class Found(NamedTuple):
     seeded_by: str = ""
     strict: bool = False
     gradient: bool = False
+    draws: bool = False
 
 
 class Location(msgspec.Struct, frozen=True, order=True):
@@ -193,6 +214,7 @@ class Finding(msgspec.Struct, frozen=True):
     seeded_by: str = ""
     strict: bool = False
     gradient: bool = False
+    draws: bool = False
 
     def sound(self, codes: Collection[str]) -> bool:
         """Whether a finding that was read from a file may be one of the rules `codes`, at places that there may be."""

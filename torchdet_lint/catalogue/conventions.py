@@ -1,4 +1,4 @@
-"""`rules/facts/conventions.toml` → the names by which programs say what their code does, compiled to patterns."""
+"""`rules/facts/conventions.toml` and `workers.toml` → names that say what code does, compiled to patterns."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     process_parameters: tuple[str, ...] = ()
     identity: tuple[str, ...] = ()
     conversions: frozenset[str] = frozenset()
+    once: frozenset[str] = frozenset()
+    devices: tuple[str, ...] = ()
+    distributed: tuple[str, ...] = ()
 
     @functools.cached_property
     def asks_for_determinism(self) -> re.Pattern[str]:
@@ -76,6 +79,19 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     def identifies(self) -> re.Pattern[str]:
         """The name of what tells things apart: search."""
         return re.compile(rf"(?:^|_)(?:{'|'.join(self.identity)})_*$", re.IGNORECASE)
+
+
+class Workers(Table, frozen=True, kw_only=True):
+    """Names that tell what a worker runs and what that draws; what each list is for stands in the file."""
+
+    generators: frozenset[str] = frozenset()
+    methods: frozenset[str] = frozenset()
+    bases: frozenset[str] = frozenset()
+    wrappers: frozenset[str] = frozenset()
+    torch_only: frozenset[str] = frozenset()
+    random: tuple[str, ...] = ()
+    quiet: frozenset[str] = frozenset()
+    arguments: tuple[str, ...] = ()
 
 
 def _any(patterns: tuple[str, ...], flags: int = 0) -> re.Pattern[str]:

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from torchdet_lint.catalogue.conditions import Condition, Table
-from torchdet_lint.catalogue.conventions import Conventions
+from torchdet_lint.catalogue.conventions import Conventions, Workers
 from torchdet_lint.catalogue.hints import Hints
 from torchdet_lint.catalogue.memory import Memory
 from torchdet_lint.catalogue.ops import Op
@@ -163,6 +163,7 @@ class Facts(Table, frozen=True, kw_only=True):
     modes_off: tuple[str, ...] = ()
     entropy: dict[str, str] = msgspec.field(default_factory=dict)
     conventions: Conventions = Conventions()
+    workers: Workers = Workers()
     memory: Memory = Memory()
     hints: Hints = Hints()
     triggers: tuple[str, ...] = ()

@@ -184,6 +184,7 @@ class Linter:
             return Record()
         absolute = os.path.abspath(path)
         module.foreign = lambda name: self.elsewhere.returned(name, absolute)
+        module.defined = lambda name, file: self.elsewhere.source_of(name, file or absolute)
         module.ask_for_stars(lambda name, stars: self.elsewhere.starred(name, stars, absolute))
         module.neighbour = lambda name: self.neighbours.find(name, absolute)
         found, errors = self._checked(module, path)
@@ -292,6 +293,7 @@ class Linter:
             found.seeded_by,
             found.strict,
             found.gradient,
+            found.draws,
         )
         return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
 

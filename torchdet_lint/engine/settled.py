@@ -82,12 +82,16 @@ def _seeded(finding: Finding) -> Finding | None:
 
 
 def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
+    if finding.code == WORKERS:
+        if finding.severity == "error" or settled.seeded or rows.first not in settled.unseeded or not finding.draws:
+            return finding
+        told = "; no program that runs this line seeds torch, so the workers' random numbers differ in every run"
+        return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     if settled.seeded:
         told = " (repeatable today: torch is seeded)"
         return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
     if rows.first in settled.unseeded:
-        differs = "the workers' random numbers differ in every run" if finding.code == WORKERS else "every run differs"
-        told = f"; no program that runs this line seeds torch, so {differs}"
+        told = "; no program that runs this line seeds torch, so every run differs"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     return finding
 

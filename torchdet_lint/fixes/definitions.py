@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 if TYPE_CHECKING:
+    from torchdet_lint.finding import NeedFunction
     from torchdet_lint.fixes.draft import Draft
 
 _GENERATOR_NAMES = ("generator", "data_generator", "loader_generator", "seeded_generator")
-_WORKER_NAMES = ("seed_worker", "seed_data_worker", "seed_loader_worker")
+_NAMES = ("seed_worker", "seed_data_worker", "seed_loader_worker")
 _ONLY_GENERATORS = re.compile(r"\bdefault_rng\b|\brandom\.Generator\b")
 _LEGACY_NUMPY = re.compile(
     r"\brandom\.(?:seed|rand|randn|randint|random|random_sample|choice|shuffle|permutation|normal|uniform|get_state|set_state)\b"
@@ -26,6 +27,20 @@ def worker_function(draft: Draft) -> str:
 def generator(draft: Draft) -> str:
     """The name of a seeded `torch.Generator`."""
     return _known_generator(draft) or _define_generator(draft)
+
+
+def function(draft: Draft, need: NeedFunction) -> str:
+    """The name of the function that `need` asks for: defined for another finding of this file, or for this one."""
+    known = draft.layout.functions
+    if need.body not in known:
+        taken = known.values()
+        known[need.body] = draft.fresh([name for name in _NAMES if name not in taken])
+    name = known[need.body]
+    row = draft.definition_row()
+    body = "".join(f"{draft.layout.indent}{line}\n" for line in need.body)
+    types = (f"{need.parameter}: int", " -> None") if draft.layout.annotated else (need.parameter, "")
+    draft.define(row, f"\n\ndef {name}({types[0]}){types[1]}:\n{draft.filled(body, draft.node, row + 1)}", 2)
+    return name
 
 
 def _known_worker_function(draft: Draft) -> str | None:
@@ -51,7 +66,7 @@ def _known_worker_function(draft: Draft) -> str | None:
 
 def _define_worker(draft: Draft) -> str:
     row = draft.definition_row()
-    name = draft.fresh(_WORKER_NAMES)
+    name = draft.fresh(_NAMES)
     draft.needed |= {"torch": "torch", "random": "random"}
     lines = ["{random}.seed(worker_seed)"]
     if _uses_numpy(draft):

@@ -76,6 +76,8 @@ def _seed_function(draft: Draft, libraries: frozenset[str], before: cst.CSTNode 
         if not isinstance(node, cst.FunctionDef) or conventions.seeds_worker.search(node.name.value):
             continue
         parameters = [*node.params.posonly_params, *node.params.params]
+        if not _runs_when_called(draft, node):
+            continue
         if required_parameters(node.params) > 1 or not parameters or "seed" not in parameters[0].name.value.lower():
             continue
         if limit is None and libraries <= _seeded_by(draft, node) and _reaches(draft, unit.piece.last):
@@ -191,6 +193,22 @@ def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]
     indent, newline = draft.layout.indent, draft.layout.newline
     lines = "".join(f"{newline}{indent}{line}" for line in content.split("\n") if line)
     draft.file_edits.append(draft.editor.edit(start - gap, start, f"{lines}{newline}{indent}"))
+
+
+def _runs_when_called(draft: Draft, function: cst.FunctionDef) -> bool:
+    """Whether a bare call of `function` runs it: it is no coroutine, no generator and no context manager."""
+    if function.asynchronous is not None or any(
+        "contextmanager" in draft.module.code(decorator) for decorator in function.decorators
+    ):
+        return False
+    queue: list[cst.CSTNode] = [function.body]
+    while queue:
+        node = queue.pop()
+        if isinstance(node, cst.Yield):
+            return False
+        if not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
+            queue.extend(children(node))
+    return True
 
 
 def _free_names(node: cst.CSTNode) -> set[str]:

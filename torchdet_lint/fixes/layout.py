@@ -41,6 +41,7 @@ class Layout:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.lines = module.skeleton.lines
+        self.functions: dict[tuple[str, ...], str] = {}
         starts, offset = [], 0
         for line in self.lines:
             starts.append(offset)

@@ -10,6 +10,7 @@ from torchdet_lint.finding import (
     Edit,
     Fix,
     InsertBefore,
+    NeedFunction,
     NeedHelper,
     NeedImport,
     Replace,
@@ -18,7 +19,7 @@ from torchdet_lint.finding import (
     Withhold,
 )
 from torchdet_lint.fixes.arguments import dropped, move_to_holder, set_arguments
-from torchdet_lint.fixes.definitions import generator, worker_function
+from torchdet_lint.fixes.definitions import function, generator, worker_function
 from torchdet_lint.fixes.draft import Draft
 from torchdet_lint.fixes.edits import Refusal
 from torchdet_lint.fixes.entry import CUBLAS, DETERMINISTIC, enter, enter_seeds, seeded_function
@@ -70,6 +71,8 @@ def _edits(draft: Draft, changes: Sequence[Change]) -> tuple[Edit, ...]:
     for change in changes:
         if isinstance(change, NeedHelper):
             _helper(draft, change)
+        elif isinstance(change, NeedFunction):
+            draft.helpers[change.name] = function(draft, change)
     local = [edit for change in changes for edit in _local(draft, change)]
     passed: dict[int, list[SetArgument]] = {}
     for change in changes:

@@ -96,6 +96,11 @@ class CrossFile:
         self._relied[-1].add(Relied(file, name, path, content))
         return path, place.rest if place is not None else (), found
 
+    def source_of(self, name: str, file: str) -> tuple[str, str, str] | None:
+        """The path and the text of the file in which `file` finds what it calls `name`, and the name there."""
+        path, rest, found = self._looked_up(name, file)
+        return (path, found.text, rest[0]) if found is not None and len(rest) == 1 else None
+
     def starred(self, name: str, stars: Sequence[str], file: str) -> str:
         """What `name` is by the modules `stars` that `file` takes whole, where that is something from outside of the
         project; else empty."""

@@ -9,9 +9,11 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import assigned, inside
+from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import Found, NeedImport, RelatedNode, Replace, SetArgument
 from torchdet_lint.module.names import dotted
+from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,11 +21,13 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Draw
     from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule
-    from torchdet_lint.finding import Change
+    from torchdet_lint.finding import Applicability, Change
     from torchdet_lint.module.module import Call, Module, Value
 
 _MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__""")
 _ANY = "any"
+_WORKER_ARGUMENT = "worker_init_fn"
+_WORKER_SEED = "{torch}.initial_seed() % 2**32"
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
@@ -35,7 +39,8 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         reported.add(call.node)
         details = {"call": module.code(call.node.func)}
-        yield Found(call.node, details, row.variant or "fresh", changes=_reseeded(module, call, row))
+        changes, safe = _reseeded(module, call, row)
+        yield Found(call.node, details, row.variant or "fresh", changes=changes, applicability=safe)
     pairs = [(sink, source, what) for sink in _sinks(module) for source, what in _entropy(module, sink)]
     for sink, source, what in pairs:
         if source.node in reported:
@@ -43,40 +48,90 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
         reported.add(source.node)
         details = {"source": module.code(source.node), "what": what}
         related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
-        changes: tuple[Change, ...] = (Replace(_whole(module, source.node, sink.value.node), "{seed}"),)
-        if _seeds_worker(module, source.node):
-            # One seed for every epoch would repeat the augmentation; torch gives the worker one that it can repeat.
-            fresh = Replace(_whole(module, source.node, sink.value.node), "{torch}.initial_seed() % 2**31")
-            changes = (NeedImport("torch"), fresh)
+        changes, safe = _mended(module, source, sink)
         by = "" if what else _ROOTS[source.own[0].partition(".")[0]]
         fed = {library for other, one, _ in pairs if one.node is source.node for library in other.libraries}
         by = "" if fed & {by, _ANY} else by  # it is seeded from this very draw
-        yield Found(source.node, details, "" if what else "draw", related=related, changes=changes, seeded_by=by)
+        variant = "" if what else "draw"
+        yield Found(source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by)
 
 
-def _seeds_worker(module: Module, node: cst.CSTNode) -> bool:
-    """Whether `node` stands in a function that seeds a worker of a loader."""
-    function = module.enclosing_function(node)
-    return function is not None and re.search(r"worker", function.name.value) is not None
+def _mended(module: Module, source: Call, sink: _Sink) -> tuple[tuple[Change, ...], Applicability | None]:
+    """A seed in the place of what `source` makes of it, and whether that is safe."""
+    value = sink.value.node
+    whole = _whole(module, source.node, value)
+    worker = _worker_function(module, source.node)
+    if worker is not None:
+        # One seed for every epoch would repeat the augmentation; torch gives the worker one that it can repeat.
+        if sink.call.node in module.ancestors(value) and _names_in(value, whole) <= _first_parameter(worker):
+            return (NeedImport("torch"), Replace(value, _WORKER_SEED)), None
+        return (NeedImport("torch"), Replace(whole, "{torch}.initial_seed() % 2**31")), None
+    seed = module.shared(ProgramSeeds).replacement(source.node)
+    kept = _other_summand(module, whole)
+    if kept is not None and seed.text == "{seed}" and "seed" in module.code(kept).lower():
+        return (Replace(module.parent(whole), module.code(kept)),), seed.applicability
+    return (*seed.needs, Replace(whole, seed.text)), seed.applicability
 
 
-def _reseeded(module: Module, call: Call, row: Row) -> tuple[Change, ...]:
-    """The same call with a seed; where that has another name, only if nobody uses what the call returns."""
+def _worker_function(module: Module, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:
+    """The function around `node` that seeds a worker of a loader, by its name or because a loader is given it."""
+    for around in module.ancestors(node):
+        if isinstance(around, cst.Lambda):
+            argument = module.parent(around)
+            keyword = argument.keyword if isinstance(argument, cst.Arg) else None
+            return around if keyword is not None and keyword.value == _WORKER_ARGUMENT else None
+        if isinstance(around, cst.FunctionDef):
+            name = around.name.value
+            passed = re.search(rf"\b{_WORKER_ARGUMENT}\s*=\s*(?:[\w.]*partial\s*\(\s*)?(?:\w+\.)*{name}\b", module.text)
+            named = module.library.facts.conventions.seeds_worker.search(name)
+            return around if passed or named else None
+    return None
+
+
+def _first_parameter(function: cst.FunctionDef | cst.Lambda) -> set[str]:
+    return {parameter.name.value for parameter in function.params.params[:1]}
+
+
+def _names_in(value: cst.CSTNode, without: cst.CSTNode) -> set[str]:
+    """The names that `value` reads outside of its part `without`, but for those of builtins and modules."""
+    if value is without:
+        return set()
+    if isinstance(value, cst.Call):
+        return {name for arg in value.args for name in _names_in(arg.value, without)}
+    if isinstance(value, cst.Name):
+        return {value.value}
+    return {name for part in children(value) for name in _names_in(part, without)}
+
+
+def _other_summand(module: Module, node: cst.CSTNode) -> cst.BaseExpression | None:
+    """What is added to `node`."""
+    parent = module.parent(node)
+    if not isinstance(parent, cst.BinaryOperation) or not isinstance(parent.operator, cst.Add):
+        return None
+    return parent.right if parent.left is node else parent.left
+
+
+def _reseeded(module: Module, call: Call, row: Row) -> tuple[tuple[Change, ...], Applicability | None]:
+    """The same call with a seed, and whether that is safe; where it has another name, only if nobody uses what the call
+    returns."""
     function = row.give.get("function", "")
-    if not row.when and not function:
-        return ()
-    if function and not isinstance(module.parent(call.node), cst.Expr):
-        return ()
+    if (not row.when and not function) or (function and not isinstance(module.parent(call.node), cst.Expr)):
+        return (), None
+    found = GeneratorSeed(_WORKER_SEED, None, (NeedImport("torch"),))
+    if _worker_function(module, call.node) is None:
+        found = module.shared(ProgramSeeds).replacement(call.node)
+    seed, safe, needs = found
     if "{torch}" in function:
-        return NeedImport("torch"), Replace(call.node, f"{function}({{seed}})")
+        return (NeedImport("torch"), Replace(call.node, f"{function}({seed})")), safe
     if function:
-        return (Replace(call.node, f"{module.code(call.node.func).rpartition('.')[0]}.{function}({{seed}})"),)
-    if not call.node.args:
-        return (Replace(call.node, f"{module.code(call.node.func)}({{seed}})"),)
+        written = f"{module.code(call.node.func).rpartition('.')[0]}.{function}({seed})"
+        return (*needs, Replace(call.node, written)), safe
     args = call.node.args
+    if not args:
+        return (*needs, Replace(call.node, f"{module.code(call.node.func)}({seed})")), safe
     if len(args) == 1 and not args[0].star and args[0].keyword is None:
-        return (Replace(args[0].value, "{seed}"),)
-    return (SetArgument(call.node, row.when[0].argument, "{seed}"),)
+        return (*needs, Replace(args[0].value, seed)), safe
+    return (*needs, SetArgument(call.node, row.when[0].argument, seed)), safe
 
 
 class _Sink(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +9,7 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
+from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import Found, Replace, SetArgument
 from torchdet_lint.inference.abstract_values import FOREIGN
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule
-    from torchdet_lint.finding import Applicability, Change
+    from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Call, Module, Value
 
-_EVERY_TIME = re.compile(
-    r"__(?:getitem|getitems|call|iter|next)__|forward|collate\w*|\w*transform\w*|augment\w*|\w*_step|sample\w*|generate"
-)
+# Seeded alike, these draw the same numbers as the library's global generator.
+_SAME_NUMBERS = {"RandomState": "numpy", "MT19937": "numpy", "Random": "python"}
 
 
 def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
@@ -38,21 +37,13 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         function = module.code(call.node.func)
         argument = row.when[0].argument
-        change: Change = SetArgument(call.node, argument, "{seed}")
+        library = _SAME_NUMBERS.get(call.own[0].rpartition(".")[2], "") if call.own else ""
+        seed = module.shared(ProgramSeeds).seed(call.node, library)
+        change: Change = SetArgument(call.node, argument, seed.text)
         if not call.node.args:
-            change = Replace(call.node, f"{function}({{seed}})")
-        again = _applicability(module, call.node)
-        yield Found(call.node, {"call": function}, row.variant, changes=(change,), applicability=again)
-
-
-def _applicability(module: Module, node: cst.CSTNode) -> Applicability | None:
-    """Unsafe where the same seed would be used again and again: each time round a loop, for each item."""
-    for around in module.ancestors(node):
-        if isinstance(around, (cst.For, cst.While, cst.BaseComp)):
-            return "unsafe"
-        if isinstance(around, cst.FunctionDef):
-            return "unsafe" if _EVERY_TIME.fullmatch(around.name.value) else None
-    return None
+            change = Replace(call.node, f"{function}({seed.text})")
+        changes = (*seed.needs, change)
+        yield Found(call.node, {"call": function}, row.variant, changes=changes, applicability=seed.applicability)
 
 
 def _names_things(module: Module, call: Call) -> bool:
@@ -105,13 +96,14 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         done.add(call.node)
         argument = row.when[0].argument
-        change = SetArgument(call.node, argument, "{seed}")
+        seed = module.shared(ProgramSeeds).seed(call.node, "numpy")
+        changes = (*seed.needs, SetArgument(call.node, argument, seed.text))
         severity = row.severity or ("warning" if seeded else None)
         variant = "own" if row.severity == "error" else "seeded" if seeded else ""
         details = {"call": module.code(call.node.func), "argument": argument}
-        again = _applicability(module, call.node)
         by = "" if variant else "numpy"
-        yield Found(call.node, details, variant, severity, changes=(change,), applicability=again, seeded_by=by)
+        safe = seed.applicability
+        yield Found(call.node, details, variant, severity, changes=changes, applicability=safe, seeded_by=by)
 
 
 def _seeds_numpy(module: Module) -> bool:

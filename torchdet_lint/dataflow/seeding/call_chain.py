@@ -1,0 +1,197 @@
+"""A place of a file → the calls through which a run of that file reaches it, where it does so once."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.prefilter.skeleton import SyntaxFault, imported, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import libcst as cst
+
+    from torchdet_lint.module.module import Module
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_ANNOTATION = ("annotation", "returns")
+
+
+class Site(NamedTuple):
+    """A place on the way to another: the node, and the function that it stands in (None: the file itself)."""
+
+    node: ast.expr
+    function: Function | None
+
+
+class CallChain:
+    """The ways through one file. Made once a file, with Python's own parser: what runs when needs all of its text."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.uses: dict[str, list[ast.Name | ast.Attribute]] = {}
+        self.functions: dict[str, list[Function]] = {}
+        self.places: dict[tuple[int, int], list[ast.Call]] = {}
+        self.imported: dict[str, str] = {}
+        self.tree: ast.Module | None = None
+        try:
+            self.tree = parsed(module.text)
+        except SyntaxFault:
+            return
+        for node in ast.walk(self.tree):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                self.uses.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.Attribute):
+                self.uses.setdefault(f".{node.attr}", []).append(node)
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.functions.setdefault(node.name, []).append(node)
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.imported.update(imported(node))
+            elif isinstance(node, ast.Call):
+                self.places.setdefault((node.lineno, node.col_offset), []).append(node)
+
+    def call_at(self, node: cst.CSTNode) -> ast.Call | None:
+        """The call that `node`, a call of the libcst tree, is in this tree."""
+        start, end = self.module.span(node)
+        lines = self.module.skeleton.lines
+        column, last = (len(lines[place.row - 1][: place.column - 1].encode()) for place in (start, end))
+        return next(
+            (
+                call
+                for call in self.places.get((start.row, column), ())
+                if (call.end_lineno, call.end_col_offset) == (end.row, last)
+            ),
+            None,
+        )
+
+    def to(self, node: ast.expr) -> tuple[Site, ...] | None:
+        """The calls that lead to `node`, the innermost first and beginning with itself; None where it may run more than
+        once, or where nobody can see what runs it."""
+        chain: list[Site] = []
+        seen: set[ast.AST] = set()
+        while True:
+            function = self._once(node)
+            if function is None:
+                return None
+            if isinstance(function, ast.Module):
+                return (*chain, Site(node, None))
+            chain.append(Site(node, function))
+            if function in seen:
+                return None
+            seen.add(function)
+            calls = self._calls_of(function)
+            if calls is None or len(calls) != 1:
+                return None
+            node = calls[0]
+
+    def before(self, site: Site) -> Iterator[ast.Call]:
+        """The calls that stand above `site` in the same function, the nearest first."""
+        place = (site.node.lineno, site.node.col_offset)
+        body = site.function if site.function is not None else self.tree
+        assert body is not None
+        found = [call for call in self.within(body) if (call.lineno, call.col_offset) < place]
+        for call in sorted(found, key=lambda call: (call.lineno, call.col_offset), reverse=True):
+            if site.node not in ast.walk(call):
+                yield call
+
+    def within(self, body: ast.AST) -> Iterator[ast.Call]:
+        """The calls in a function or in the file, but for those in the functions that are defined there."""
+        queue = list(ast.iter_child_nodes(body))
+        while queue:
+            node = queue.pop()
+            if isinstance(node, ast.Call):
+                yield node
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                queue.extend(ast.iter_child_nodes(node))
+
+    def _once(self, node: ast.AST) -> Function | ast.Module | None:
+        """The function or file around `node`, if one run of it comes by `node` once at most."""
+        child = node
+        while (parent := self.parents.get(child)) is not None:
+            if isinstance(parent, ast.Module):
+                return parent
+            if isinstance(parent, _LOOPS) and child is not getattr(parent, "iter", None):
+                if child not in parent.orelse:
+                    return None
+            elif isinstance(parent, ast.comprehension):
+                if not self._first_iterable(parent, child):
+                    return None
+                child = parent
+                parent = self.parents[parent]
+            elif isinstance(parent, (*_COMPREHENSIONS, ast.Lambda)):
+                return None
+            elif isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and child in parent.body:
+                return parent
+            child = parent
+        return None
+
+    def _first_iterable(self, generator: ast.comprehension, child: ast.AST) -> bool:
+        around = self.parents[generator]
+        return isinstance(around, _COMPREHENSIONS) and around.generators[0] is generator and child is generator.iter
+
+    def _calls_of(self, function: Function) -> list[ast.Call] | None:
+        """The calls that run `function`; None where something else may run it too."""
+        owner = self.parents[function]
+        if self.suspends(function) or not all(self._passes_through(one) for one in function.decorator_list):
+            return None
+        if not isinstance(owner, ast.ClassDef):
+            return self._called(function.name) if len(self.functions[function.name]) == 1 else None
+        if function.name in ("__init__", "__post_init__"):
+            return self._called(owner.name)
+        if owner.bases or owner.keywords or function.decorator_list or function.name.startswith("__"):
+            return None
+        return self._called(f".{function.name}") if len(self.functions[function.name]) == 1 else None
+
+    def _called(self, name: str) -> list[ast.Call] | None:
+        found = []
+        for use in self.uses.get(name, ()):
+            parent = self.parents[use]
+            if isinstance(parent, ast.Call) and parent.func is use:
+                found.append(parent)
+            elif not self._annotates(use):
+                return None
+        return found
+
+    def _annotates(self, use: ast.AST) -> bool:
+        child = use
+        while (parent := self.parents.get(child)) is not None and not isinstance(parent, ast.stmt):
+            if isinstance(parent, ast.arg):
+                return True
+            child = parent
+        return any(getattr(parent, field, None) is child for field in _ANNOTATION)
+
+    def suspends(self, function: Function) -> bool:
+        """Whether a call of `function` does not run it: it is a generator or a coroutine."""
+        if isinstance(function, ast.AsyncFunctionDef):
+            return True
+        queue: list[ast.AST] = list(function.body)
+        while queue:
+            node = queue.pop()
+            if isinstance(node, (ast.Yield, ast.YieldFrom)):
+                return True
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+                queue.extend(ast.iter_child_nodes(node))
+        return False
+
+    def _passes_through(self, decorator: ast.expr) -> bool:
+        """Whether what `decorator` makes of a function runs it once a call."""
+        name = self.name_of(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        return name in self.module.library.facts.conventions.once
+
+    def name_of(self, function: ast.expr) -> str:
+        """The canonical dotted name of what is called: `torch.manual_seed`; empty where it is no dotted name. A name
+        that no import binds stands for itself."""
+        parts: list[str] = []
+        while isinstance(function, ast.Attribute):
+            parts.append(function.attr)
+            function = function.value
+        if not isinstance(function, ast.Name):
+            return ""
+        root = self.imported.get(function.id, function.id)
+        return self.module.library.canonical(".".join([root, *reversed(parts)]))

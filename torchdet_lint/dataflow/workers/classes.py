@@ -1,0 +1,166 @@
+"""A class of the project and the call that makes an object of it → its attributes, and what a worker runs of it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.dataflow.workers.project_file import File, below, bindings, handed_on, method, passed
+from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torchdet_lint.dataflow.workers.project_file import Function
+    from torchdet_lint.module.module import Module
+
+
+class Scope(NamedTuple):
+    """Where an expression stands: its file, the function around it, the class of `self`, what its parameters are given,
+    and the way to `self` from the data set."""
+
+    file: File
+    function: Function | None = None
+    instance: Instance | None = None
+    given: Mapping[str, tuple[ast.expr, Scope]] | None = None
+    way: str | None = None
+
+
+class Instance(NamedTuple):
+    """An object: its class and the base classes of the project, and what its attributes may be."""
+
+    classes: tuple[tuple[ast.ClassDef, File], ...]
+    attributes: dict[str, list[tuple[ast.expr, Scope]]]
+
+
+class Classes:
+    """The classes that the file of `module` can name. `foreign_base` is set where a base class is out of sight."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.facts = module.library.facts.workers
+        self.files: dict[str, File | None] = {}
+        self.foreign_base = False
+
+    def instance(
+        self, class_: ast.ClassDef, file: File, call: ast.Call | None = None, scope: Scope | None = None
+    ) -> Instance:
+        """An object of a class, made by `call` in `scope` where that is known."""
+        classes = tuple(self._lineage(class_, file))
+        instance = Instance(classes, {})
+        given: dict[str, tuple[ast.expr, Scope]] = {}
+        arguments = (call, scope)
+        done = False
+        for one, home in classes:
+            for statement in one.body:
+                for name, value in bindings(statement):
+                    instance.attributes.setdefault(name, []).append((value, Scope(home)))
+            if (initial := method(one, "__init__")) is not None and not done:
+                if arguments[0] is not None and arguments[1] is not None:
+                    bound = passed(initial, arguments[0], bound=True)
+                    given = {key: (value, arguments[1]) for key, value in bound.items()}
+                given = {**_defaults(initial, home), **given}
+                above = handed_on(initial)
+                inner = Scope(home, initial, instance, given)
+                self._attributes(initial, inner, instance)
+                arguments = (above, inner) if above is not None else (None, None)
+                done = above is None
+            for member in one.body:
+                if isinstance(member, ast.FunctionDef) and member.name != "__init__":
+                    self._attributes(member, Scope(home, member, instance), instance)
+        return instance
+
+    def _attributes(self, function: ast.FunctionDef, scope: Scope, instance: Instance) -> None:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign):
+                pairs = [(target, node.value) for target in node.targets]
+            elif isinstance(node, ast.AnnAssign) and node.value is not None:
+                pairs = [(node.target, node.value)]
+            else:
+                continue
+            for target, value in pairs:
+                if (
+                    isinstance(target, ast.Attribute)
+                    and isinstance(target.value, ast.Name)
+                    and target.value.id == "self"
+                ):
+                    instance.attributes.setdefault(target.attr, []).append((value, scope))
+
+    def _lineage(self, class_: ast.ClassDef, file: File) -> Iterator[tuple[ast.ClassDef, File]]:
+        yield class_, file
+        for base in class_.bases:
+            name = self.dotted(base.value if isinstance(base, ast.Subscript) else base, file)
+            found = self.definition(name, file)
+            if found is not None and isinstance(found[0], ast.ClassDef) and found[0] is not class_:
+                yield from self._lineage(found[0], found[1])
+            elif not (name in self.facts.bases or self.known(name)):
+                self.foreign_base = True
+
+    def run_in_worker(self, instance: Instance) -> list[tuple[ast.FunctionDef, File, str]]:
+        """The methods of an object that a worker runs, each with its file and class."""
+        known: dict[str, tuple[ast.FunctionDef, File, str]] = {}
+        for class_, file in instance.classes:
+            for member in class_.body:
+                if isinstance(member, ast.FunctionDef):
+                    known.setdefault(member.name, (member, file, class_.name))
+        queue = [name for name in known if name in self.facts.methods]
+        found: dict[str, None] = {}
+        while queue:
+            name = queue.pop()
+            if name in found or name not in known:
+                continue
+            found[name] = None
+            queue += [
+                node.attr
+                for node in ast.walk(known[name][0])
+                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+            ]
+        return [known[name] for name in found]
+
+    def known(self, name: str) -> bool:
+        """Whether a package has it that draws from torch alone, if at all."""
+        return below(name, self.facts.torch_only)
+
+    def dotted(self, node: ast.expr, file: File) -> str:
+        """The canonical dotted name of an expression in `file`; empty where it is none."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        root = node.id if node.id in file.definitions else file.imports.get(node.id, node.id)
+        return self.module.library.canonical(".".join([root, *reversed(parts)]))
+
+    def definition(
+        self, name: str, file: File, depth: int = 0
+    ) -> tuple[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, File] | None:
+        """The class or function of the project that `name` is in `file`, and its file."""
+        if name in file.definitions:
+            return file.definitions[name], file
+        if "." not in name or self.known(name) or depth > 3 or name.partition(".")[0] in ("torch", "numpy", "self"):
+            return None
+        told = self.module.defined(name, file.path) if self.module.defined is not None else None
+        if told is None:
+            return None
+        path, text, last = told
+        if path not in self.files:
+            try:
+                self.files[path] = File(path, parsed(text))
+            except SyntaxFault:
+                self.files[path] = None
+        home = self.files[path]
+        if home is None:
+            return None
+        if last in home.definitions:
+            return home.definitions[last], home
+        return self.definition(home.imports[last], home, depth + 1) if last in home.imports else None
+
+
+def _defaults(function: ast.FunctionDef, file: File) -> dict[str, tuple[ast.expr, Scope]]:
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    pairs = list(zip(reversed(parameters), reversed(function.args.defaults), strict=False))
+    pairs += [
+        (one, value) for one, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if value
+    ]
+    return {one.arg: (value, Scope(file)) for one, value in pairs}

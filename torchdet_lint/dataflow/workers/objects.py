@@ -1,0 +1,356 @@
+"""What a DataLoader hands its workers → the generator that is copied to all of them, and what they draw there.
+
+An abstract interpretation of one small question: expressions are followed to the classes and functions that the workers
+run, through names, parameters, attributes, wrappers and files.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.dataflow.workers.classes import Classes, Scope
+from torchdet_lint.dataflow.workers.project_file import File, below, bindings, method, passed, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.dataflow.workers.project_file import Function
+    from torchdet_lint.module.module import Module
+
+_DEEP = 12
+_RUN_BY_WORKERS = ("dataset", "collate_fn")
+
+
+class Owned(NamedTuple):
+    """A generator that every worker gets a copy of: how its owner names it, the class (empty: the file itself), the
+    place, the way to it from the data set (empty: there is none), and the call that makes it."""
+
+    name: str
+    owner: str
+    path: str
+    row: int
+    way: str
+    maker: str
+
+
+class Handed(NamedTuple):
+    """All that is known of what a loader hands its workers: whether everything is in sight, the generators that are
+    copied, and the libraries whose global generators the workers draw from."""
+
+    in_sight: bool
+    owned: tuple[Owned, ...]
+    draws: frozenset[str]
+
+
+class WorkerObjects:
+    """Looks at what the loaders of one file hand their workers."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.facts = module.library.facts.workers
+        self.draws = {name: draw for draw in module.library.facts.draws if draw.at == "call" for name in draw.names}
+        self.chains = module.shared(CallChain)
+        tree = self.chains.tree
+        self.file = File("", tree) if tree is not None else None
+        self.classes = Classes(module)
+        self._owned: dict[Owned, None] = {}
+        self._drawn: set[str] = set()
+        self._out = False
+        self._seen: set[tuple[int, str | None]] = set()
+
+    def handed(self, call: ast.Call) -> Handed:
+        """What the loader `call` hands its workers: its data set and its collate function."""
+        arguments = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in _RUN_BY_WORKERS}
+        if call.args and not isinstance(call.args[0], ast.Starred):
+            arguments.setdefault("dataset", call.args[0])
+        self._owned, self._drawn, self._out, self._seen = {}, set(), False, set()
+        self.classes.foreign_base = False
+        if self.file is None or "dataset" not in arguments:
+            return Handed(False, (), frozenset())
+        function, owner = self._around(call)
+        scope = Scope(self.file, function, self.classes.instance(owner, self.file) if owner is not None else None)
+        for name, value in arguments.items():
+            self._value(value, scope._replace(way=None), "dataset" if name == "dataset" else None, 0)
+        return Handed(not (self._out or self.classes.foreign_base), tuple(self._owned), frozenset(self._drawn))
+
+    def _around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
+        function: Function | None = None
+        around = self.chains.parents.get(node)
+        while around is not None:
+            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and function is None:
+                function = around
+            if isinstance(around, ast.ClassDef):
+                return function, around
+            around = self.chains.parents.get(around)
+        return function, None
+
+    # -------------------------------------------------------------------------------------------------- expressions
+
+    def _value(self, node: ast.expr, scope: Scope, way: str | None, depth: int) -> None:
+        """Look at what `node` may be, which the data set reaches by `way` (None: not at all)."""
+        if depth > _DEEP:
+            self._out = True
+            return
+        if (id(node), way) in self._seen:
+            return
+        self._seen.add((id(node), way))
+        if isinstance(node, ast.Constant):
+            return
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            for place, element in enumerate(node.elts):
+                self._value(element, scope, f"{way}[{place}]" if way else None, depth + 1)
+        elif isinstance(node, ast.Lambda):
+            self._body(node, scope._replace(function=node), depth + 1)
+        elif isinstance(node, ast.IfExp):
+            self._value(node.body, scope, way, depth + 1)
+            self._value(node.orelse, scope, way, depth + 1)
+        elif isinstance(node, ast.BoolOp):
+            for part in node.values:
+                self._value(part, scope, way, depth + 1)
+        elif isinstance(node, ast.Subscript):
+            self._value(node.value, scope, None, depth + 1)
+        elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)):
+            self._body(node, scope, depth + 1)
+        elif isinstance(node, ast.Call):
+            self._call(node, scope, way, depth)
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            self._name(node, scope, way, depth)
+        else:
+            self._out = True
+
+    def _name(self, node: ast.Name | ast.Attribute, scope: Scope, way: str | None, depth: int) -> None:
+        found = list(self._behind(node, scope))
+        if not found:
+            definition = self.classes.definition(self.classes.dotted(node, scope.file), scope.file)
+            if definition is not None:
+                where, file = definition
+                if isinstance(where, ast.ClassDef):
+                    self._instance(where, file, None, scope, way, depth)
+                else:
+                    self._body(where, Scope(file, where), depth + 1)
+            elif not self.classes.known(self.classes.dotted(node, scope.file)):
+                self._out = True
+        for value, inner in found:
+            self._value(value, inner, way, depth + 1)
+
+    def _behind(self, node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """What a name or an attribute of `self` may be bound to."""
+        if isinstance(node, ast.Attribute):
+            if scope.instance is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
+                yield from scope.instance.attributes.get(node.attr, ())
+            return
+        assert isinstance(node, ast.Name)
+        if scope.given is not None and node.id in scope.given:
+            yield scope.given[node.id]
+            return
+        local = False
+        if scope.function is not None and not isinstance(scope.function, ast.Lambda):
+            for statement in statements(scope.function.body):
+                for name, value in bindings(statement):
+                    if name == node.id and value is not node:
+                        local = True
+                        yield value, scope
+            if node.id in {one.arg for one in ast.walk(scope.function.args) if isinstance(one, ast.arg)} and not local:
+                yield from self._passed(node.id, scope)
+                return
+        if not local:
+            for value in scope.file.values.get(node.id, ()):
+                yield value, Scope(scope.file)
+
+    def _passed(self, name: str, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """What the calls of this file pass for a parameter of a function of it."""
+        function = scope.function
+        if scope.file.path or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        if isinstance(self.chains.parents.get(function), ast.ClassDef):
+            return
+        for use in self.chains.uses.get(function.name, ()):
+            call = self.chains.parents[use]
+            if isinstance(call, ast.Call) and call.func is use:
+                value = passed(function, call, bound=False).get(name)
+                if value is not None:
+                    around, owner = self._around(call)
+                    inner = self.classes.instance(owner, scope.file) if owner is not None else None
+                    yield value, Scope(scope.file, around, inner)
+
+    def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
+        name = self.classes.dotted(node.func, scope.file)
+        found = self.classes.definition(name, scope.file)
+        if found is not None:
+            where, file = found
+            if isinstance(where, ast.ClassDef):
+                self._instance(where, file, node, scope, way, depth)
+            else:
+                given = {key: (value, scope) for key, value in passed(where, node, bound=False).items()}
+                inner = Scope(file, where, None, given)
+                returned = [
+                    one.value for one in ast.walk(where) if isinstance(one, ast.Return) and one.value is not None
+                ]
+                for value in returned:
+                    self._value(value, inner, way, depth + 1)
+                if not returned:
+                    self._out = True
+            return
+        if self.classes.known(name) or below(name, self.facts.wrappers):
+            if any(word in name.rpartition(".")[2] for word in self.facts.random):
+                self._drawn.add("torch")
+            for place, argument in enumerate(node.args):
+                inner_way = self._inside(name, way, place)
+                if isinstance(argument, ast.Starred) or not (place == 0 or self._object(argument)):
+                    continue
+                if place == 0 and not (below(name, self.facts.wrappers) or name.endswith(".Compose")):
+                    continue
+                self._value(argument, scope, inner_way, depth + 1)
+            for keyword in node.keywords:
+                if keyword.arg is not None and self._holds(keyword.arg):
+                    self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
+            return
+        if not below(name, self.facts.quiet):
+            self._out = True
+
+    @staticmethod
+    def _inside(name: str, way: str | None, place: int) -> str | None:
+        if way is None or place:
+            return None
+        last = name.rpartition(".")[2]
+        return {"Subset": f"{way}.dataset", "Compose": f"{way}.transforms", "ConcatDataset": f"{way}.datasets"}.get(
+            last
+        )
+
+    def _object(self, node: ast.expr) -> bool:
+        return isinstance(node, (ast.Call, ast.Lambda, ast.List, ast.Tuple))
+
+    def _holds(self, parameter: str) -> bool:
+        return any(word in parameter.lower() for word in self.facts.arguments)
+
+    # ------------------------------------------------------------------------------------------------------ classes
+
+    def _instance(
+        self, class_: ast.ClassDef, file: File, call: ast.Call | None, scope: Scope, way: str | None, depth: int
+    ) -> None:
+        """Look at an object of a class of the project, made by `call` in `scope`."""
+        if depth > _DEEP:
+            self._out = True
+            return
+        instance = self.classes.instance(class_, file, call, scope)
+        used = self.classes.run_in_worker(instance)
+        for function, owner_file, owner in used:
+            inner = Scope(owner_file, function, instance, None, way)
+            self._body(function, inner, depth + 1, owner=owner)
+
+    # ------------------------------------------------------------------------------------------------------- bodies
+
+    def _body(self, node: ast.AST, scope: Scope, depth: int, owner: str = "") -> None:
+        """Look at what runs: the draws in it, the generators and the objects that it uses."""
+        if depth > _DEEP or (id(node), scope.way) in self._seen:
+            return
+        self._seen.add((id(node), scope.way))
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Call):
+                self._called(inner, scope, depth)
+            elif isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Load):
+                self._generator_used(inner, scope, owner)
+
+    def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
+        own = isinstance(node, ast.Attribute)
+        if isinstance(node, ast.Name) and node.id not in scope.file.values:
+            return
+        for value, inner in self._behind(node, scope):
+            made = self._maker(value, inner, 0)
+            if made is None or (not own and inner.function is not None):
+                continue
+            maker, place = made
+            name = ast.unparse(node)
+            way = f"{scope.way}.{node.attr}" if scope.way and isinstance(node, ast.Attribute) else ""
+            self._owned[Owned(name, owner, inner.file.path, place.lineno, way, maker)] = None
+
+    def _maker(self, node: ast.expr, scope: Scope, depth: int) -> tuple[str, ast.expr] | None:
+        """The name of what makes a generator, if `node` is one, and where."""
+        if depth > _DEEP:
+            return None
+        if isinstance(node, ast.Call):
+            name = self.classes.dotted(node.func, scope.file)
+            if name in self.facts.generators:
+                return name, node
+            if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
+                return self._maker(node.func.value, scope, depth + 1) if node.func.attr == "manual_seed" else None
+            return None
+        if isinstance(node, (ast.BoolOp, ast.IfExp)):
+            parts = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
+            return next((made for part in parts if (made := self._maker(part, scope, depth + 1))), None)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            for value, inner in self._behind(node, scope):
+                made = self._maker(value, inner, depth + 1) if value is not node else None
+                if made is not None:
+                    return made
+        return None
+
+    def _called(self, node: ast.Call, scope: Scope, depth: int) -> None:
+        """A call that a worker makes."""
+        function = node.func
+        name = self.classes.dotted(function, scope.file)
+        if isinstance(function, ast.Attribute) and scope.instance is not None:
+            root = function if name == f"self.{function.attr}" else function.value
+            if isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name) and root.value.id == "self":
+                self._used(root, scope, depth)
+                return
+        if name in self.draws:
+            draw = self.draws[name]
+            generator = any(keyword.arg in ("generator", "random_state") for keyword in node.keywords)
+            if not generator:
+                self._drawn.add(draw.library)
+            return
+        found = self.classes.definition(name, scope.file)
+        if found is None:
+            if isinstance(function, ast.Name) and not below(name, self.facts.quiet) and not self.classes.known(name):
+                self._unknown(function, scope, depth)
+            elif (
+                "." in name
+                and name.partition(".")[0] in scope.file.imports.values()
+                and not (below(name, self.facts.quiet) or self.classes.known(name))
+            ):
+                self._out = True
+            return
+        where, file = found
+        if isinstance(where, ast.ClassDef):
+            self._instance(where, file, node, scope, None, depth + 1)
+        else:
+            given = {key: (value, scope) for key, value in passed(where, node, bound=False).items()}
+            self._body(where, Scope(file, where, None, given), depth + 1)
+
+    def _unknown(self, function: ast.Name, scope: Scope, depth: int) -> None:
+        """A call of a name that no import binds: a builtin, a function nearby, or what a parameter holds."""
+        found = list(self._behind(function, scope))
+        for value, inner in found:
+            self._value(value, inner, None, depth + 1)
+        if not found and function.id not in dir(__builtins__) and function.id not in scope.file.definitions:
+            self._out = self._out or function.id in scope.file.imports
+
+    def _used(self, attribute: ast.Attribute, scope: Scope, depth: int) -> None:
+        """An object that an attribute of `self` holds, where a worker calls it or a method of it."""
+        assert scope.instance is not None
+        if any(method(class_, attribute.attr) is not None for class_, _ in scope.instance.classes):
+            return
+        values = scope.instance.attributes.get(attribute.attr)
+        if values is None:
+            self._out = True
+            return
+        way = f"{scope.way}.{attribute.attr}" if scope.way else None
+        for value, inner in values:
+            if self._maker(value, inner, 0) is not None or not self._may_run(value, inner):
+                continue
+            self._value(value, inner, way, depth + 1)
+
+    def _may_run(self, value: ast.expr, scope: Scope) -> bool:
+        """Whether `value` may be an object with code of its own: data are not."""
+        if isinstance(value, (ast.Constant, ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.BinOp, ast.Subscript)):
+            return False
+        if isinstance(value, ast.Call):
+            return not below(self.classes.dotted(value.func, scope.file), self.facts.quiet - {"torch"}) and not (
+                isinstance(value.func, ast.Attribute) and not self.classes.dotted(value.func, scope.file)
+            )
+        return True
+
+    # -------------------------------------------------------------------------------------------------------- names

@@ -1,0 +1,104 @@
+"""A file of the project, by Python's parser → its imports, its definitions, and what its names are bound to."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.prefilter.skeleton import imported
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class File:
+    """A file of the project: what its top-level names are. `path` is empty for the file that is linted."""
+
+    def __init__(self, path: str, tree: ast.Module) -> None:
+        self.path = path
+        self.tree = tree
+        self.imports: dict[str, str] = {}
+        self.definitions: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
+        self.values: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self.imports.update(imported(node))
+        for statement in statements(tree.body):
+            if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                self.definitions[statement.name] = statement
+            for name, value in bindings(statement):
+                self.values.setdefault(name, []).append(value)
+
+
+def below(name: str, names: frozenset[str]) -> bool:
+    """Whether `name` is one of `names` or an attribute of one."""
+    while name:
+        if name in names:
+            return True
+        name = name.rpartition(".")[0]
+    return False
+
+
+def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a body, those of its blocks too."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            continue
+        for field in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(statement, field, ()))
+        for handler in getattr(statement, "handlers", ()):
+            yield from statements(handler.body)
+
+
+def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a statement gives a value."""
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Name):
+                yield target.id, statement.value
+            elif isinstance(target, (ast.Tuple, ast.List)):
+                value = statement.value
+                parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+                parts = parts if len(parts) == len(target.elts) else []
+                for place, element in enumerate(target.elts):
+                    if isinstance(element, ast.Name):
+                        yield element.id, parts[place] if parts else statement.value
+    elif (
+        isinstance(statement, ast.AnnAssign) and statement.value is not None and isinstance(statement.target, ast.Name)
+    ):
+        yield statement.target.id, statement.value
+
+
+def method(class_: ast.ClassDef, name: str) -> ast.FunctionDef | None:
+    """The method `name` that the class itself defines."""
+    return next((one for one in class_.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
+
+
+def passed(function: Function, call: ast.Call, *, bound: bool) -> dict[str, ast.expr]:
+    """What `call` gives the parameters of `function`, of which a `bound` one has the first already."""
+    parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)][1 if bound else 0 :]
+    found: dict[str, ast.expr] = {}
+    for name, argument in zip(parameters, call.args, strict=False):
+        if isinstance(argument, ast.Starred):
+            break
+        found[name] = argument
+    found.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None})
+    return found
+
+
+def handed_on(function: ast.FunctionDef) -> ast.Call | None:
+    """The call by which a constructor calls the one of its base class."""
+    for node in ast.walk(function):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "__init__"
+            and isinstance(node.func.value, ast.Call)
+            and isinstance(node.func.value.func, ast.Name)
+            and node.func.value.func.id == "super"
+        ):
+            return node
+    return None
