@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from torchdet_lint import report
+from torchdet_lint.cli.main import main
 from torchdet_lint.config import FORMATS
 from torchdet_lint.finding import Edit, Finding, Fix, Location, Related, Result
 from torchdet_lint.report import Report, text
@@ -251,17 +252,17 @@ def run(*arguments: str, terminal: bool = False) -> str:
 
 def test_colour_on_a_terminal_only() -> None:
     Path("bad.py").write_text("x = (  # " + "long " * 30 + "\n")
-    plain = run("bad.py", "--no-cache", "--quiet")
+    plain = run("bad.py", "--no-cache", "-q", "--quiet")
     assert "\x1b" not in plain
-    painted = run("bad.py", "--no-cache", "--quiet", terminal=True)
+    painted = run("bad.py", "--no-cache", "-q", "--quiet", terminal=True)
     assert "\x1b[1;31mTDL001" in painted
     import re
 
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted).replace("\r\n", "\n") == plain, (
         "only colour differs, and no line is cut"
     )
-    assert "\x1b" in run("bad.py", "--no-cache", "--color", "always")
-    assert "\x1b" not in run("bad.py", "--no-cache", "--color", "never", terminal=True)
+    assert "\x1b" in run("bad.py", "--no-cache", "-q", "--color", "always")
+    assert "\x1b" not in run("bad.py", "--no-cache", "-q", "--color", "never", terminal=True)
 
 
 ACTING = "\x1b[2J\x9b\x07\u202e\u2066\u2028\r\n::stop-commands::x\n##[group]\ufffe\udcff\x85"
@@ -315,3 +316,27 @@ def test_places_in_notebooks_name_the_cell_in_every_format() -> None:
     (issue,) = json.loads(written("gitlab", (finding,)))
     assert issue["description"] == "TDL001: cell 4, line 2: m"
     assert "cell 4, line 2: " in written("github", (finding,))
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"CLICOLOR_FORCE": "1"}, True),
+        ({"FORCE_COLOR": "0"}, False),
+        ({"FORCE_COLOR": ""}, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": ""}, True),
+    ],
+)
+def test_variables_that_ask_for_colour(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variables: dict[str, str], coloured: bool
+) -> None:
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    Path("bad.py").write_text("x = (\n")
+    main(["bad.py", "--no-cache"])
+    assert ("\x1b" in capsys.readouterr().out) == coloured

@@ -34,8 +34,7 @@ def paint(lines: Iterable[str], color: str, stream: Any) -> None:
     """Write the lines of a report to `stream`, with their styles where `color` asks for it."""
     from torchdet_lint.report import text
 
-    painted = color == "always" or (color == "auto" and stream.isatty() and "NO_COLOR" not in os.environ)
-    if not painted:
+    if not (color == "always" or (color == "auto" and _coloured(stream))):
         emit((f"{text.plain(line)}\n" for line in lines), stream)
         return
     from rich.console import Console
@@ -44,6 +43,14 @@ def paint(lines: Iterable[str], color: str, stream: Any) -> None:
     console = Console(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
     for line in lines:
         console.print(Text.assemble(*text.spans(line)), soft_wrap=True)
+
+
+def _coloured(stream: Any) -> bool:
+    """What the environment and the terminal ask for. A variable that is empty asks for nothing."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE") or "0"
+    return forced != "0" or bool(stream.isatty())
 
 
 def emit(lines: Iterable[str], stream: Any = None) -> None:
