@@ -79,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     found = _Parser(
         prog="torchdet-lint probe",
         usage="torchdet-lint probe [options] [FILE]",
-        description="Measure which ops vary from run to run on this machine: run each of them again and again with the "
+        description="Measure which ops are nondeterministic on this machine: run each of them again and again with the "
         "same inputs, and compare the bits.",
         allow_abbrev=False,
     )
@@ -87,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
     what = found.add_argument_group("what is measured")
     what.add_argument("--device", choices=DEVICES, default="", help="default: the GPU, where torch sees one")
     what.add_argument("--ops", action="append", default=[], metavar="PATTERN", help="only ops of such a name")
-    what.add_argument("--dtype", type=_dtypes, default=(), metavar="TYPES", help=f"of {', '.join(DTYPES)}")
+    what.add_argument("--dtype", type=_dtypes, default=(), metavar="TYPES", help=f"types: {', '.join(DTYPES)}")
     what.add_argument("--modes", type=_modes, default=plan.MODES, metavar="MODES", help=f"of {', '.join(plan.MODES)}")
     what.add_argument("--rules", action="append", default=[], metavar="FILE", help="a rule file with ops of your own")
     what.add_argument("--programs", action="store_true", help="print the programs and run nothing")
