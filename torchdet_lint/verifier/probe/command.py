@@ -222,7 +222,7 @@ def _merged(before: Measurement | None, now: Measurement, rows: Sequence[Op]) ->
     return msgspec.structs.replace(
         now,
         rows=tuple(ordered),
-        complete=now.complete and before.complete,
+        complete=now.complete and (before.complete or len(together) == len(now.rows)),
         seconds=round(now.seconds + before.seconds, 1),
     )
 
