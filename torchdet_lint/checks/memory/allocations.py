@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.memory.domain import Buffer
+from torchdet_lint.checks.memory.subscripts import extent
 from torchdet_lint.dataflow.syntax import bare
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _SIZE_NAME = r"(?:\w*(?:_size|_dim|_?features|_?channels|_units)|num_\w+|n_\w+)"
 _DTYPES = "Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16"
 _EXTENTS = rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:{_SIZE_NAME}\s*\)|size\(|shape\b|len\())"
+_FILLED = frozenset(f"torch.{word}" for word in ("zeros", "ones", "rand", "randn"))
 _TENSOR_OF_SIZE = re.compile(
     rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:Tensor(?={_EXTENTS})|(?:{_DTYPES})Tensor(?={_EXTENTS}|\(\s*\w+\)))"
 )
@@ -47,6 +49,30 @@ def _creations(module: Module, rule: Rule) -> Iterator[Call]:
         )
     yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
     yield from module.method_calls(*rule.words["methods"])
+    if "resize_" in module.text:
+        yield from (call for call in module.method_calls("resize_") if _grows(module, call))
+
+
+def _grows(module: Module, call: Call) -> bool:
+    """Whether `x.resize_(…)` evidently gives `x` more elements than it was made with."""
+    if not isinstance(call.receiver, cst.Name):
+        return False
+    made = module.followed(call.receiver, call.scope, call.order)
+    before = module.call_at(made.node) if made is not None else None
+    if before is None or not any(name in _FILLED for name in before.names):
+        return False
+    old, new = _elements(_sizes(module, before)), _elements(_sizes(module, call))
+    return old is not None and new is not None and 0 < old < new
+
+
+def _elements(sizes: list[Value] | None) -> int | None:
+    """The product of extents that are in sight."""
+    total = 1
+    for size in sizes or ():
+        if not isinstance(size.constant, int):
+            return None
+        total *= size.constant
+    return total if sizes else None
 
 
 def _buffer(module: Module, call: Call) -> Buffer | None:
@@ -65,7 +91,8 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
     if word == "new" and not _is_new_tensor(call, sizes):
         return None
     size = tuple(_extent(value) for value in sizes) if sizes is not None else None
-    return Buffer(call.node, word, size)
+    extents = tuple(extent(module, value.node) for value in sizes) if sizes is not None else None
+    return Buffer(call.node, word, size, extents=extents)
 
 
 def _array(module: Module, call: Call, word: str) -> Buffer | None:

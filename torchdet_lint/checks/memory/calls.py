@@ -44,7 +44,10 @@ class Calls(Store):
                 self._arguments(node, state)
             else:
                 self.pass_on(node, receiver, state, reads=False)
-            return self.allocate(node, state)
+            made = self.allocate(node, state)
+            if word == "resize_" and isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Name):
+                state.env[node.func.value.value] = made
+            return made
         if receiver:
             return self.method(node, receiver, word, state)
         names = self.module.resolve(node.func)

@@ -9,8 +9,7 @@ import libcst as cst
 from torchdet_lint.checks.memory.allocations import allocations
 from torchdet_lint.checks.memory.attributes import AttributeReads
 from torchdet_lint.checks.memory.domain import Buffer, Read, State
-from torchdet_lint.checks.memory.interpreter import Reads
-from torchdet_lint.dataflow.syntax import names_in
+from torchdet_lint.checks.memory.interpreter import Reads, free_names
 from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
 from torchdet_lint.module.tree import LEAVES, children
 
@@ -65,23 +64,31 @@ def _statements(module: Module, home: cst.CSTNode | None) -> list[cst.CSTNode]:
 def _captured(module: Module, home: cst.CSTNode | None) -> set[str]:
     """The names of `home` that other functions use too."""
     if home is None:
-        return {
-            word
-            for unit in module.units
-            if unit.piece.kind == "function" or unit.piece.owner >= 0
-            for word in module.words[unit.index]
-        }
+        return _used_in_functions(module)
     found: set[str] = set()
     stack: list[cst.CSTNode] = [home.body]  # type: ignore[attr-defined]
     while stack:
         node = stack.pop()
         kind = type(node)
         if kind in (cst.FunctionDef, cst.Lambda, cst.ClassDef):
-            found.update(names_in(node))
+            found.update(free_names(module, node))
         elif kind in (cst.Global, cst.Nonlocal):
             found.update(item.name.value for item in node.names)  # type: ignore[attr-defined]
         elif kind not in LEAVES:
             stack.extend(children(node))
+    return found
+
+
+def _used_in_functions(module: Module) -> set[str]:
+    """The globals of the file that its functions and methods name, not those of which they have one of their own."""
+    known = module.scope.bindings.keys()
+    found: set[str] = set()
+    for unit in module.units:
+        inside = unit.piece.kind == "function" or unit.piece.owner >= 0
+        if inside and not known.isdisjoint(module.words[unit.index]):
+            module.load(unit)
+            if unit.root is not None:
+                found.update(free_names(module, unit.root))
     return found
 
 

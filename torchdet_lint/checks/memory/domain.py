@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 class Span(NamedTuple):
     """What a write reaches along one dimension: `[low, high)` in steps; the ends are ints or source text.
 
-    `exact` is false where that is not known.
+    `exact` is false where that is not known. `end` is the high end of a slice as `extent` has it.
     """
 
     low: int | str = 0
     high: int | str = ""
     step: int = 1
     exact: bool = True
+    end: int | str = ""
 
 
 EVERYTHING = Span()
@@ -74,12 +75,13 @@ class State:
 
 
 class Buffer(NamedTuple):
-    """One place where memory is allocated, and its size where that is in sight."""
+    """One place where memory is allocated, and its size where that is in sight; `extents` as `extent` has them."""
 
     node: cst.Call
     word: str
     size: tuple[int | str, ...] | None
     array: bool = False
+    extents: tuple[int | str, ...] | None = None
 
 
 class Read(NamedTuple):
@@ -109,6 +111,9 @@ def lacks(buffer: Buffer, memory: Memory) -> bool:
         size = buffer.size[column] if buffer.size and -len(buffer.size) <= column < len(buffer.size) else ""
         if all(span.exact for span in spans) and _leaves_out(spans, size):
             return True
+        extents = buffer.extents or ()
+        if len(spans) == 1 and -len(extents) <= column < len(extents) and _is_beginning(spans[0], extents[column]):
+            return True
     return False
 
 
@@ -125,6 +130,12 @@ def _leaves_out(spans: Sequence[Span], size: int | str) -> bool:
     if all(isinstance(span.low, int) and (span.low > 0 or span.low == -1) for span in spans):
         return True
     return bool(size) and all(_short(span.high, size) for span in spans)
+
+
+def _is_beginning(span: Span, extent: int | str) -> bool:
+    """Whether `span` goes from the start to a bound that is another one than `extent`, as far as one can see."""
+    known = not any("?" in str(end) for end in (span.end, extent))
+    return span.low == 0 and span.step == 1 and span.end not in ("", extent) and known and str(span.end)[:1] != "-"
 
 
 def _known(span: Span) -> bool:

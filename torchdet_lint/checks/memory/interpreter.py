@@ -9,7 +9,7 @@ import libcst as cst
 from torchdet_lint.checks.memory.calls import Calls
 from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Refs, State, some_part
 from torchdet_lint.checks.memory.subscripts import Subscripts
-from torchdet_lint.dataflow.syntax import condition, names_in
+from torchdet_lint.dataflow.syntax import condition, names_read
 from torchdet_lint.module.tree import LEAVES, children
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Reads(Calls):
 
     def define(self, node: cst.CSTNode, state: State) -> None:
         """What a nested function names is its own to write, at a time that we do not know."""
-        for name in names_in(node):
+        for name in free_names(self.module, node):
             self.escape(state.env.get(name, NO_REFS), state)
 
     def delete(self, node: cst.BaseExpression, state: State) -> None:
@@ -215,3 +215,28 @@ class Reads(Calls):
             for bound in children(index):
                 if isinstance(bound, cst.BaseExpression):
                     self.read(self.value(bound, state), bound, state)
+
+
+def free_names(module: Module, node: cst.CSTNode) -> set[str]:
+    """The names that the functions under `node` take from outside: no parameter and no variable of their own."""
+    found: set[str] = set()
+    for name, reads in names_read(node).items():
+        for read in reads:
+            if isinstance(module.parent(read), cst.Param):
+                continue
+            home = module.scope_of(read).home(name)
+            if home is None or home.kind == "module" or home.node is None or not _is_under(module, home.node, node):
+                found.add(name)
+                break
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, (cst.Global, cst.Nonlocal)):
+            found.update(item.name.value for item in current.names)
+        elif type(current) not in LEAVES:
+            stack.extend(children(current))
+    return found
+
+
+def _is_under(module: Module, node: cst.CSTNode, root: cst.CSTNode) -> bool:
+    return isinstance(root, cst.Module) or node is root or any(around is root for around in module.ancestors(node))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -97,7 +98,8 @@ class Subscripts:
                 return SOMETHING
             low = self._bound(index.lower) if index.lower is not None else 0
             high = self._bound(index.upper) if index.upper is not None else ""
-            return Span(low, high, step)
+            end = extent(self.module, index.upper) if index.upper is not None else ""
+            return Span(low, high, step, end=end)
         assert isinstance(index, cst.Index)
         value, shift = index.value, 0
         if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
@@ -113,3 +115,25 @@ class Subscripts:
         if isinstance(bound, bool) or not isinstance(bound, int):
             return SOMETHING
         return Span(bound, bound + 1 if bound != -1 else "")
+
+
+def extent(module: Module, node: cst.BaseExpression) -> int | str:
+    """What bounds or sizes a dimension: an int, or text that is the same for the same extent, as far as one can see; a
+    question mark in it says that it may be another's too."""
+    value = module.value(node)
+    if isinstance(value.constant, int):
+        return value.constant
+    if isinstance(node, cst.Name):
+        home = module.scope_of(node).home(node.value)
+        bindings = home.bindings[node.value] if home is not None else []
+        if len(bindings) == 1 and bindings[0].kind == "parameter":
+            return node.value
+        followed = module.followed(node, module.scope_of(node), module.order_of(node))
+        if len(bindings) != 1 or followed is None or followed.node is node:
+            return f"{node.value}?"
+        return extent(module, followed.node) if not isinstance(followed.node, cst.Name) else bare(followed.node)
+    return _LENGTH.sub(r"\1.size(0)", _SHAPE.sub(r".size(\1)", bare(node)))
+
+
+_SHAPE = re.compile(r"\.shape\[(\d+)\]")
+_LENGTH = re.compile(r"\blen\(([\w.]+)\)")
