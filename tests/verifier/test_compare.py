@@ -265,3 +265,10 @@ def test_long_traces_take_seconds_and_bounded_memory(tmp_path, edits):
     assert len(outcome.partings) == edits
     assert seconds < 20
     assert peak < 20e6
+
+
+def test_a_last_op_that_happens_to_agree_heals_nothing(pair):
+    a = steps(10)
+    b = [(s, 7, (d[0] + 1,)) for s, i, d in a]
+    b[-1] = (a[-1][0], 7, a[-1][2])
+    assert pair(a, b).persistence == "persistent"

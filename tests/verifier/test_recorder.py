@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import signal
@@ -375,3 +376,62 @@ def test_arriving_batches_are_no_ops_of_the_program_with_zeroed_memory_either(tm
         context.patches.undo()
     # The number that the workers' seeds begin from is drawn into memory of its own.
     assert [site.op for site, _ in rows(opened)].count("aten.zero_") == 1
+
+
+def test_minus_one_and_minus_two_are_two_numbers(tmp_path):
+    value = torch.arange(16.0).reshape(2, 2, 4)
+    for one, two in ((-1, -2), (-1.0, -2.0), (-1, -2.0)):
+
+        def body(number, op):
+            return lambda: op(value, number)
+
+        for op in (lambda x, n: x.mul(n), lambda x, n: x.add(x, alpha=n)):
+            a, b = (record(tmp_path, body(number, op), str(index)) for index, number in enumerate((one, two)))
+            assert [r.scalars for _, r in rows(a)] != [r.scalars for _, r in rows(b)]
+    dims = [record(tmp_path, lambda dim=dim: torch.softmax(value, dim), str(dim)) for dim in (-1, -2)]
+    assert len({record.scalars for opened in dims for _, record in named(opened, "aten._softmax")}) == 2
+    items = [record(tmp_path, lambda n=n: torch.tensor(n).item(), str(n)) for n in (-1, -2)]
+    assert len({record.digests for opened in items for _, record in named(opened, "aten._local_scalar_dense")}) == 2
+
+
+def test_what_follows_from_a_jagged_tensor_is_no_cause(tmp_path):
+    def body(scale):
+        def run():
+            parts = [torch.ones(2, 3), torch.ones(4, 3)]
+            value = torch.nested.nested_tensor(parts, layout=torch.jagged) * scale
+            ((value + 1).relu() * 2).values().sum()
+
+        return run
+
+    record(tmp_path, body(2.0), "a")
+    record(tmp_path, body(3.0), "b")
+    outcome = compare(tmp_path / "a.tdtrace", tmp_path / "b.tdtrace")
+    assert [(cause.site.op, cause.source) for cause in outcome.causes] == [("aten.mul.Tensor", "number")]
+
+
+def test_memory_that_is_handed_back_before_it_is_all_written_is_no_difference(tmp_path):
+    """As FSDP2 gathers: an op writes this rank's part of a buffer, and returns the buffer."""
+    library = torch.library.Library("torchdet_test", "DEF")
+    library.define("copy_in(Tensor x, Tensor buffer) -> (Tensor, Tensor)")
+
+    def copy_in(x, buffer):
+        mine = buffer.narrow(0, 0, x.numel())
+        mine.copy_(x)
+        return mine, buffer
+
+    library.impl("copy_in", copy_in, "CPU")
+    dirty = iter((1, 2))
+
+    def body():
+        buffer = torch.empty(4)
+        torch.frombuffer((ctypes.c_char * 16).from_address(buffer.data_ptr()), dtype=torch.float32).numpy()[:] = next(
+            dirty
+        )
+        _, gathered = torch.ops.torchdet_test.copy_in(torch.ones(2), buffer)
+        gathered[2:] = torch.ones(2)
+        gathered.sum().item()
+
+    record(tmp_path, body, "a")
+    record(tmp_path, body, "b")
+    outcome = compare(tmp_path / "a.tdtrace", tmp_path / "b.tdtrace")
+    assert not [item for item in outcome.divergences if "copy_in" in item.site.op]

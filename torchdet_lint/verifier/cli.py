@@ -233,6 +233,12 @@ def _verify(arguments: list[str]) -> int:
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--mode", choices=("pair", "stress"), default="pair")
     parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="for each run")
+    parser.add_argument(
+        "--in-place", action="store_true", help="run in the working folder itself, not in a copy of it for each run"
+    )
+    parser.add_argument(
+        "--workdir", type=Path, default=None, metavar="FOLDER", help="make the copies there, however large"
+    )
     parser.add_argument("--steps", type=int, default=0, metavar="N", help="end each run after N steps of an optimizer")
     parser.add_argument(
         "--keep", type=Path, default=None, metavar="FOLDER", help="keep the traces and the output there"
@@ -259,6 +265,8 @@ def _verify(arguments: list[str]) -> int:
             "progress": progress,
             "keep": options.keep,
             "lint": not options.no_lint,
+            "in_place": options.in_place,
+            "workdir": options.workdir,
         }
         if options.fix is None:
             report = verify_program(program, **how)

@@ -112,6 +112,7 @@ class Aligner:
         self.scalars_differ = self.loader_seeds_differ = False
         self.states: tuple[int, ...] = (0, 0, 0)
         self.healed = False
+        self.span = (0, 0)
         self.seeded = False
         self.asking: list[_AtSite] = []
         self.last_site: Site | None = None
@@ -179,6 +180,7 @@ class Aligner:
             return
         self.healed = False
         self.differing += 1
+        self.span = (self.span[0] if self.differing > 1 else self.left.passed, self.left.passed)
         here.differing += 1
         here.last = self.left.passed
         here.balance += hash(one.digests) - hash(two.digests)
@@ -300,6 +302,11 @@ class Aligner:
             if here.first is not None
         ]
         return sorted(found + self.paths, key=lambda item: (item.index, item.source != "path"))[:_MOST_SITES]
+
+    def heals(self) -> bool:
+        """Whether what differed was read again with equal outcome, and nothing differed since for at least as long."""
+        first, last = self.span
+        return self.healed and not self.partings and self.left.passed - last > last - first
 
     def harmless(self) -> Literal["", "order", "unwritten"]:
         """As `Comparison.harmless`."""

@@ -43,10 +43,12 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> C
         differing=main.differing + sum(item.differing for item in aside.found),
         divergences=tuple(found),
         partings=tuple(main.partings),
-        persistence=("transient" if main.healed and not main.partings else "persistent") if found else "",
+        persistence=("transient" if main.heals() else "persistent") if found else "",
         environment=_environments(a, b),
         harmless=main.harmless() if found and not aside.found else "",
         notes=tuple(notes),
+        aside=max(aside.records),
+        devices=("cpu", "cuda") if a.header.get("environment", {}).get("cuda") else ("cpu",),
     )
 
 

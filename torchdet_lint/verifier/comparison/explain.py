@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
 _PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}
+OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TDL103", "TDL105", "TDL107", "TDL106")
+"""Rules about what varies in Python and NumPy, the likeliest first."""
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
 _ATEN_NAMES = {
@@ -65,30 +67,35 @@ class Finding(msgspec.Struct, frozen=True):
     line: int
 
 
-def op_rule(op: str, direction: str, device: str = "cpu") -> str:
+def op_rule(op: str, direction: str, devices: Sequence[str] = ("cpu",)) -> str:
     """The rule for an op of aten (`aten.index_put_`) in a direction (`forward`, `backward`); empty if the tables do
     not list it.
 
-    A row for `device` wins over a row for another one; one that the tables call deterministic does not count.
+    Only rows of torch's own ops for one of `devices` count, the last device's first, and none that the tables call
+    deterministic.
     """
     base = op.split(".")[1] if "." in op else op
     name = _ATEN_NAMES.get(base, base).strip("_").replace("_backward", "")
-    best = ""
-    for row in loading.load().facts.ops:
+    rows = [row for device in reversed(devices) for row in loading.load().facts.ops if device in row.devices]
+    for row in rows:
         if row.direction != direction or row.status[-1].status in ("deterministic", "absent"):
             continue
-        if all(spelling.name.rpartition(".")[2].strip("_").lower() != name for spelling in row.spellings):
+        if " " in row.op or not any(_is_spelled(one.name, name) for one in row.spellings):
             continue
         switchable = row.status[-1].status == "switchable"
-        rule = row.rule or ("TDL403" if direction == "backward" else "TDL402" if switchable else "TDL401")
-        if device in row.devices:
-            return rule
-        best = best or rule
-    return best
+        return row.rule or ("TDL403" if direction == "backward" else "TDL402" if switchable else "TDL401")
+    return ""
 
 
-def explain(item: Divergence) -> Explanation:
-    """The explanation of one divergence."""
+def _is_spelled(spelling: str, name: str) -> bool:
+    package, _, last = spelling.rpartition(".")
+    return package.partition(".")[0] == "torch" and last.strip("_").lower() == name
+
+
+def explain(item: Divergence, devices: Sequence[str] = ("cpu",)) -> Explanation:
+    """The explanation of one divergence in a run on `devices`."""
+    if item.source == "op":
+        return _op(item, devices)
     return {
         "random": _random,
         "outside": _outside,
@@ -96,7 +103,6 @@ def explain(item: Divergence) -> Explanation:
         "number": _number,
         "order": _order,
         "path": _path,
-        "op": _op,
     }.get(item.source, _consequence)(item)
 
 
@@ -199,14 +205,14 @@ def _path(item: Divergence) -> Explanation:
     )
 
 
-def _op(item: Divergence) -> Explanation:
+def _op(item: Divergence, devices: Sequence[str]) -> Explanation:
     site = item.site
     if site.phase == "backward":
-        rule = op_rule(site.forward_op, "backward") or op_rule(site.op, "forward")
+        rule = op_rule(site.forward_op, "backward", devices) or op_rule(site.op, "forward", devices)
         if rule:
             words = f"the gradient of {site.forward_op or site.op} is not deterministic"
             return Explanation(words, "TDL403", _SWITCHES)
-    elif rule := op_rule(site.op, "forward"):
+    elif rule := op_rule(site.op, "forward", devices):
         also = _SWITCHES if rule == "TDL402" else ()
         return Explanation(f"{site.op} is not deterministic on these inputs", rule, also)
     return Explanation(

@@ -67,11 +67,12 @@ class Parting(msgspec.Struct, frozen=True):
 class Comparison(msgspec.Struct, frozen=True):
     """The outcome. `divergences` are in order of execution; `first` is the earliest cause or parting.
 
-    `persistence` is `transient` where later ops read what differed and came out equal again and nothing differed after
-    them, `persistent` otherwise, and empty for identical runs.
+    `persistence` is `transient` where later ops read what differed and came out equal again, and nothing differed since
+    for at least as many ops as before; `persistent` otherwise, and empty for identical runs.
     `harmless` is `unwritten` where nothing differed but what went into memory that was not fully written yet, and every
     later reading was equal; `order` where every place made the same values in both runs, in another order, and nothing
     else followed: then only what the program keeps outside torch can tell whether that mattered.
+    `devices` are those that the build of torch knows; `aside` counts the records of other threads and processes.
     """
 
     identical: bool
@@ -85,6 +86,8 @@ class Comparison(msgspec.Struct, frozen=True):
     environment: dict[str, tuple[str, str]]
     harmless: Literal["", "order", "unwritten"] = ""
     notes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ("cpu",)
+    aside: int = 0
 
     @property
     def causes(self) -> tuple[Divergence, ...]:

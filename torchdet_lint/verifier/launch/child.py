@@ -32,7 +32,7 @@ def main() -> None:
         _find_own_package()
         from torchdet_lint.verifier.recording import onset
 
-        order = {**control, "roots": roots}
+        order = {**control, "roots": [*roots, *control["roots"]]}
         onset.begin(order)
         onset.begin_below(order)
     try:

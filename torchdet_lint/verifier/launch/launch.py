@@ -125,12 +125,14 @@ def run_child(
     steps: int = 0,
     tick: Callable[[], None] | None = None,
     end_strays: bool = True,
+    roots: tuple[str, ...] = (),
 ) -> ChildResult:
     """Run `program` once and wait for it; record it into `trace` if one is given.
 
     `environment` is the child's whole environment (default: this process's). Streams are those of `subprocess`; None
     means this process's own. `timeout` is in seconds of wall time; a recorded program is ended in order after `steps`
-    steps of an optimizer (0: it is not). `tick` is called about ten times a second.
+    steps of an optimizer (0: it is not). `roots` are further folders whose code is the program's. `tick` is called
+    about ten times a second.
     Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
     not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
@@ -141,6 +143,7 @@ def run_child(
         "trace": str(trace.absolute()) if trace is not None else "",
         "about": {"program": program.words, **(about or {})},
         "steps": steps,
+        "roots": roots,
     }
     command = [program.python, *_interpreter_flags(), str(CHILD), json.dumps(control)]
     if trace is not None:

@@ -12,7 +12,15 @@ from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.lines import LIBRARY, OWN, TORCH
-from torchdet_lint.verifier.recording.values import base_of, exact, leaves_of, number_digest, plain_digest, tensors_in
+from torchdet_lint.verifier.recording.values import (
+    MINUS_ONE,
+    base_of,
+    exact,
+    leaves_of,
+    number_digest,
+    plain_digest,
+    tensors_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +32,8 @@ _MASK = hashing.MASK
 _FLUSH_WORDS = 8192
 _MOST_OWNERS = 400_000
 _UNWRITTEN = 1
+_SEQUENCE = 1 << 60
+_NONE: frozenset[int] = frozenset()
 _CLEAN = _MASK - 1
 
 
@@ -40,6 +50,7 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
     kinds, sites, forward_lines = run.classifier, stream.sites, stream.forward
     buffer, extend = stream.buffer, stream.buffer.extend
     digest = hashing.hasher()
+    parts_of = hashing.inner_tensors
     sequence_number = getattr(torch._C._autograd, "_get_sequence_nr", lambda: 0)
     current_node = getattr(torch._C, "_current_autograd_node", lambda: None)
     get_frame = sys._getframe
@@ -82,6 +93,9 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
         for value in arguments:
             kind = type(value)
             if kind is plain or kind is parameter or isinstance(value, plain):
+                if kind is not plain and kind is not parameter and (parts := parts_of(value)):
+                    flags |= read(parts, tensors, numbers, came)
+                    continue
                 base = quick_base(value)
                 if not base:
                     continue
@@ -96,13 +110,13 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
                     flags = trace.UNWRITTEN
                 tensors.append(known + extent(value))
             elif kind is float:
-                numbers.append(hash(value) if value == value else 7)
+                numbers.append(number_digest(value))
             elif kind is int or kind is bool:
-                numbers.append(value)
+                numbers.append(value if value != -1 else MINUS_ONE)
             elif kind is list or kind is tuple:
                 if value:
                     flags |= read(value, tensors, numbers, came)
-                numbers.append(-2 - len(value))
+                numbers.append(_SEQUENCE + len(value))
             elif kind is complex:
                 numbers.append(number_digest(value))
         return flags
@@ -133,22 +147,37 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
     def fresh(value: torch.Tensor, digests: list[int]) -> None:
         known = digest(value)
         digests.append(known)
+        kind = type(value)
+        if kind is not plain and kind is not parameter and (parts := parts_of(value)):
+            for part in parts:
+                fresh(part, [])
+            return
         base = quick_base(value)
         if base:
             owners[base] = known & _CLEAN
 
-    def several(out: Any, digests: list[int], scratch: tuple[int, ...]) -> None:
+    def several(out: Any, digests: list[int], scratch: tuple[int, ...], unwritten: frozenset[int]) -> None:
         for number, value in enumerate(tensors_in(out)):
             if number in scratch:
                 digests.append(0)
                 owners[base_of(value)] = 0
+            elif unwritten and isinstance(value, plain) and quick_base(value) in unwritten:
+                # Handed back as it came, with a part of it still to be written: nobody reads that part yet.
+                digests.append(0)
             elif isinstance(value, plain):
                 fresh(value, digests)
             else:
                 digests.append(exact(value))
 
+    def still_unwritten(arguments: Any) -> frozenset[int]:
+        bases = (quick_base(value) for value in tensors_in(arguments) if isinstance(value, plain))
+        return frozenset(base for base in bases if base and owners.get(base, 0) & 1)
+
     def written(value: Any, digests: list[int]) -> int:
         if isinstance(value, plain):
+            kind = type(value)
+            if kind is not plain and kind is not parameter and (parts := parts_of(value)):
+                return written(parts, digests)
             known = digest(value)
             digests.append(known)
             base = quick_base(value)
@@ -296,7 +325,7 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
             if out is not None and (plan.fresh == 1 or plan.kind == LIFT):
                 fresh(out, digests)
             elif plan.fresh:
-                several(out, digests, plan.scratch)
+                several(out, digests, plan.scratch, still_unwritten((args, *kwargs.values())) if flags else _NONE)
             for position, name in plan.written:
                 flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
             extra: list[int] = []

@@ -44,10 +44,10 @@ def _word_sum(view: memoryview) -> int:
 try:
     import xxhash
 
-    NAME = "xxh3-64-memory"
+    NAME = "xxh3-64-memory-2"
     digest_bytes: Bytes = xxhash.xxh3_64_intdigest
 except ImportError:
-    NAME = "crc32-sum64-memory"
+    NAME = "crc32-sum64-memory-2"
     digest_bytes = _stdlib
 
 
@@ -158,6 +158,14 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
             return tensor.int_repr(), torch.tensor([tensor.q_scale(), tensor.q_zero_point()], dtype=torch.float64)
         return tensor.int_repr(), tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points()
     return None
+
+
+def inner_tensors(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The tensors that a wrapper (jagged, distributed, a user's own) is made of; empty for a tensor with memory."""
+    if type(tensor) in _OWN or not hasattr(tensor, "__tensor_flatten__") or is_fake(tensor):
+        return ()
+    names, _ = tensor.__tensor_flatten__()
+    return tuple(part for name in names if isinstance(part := getattr(tensor, name), torch.Tensor))
 
 
 def is_fake(tensor: torch.Tensor) -> bool:

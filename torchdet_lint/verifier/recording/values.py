@@ -14,12 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+MINUS_ONE, NAN = 0x5BD1E9955BD1E995, 7
+
+
 def number_digest(value: Any) -> int:
     """A digest of a Python number that is the same in every process."""
-    if isinstance(value, float):
-        return hash(value) if value == value else 7
     if isinstance(value, complex):
         return hash((number_digest(value.real), number_digest(value.imag)))
+    # In Python -1 and -2 have one hash.
+    if value == -1:
+        return MINUS_ONE
+    if isinstance(value, float):
+        return hash(value) if value == value else NAN
     return hash(value) if isinstance(value, int) else 0
 
 

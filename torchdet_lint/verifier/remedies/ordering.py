@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import itertools
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -113,10 +114,18 @@ def _as_completed(original: Callable[..., Iterator[Any]], reverse: bool) -> Call
 
 def _reversed_imap(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
-    def imap_unordered(self: Any, func: Any, iterable: Iterable[Any], chunksize: int = 1) -> _Reversed:
-        return _Reversed(original(self, func, iterable, chunksize))
+    def imap_unordered(self: Any, func: Any, iterable: Iterable[Any], chunksize: int = 1) -> Iterator[Any]:
+        results = original(self, func, iterable, chunksize)
+        # With chunks it is a generator, which cannot wait for a time.
+        return _Reversed(results) if hasattr(results, "next") else _reversed_windows(results)
 
     return imap_unordered
+
+
+def _reversed_windows(results: Iterator[Any]) -> Iterator[Any]:
+    """Results of a pool that come in chunks, the latest first, in windows."""
+    for window in iter(lambda: list(itertools.islice(results, _WINDOW)), []):
+        yield from reversed(window)
 
 
 class _Reversed:
@@ -221,7 +230,6 @@ def _asyncio_as_completed(reverse: bool, fs: Iterable[Any], *, timeout: float | 
 def address_free_hashes(context: Context) -> None:
     """Tensors, modules and objects of the program's own classes hash by the order of first use, not by address."""
     import builtins
-    import itertools
     import weakref
 
     ordinals = itertools.count(1)

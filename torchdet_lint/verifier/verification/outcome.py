@@ -12,7 +12,7 @@ from torchdet_lint.verifier.comparison.outcome import Parting
 
 SCHEMA = "torchdet-lint/verify/1"
 Mode = Literal["pair", "stress"]
-Verdict = Literal["identical", "diverged", "failed"]
+Verdict = Literal["identical", "diverged", "failed", "nothing"]
 
 
 class VerifyError(Exception):
@@ -88,6 +88,19 @@ class FixOutcome(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class Left(msgspec.Struct, frozen=True):
+    """Something that the runs left behind and that differs: a file by its name, standard output or the exit status.
+
+    `certain` is False where the difference may be one of order or of a format that is not understood; `last` is the
+    last line with a number that differs.
+    """
+
+    name: str
+    difference: str
+    certain: bool = True
+    last: str = ""
+
+
 class Held(msgspec.Struct, frozen=True):
     """What the program did against a fix, and what came of it: refused or replaced."""
 
@@ -100,7 +113,8 @@ class Held(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """The outcome of a verification; `verdict` first, then what was not covered, the causes in order of execution,
     how far they spread, and what differs between the two environments. `without_effect` are differences that left no
-    trace in the results; `held` is what the program did against the fixes.
+    trace in the results; `held` is what the program did against the fixes; `left` what differs in what the runs left
+    behind, of which `compared_files` and `compared_lines` were compared; `crash` how a run ended that failed alone.
     """
 
     verdict: Verdict
@@ -115,6 +129,10 @@ class Outcome(msgspec.Struct, frozen=True):
     fixes: tuple[str, ...] = ()
     fix: FixOutcome | None = None
     held: tuple[Held, ...] = ()
+    left: tuple[Left, ...] = ()
+    compared_files: int = 0
+    compared_lines: int = 0
+    crash: str = ""
     failure: str = ""
     command: str = ""
     schema: str = SCHEMA
@@ -132,5 +150,5 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def exit_status(self) -> int:
-        """0 identical, 1 diverged, 3 the program itself failed."""
-        return {"identical": 0, "diverged": 1, "failed": 3}[self.verdict]
+        """0 identical, 1 diverged, 3 the program itself failed, or nothing was compared."""
+        return {"identical": 0, "diverged": 1, "failed": 3, "nothing": 3}[self.verdict]

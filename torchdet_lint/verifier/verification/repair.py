@@ -35,6 +35,8 @@ def verify_fixed(
     keep: Path | None = None,
     lint: bool = True,
     steps: int = 0,
+    in_place: bool = False,
+    workdir: Path | None = None,
 ) -> Report:
     """Verify `program` plain and with the fixes `asked`; the report is the plain one with `fix` filled in.
 
@@ -44,7 +46,15 @@ def verify_fixed(
     from torchdet_lint.verifier.verification import minimise
 
     once = functools.partial(
-        verify_program, program, runs=runs, mode=mode, timeout=timeout, progress=progress, steps=steps
+        verify_program,
+        program,
+        runs=runs,
+        mode=mode,
+        timeout=timeout,
+        progress=progress,
+        steps=steps,
+        in_place=in_place,
+        workdir=workdir,
     )
     plain = once(lint=lint, keep=keep)
     if plain.verdict != "diverged":

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.comparison import explain
-from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Outcome, RunSummary, Spread
+from torchdet_lint.verifier.verification.leftovers import Leftovers
+from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Left, Outcome, RunSummary, Spread
 from torchdet_lint.verifier.verification.text import text
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence
+
+_VARIED = frozenset({"$PYTHONHASHSEED", "$MALLOC_PERTURB_"})
+"""What a stress pair itself sets."""
 
 
 class Report(Outcome, frozen=True):
@@ -40,6 +43,7 @@ def report_on(
     *,
     lint: bool,
     harmless: bool = False,
+    left: Leftovers | None = None,
 ) -> Report:
     """The report on `runs` of `program` that compared as `outcome` says; lines are relative to `root`."""
     causes = outcome.causes
@@ -51,9 +55,15 @@ def report_on(
             for name in (item.site.file, item.site.forward_file, item.evidence.arrival.rpartition(":")[0])
             if name
         )
-    told = tuple(_cause(item, findings, root) for item in causes)
+    told = tuple(_cause(item, outcome, findings, root) for item in causes)
+    remains = left or Leftovers()
+    if outcome.identical and remains.certain:
+        told = (_of_what_is_left(remains.certain, program, root, lint=lint),)
     return Report(
-        verdict="identical" if outcome.identical or harmless else "diverged",
+        verdict="identical" if (outcome.identical and not remains.certain) or harmless else "diverged",
+        left=remains.differing,
+        compared_files=remains.files,
+        compared_lines=remains.lines,
         mode=mode,
         program=program,
         runs=tuple(runs),
@@ -67,7 +77,7 @@ def report_on(
             outcome.partings[:20],
         ),
         not_covered=_not_covered(mode, len(runs), outcome, runs),
-        environment=outcome.environment,
+        environment={n: pair for n, pair in outcome.environment.items() if mode != "stress" or n not in _VARIED},
         fixes=fixes,
         command=_command(mode, program),
     )
@@ -81,8 +91,8 @@ def _command(mode: str, program: tuple[str, ...]) -> str:
     return f"torchdet-lint verify{' --mode stress' if mode == 'stress' else ''} {shlex.join(program)}"
 
 
-def _cause(item: Divergence, findings: tuple[explain.Finding, ...], root: Path) -> Cause:
-    why = explain.explain(item)
+def _cause(item: Divergence, outcome: Comparison, findings: tuple[explain.Finding, ...], root: Path) -> Cause:
+    why = explain.explain(item, outcome.devices)
     finding = explain.standing_on(item, why, findings, root)
     named = (why.rule, *why.also)
     code = why.rule
@@ -115,6 +125,37 @@ def _cause(item: Divergence, findings: tuple[explain.Finding, ...], root: Path) 
         instead=rule.instead if rule is not None else "",
         runtime_fix=rule.runtime_fix if rule is not None else "",
         runtime_note=rule.runtime_note if rule is not None else "",
+    )
+
+
+def _of_what_is_left(left: tuple[Left, ...], program: tuple[str, ...], root: Path, *, lint: bool) -> Cause:
+    """The cause where every op was equal: what the linter says of the program's file is all that is known of it."""
+    names = ", ".join(one.name for one in left[:3])
+    file = next((root / Path(word).name for word in program[:1] if word.endswith(".py")), None)
+    findings = explain.lint([file]) if lint and file is not None else ()
+    told = [finding for code in explain.OUTSIDE_TORCH for finding in findings if finding.code == code]
+    return Cause(
+        rule="",
+        name="",
+        also=tuple(dict.fromkeys(finding.code for finding in told)),
+        message=f"every op of torch is equal; what Python, NumPy or a file made of it differs: {names}",
+        kind="left",
+        source="left",
+        op=left[0].name,
+        phase="left behind",
+        file="",
+        line=0,
+        function="",
+        forward_op="",
+        forward_file="",
+        forward_line=0,
+        op_index=0,
+        differing=len(left),
+        compared=len(left),
+        inputs_equal=True,
+        generators={},
+        stream="main",
+        finding=told[0] if told else None,
     )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import filecmp
-import itertools
 import os
 import stat
 import subprocess
@@ -23,6 +21,7 @@ from torchdet_lint.verifier.patching.events import read_events
 from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
 from torchdet_lint.verifier.trace import SUFFIX
+from torchdet_lint.verifier.verification.leftovers import Leftovers, Remains, compare_left
 from torchdet_lint.verifier.verification.outcome import Held, Mode, RunSummary, VerifyError
 from torchdet_lint.verifier.verification.report import Report, report_on
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
+    from torchdet_lint.verifier.verification.workspace import Workspace
 
 
 class Progress(Protocol):
@@ -58,6 +58,7 @@ class Session:
         folder: Path,
         environment: dict[str, str] | None,
         steps: int,
+        workspace: Workspace,
     ) -> None:
         self.program, self.base, self.mode, self.timeout = program, base, mode, timeout
         self.progress, self.folder, self.environment, self.steps = progress, folder, environment, steps
@@ -65,6 +66,9 @@ class Session:
         self.results: list[ChildResult] = []
         self.records: dict[int, int] = {}
         self.outcome: Comparison | None = None
+        self.workspace = workspace
+        self.files: list[dict[str, Path]] = []
+        self.left = Leftovers()
 
     @property
     def root(self) -> Path:
@@ -101,14 +105,16 @@ class Session:
             if self.progress is not None:
                 self.progress(letter(number), path.stat().st_size if path.exists() else 0, before)
 
+        self.workspace.begin()
+        turned = {name: self.workspace.turned(value) for name, value in environment.items()}
         with (
             _standard_input() as stdin,
             self.output(number).open("wb") as out,
             self.output(number, "err").open("wb") as err,
         ):
             result = launch.run_child(
-                self.program,
-                environment=environment,
+                self._program_there(),
+                environment=turned,
                 trace=path,
                 timeout=self.timeout,
                 stdin=stdin,
@@ -117,10 +123,17 @@ class Session:
                 about={"stress": asked.stress, "fixes": list(asked.fixes)},
                 steps=self.steps,
                 tick=tick,
+                roots=(str(self.workspace.original),),
             )
         self.results.append(result)
+        self.files.append(self.workspace.end(self.folder / f"{letter(number)}.left"))
         for event in read_events(events):
-            held = Held(event.code, event.text, shown(event.file, (self.root,)) if event.line else "", event.line)
+            held = Held(
+                event.code,
+                event.text,
+                shown(self.workspace.turned_back(event.file), (self.root,)) if event.line else "",
+                event.line,
+            )
             self.held.setdefault(msgspec.structs.astuple(held), held)
         events.unlink(missing_ok=True)
         if path.exists():
@@ -131,34 +144,51 @@ class Session:
 
     def judge(self, number: int, *, lint: bool) -> Report | None:
         """The report on runs A and `number` where they differ, else None."""
-        if not self.trace(0).exists() or not self.trace(number).exists():
-            return None
-        self.outcome = compare(self.trace(0), self.trace(number))
+        if self.trace(0).exists() and self.trace(number).exists():
+            self.outcome = compare(self.trace(0), self.trace(number))
+        else:
+            self.outcome = _nothing_recorded()
         self.records[0], self.records[number] = self.outcome.a_records, self.outcome.b_records
-        if self.outcome.identical or self._harmless():
+        self.left = compare_left(self._remains(0), self._remains(number), ordered=not self.outcome.aside)
+        if (self.outcome.identical and not self.left.certain) or self._harmless():
             return None
         return self._report(lint=lint)
+
+    def _remains(self, number: int) -> Remains:
+        return Remains(self.files[number], self.output(number), self.results[number].returncode)
+
+    def _program_there(self) -> Program:
+        """The program as it is started in the copy of its folder."""
+        turned = self.workspace.turned
+        return dataclasses.replace(
+            self.program,
+            directory=str(self.workspace.folder),
+            target=turned(self.program.target),
+            arguments=tuple(turned(word) for word in self.program.arguments),
+        )
 
     def _harmless(self) -> bool:
         """Whether what differs left no trace: in memory that was written over, or, printed results being equal, in the
         order in which equal values came."""
-        if self.outcome is None or any(result.returncode for result in self.results):
+        if self.outcome is None or any(result.returncode for result in self.results) or self.left.certain:
             return False
         if self.outcome.harmless == "order":
-            return self.output(0).stat().st_size > 0 and not self._printed_differently()
+            return bool(self.left.files or self.left.lines)
         return self.outcome.harmless == "unwritten"
 
     def conclude(self, *, lint: bool) -> Report:
         """The report on runs that are all equal."""
-        if self.outcome is None:
-            self.outcome = _nothing_recorded()
-        return self._report(lint=lint)
+        report = self._report(lint=lint)
+        if report.verdict == "identical" and not (report.spread.compared or self.left.files or self.left.lines):
+            why = "the program ran no op of torch, wrote no file in its folder and printed no number"
+            return msgspec.structs.replace(report, verdict="nothing", failure=why, not_covered=())
+        return report
 
     def failed(self) -> Report:
         """The report on runs of which one failed."""
         number = next(n for n, result in enumerate(self.results) if not result.ok)
         why = f"run {letter(number)} {self.results[number].sentence(self.timeout)}"
-        tail = _tail(self.output(number, "err"))
+        tail = self._tail(number, 1)
         failure = why + (f": {tail}" if tail else "")
         report = self._report(lint=False) if self.outcome is not None else self._empty()
         return msgspec.structs.replace(report, verdict="failed", failure=failure, not_covered=())
@@ -199,30 +229,34 @@ class Session:
             root,
             lint=lint,
             harmless=harmless,
+            left=self.left,
         )
         notes = list(report.not_covered)
-        if report.ok and (shown := self._first_printed_difference()):
-            notes.append(f"standard output differs though every recorded value is equal: {shown}")
+        notes += [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
         notes += [f"{held.file}:{held.line}: {held.message}" for held in self.held.values() if not held.rule]
-        codes = sorted({result.returncode for result in self.results})
-        if len(codes) > 1:
-            notes.append(f"the exit statuses differ: {', '.join(map(str, codes))}")
+        if self.workspace.in_place and self.workspace.in_place != "asked for":
+            notes.append(f"every run took place in the working folder itself, not in a copy: {self.workspace.in_place}")
+        failed = [number for number, result in enumerate(self.results) if not result.ok]
+        crash = ""
+        if failed and len({result.returncode for result in self.results}) > 1:
+            number = failed[0]
+            crash = f"run {letter(number)} {self.results[number].sentence(self.timeout)}:\n{self._tail(number, 8)}"
         return msgspec.structs.replace(
-            report, not_covered=tuple(notes), held=tuple(held for held in self.held.values() if held.rule)
+            report,
+            not_covered=tuple(notes),
+            held=tuple(held for held in self.held.values() if held.rule),
+            crash=crash,
         )
 
-    def _first_printed_difference(self) -> str:
-        for number in range(1, len(self.results)):
-            with self.output(0).open("rb") as one, self.output(number).open("rb") as two:
-                for a, b in itertools.zip_longest(one, two, fillvalue=b""):
-                    if a != b:
-                        shown = [line[:60].decode("utf-8", "replace").strip() for line in (a, b)]
-                        return f"{shown[0]!r} | {shown[1]!r}"
-        return ""
-
-    def _printed_differently(self) -> bool:
-        first = self.output(0)
-        return any(not filecmp.cmp(first, self.output(n), shallow=False) for n in range(1, len(self.results)))
+    def _tail(self, number: int, count: int) -> str:
+        """The last lines that a run wrote to standard error."""
+        path = self.output(number, "err")
+        if not path.exists():
+            return ""
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 16384))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+        return self.workspace.turned_back("\n".join(lines[-count:])).strip()
 
 
 def _nothing_recorded() -> Comparison:
@@ -256,13 +290,3 @@ def _standard_input() -> Iterator[int | IO[bytes] | None]:
             yield file
     else:
         yield subprocess.DEVNULL
-
-
-def _tail(path: Path) -> str:
-    """The last line that a program wrote to standard error."""
-    if not path.exists():
-        return ""
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 4096))
-        lines = file.read().decode("utf-8", "replace").strip().splitlines()
-    return lines[-1].strip() if lines else ""

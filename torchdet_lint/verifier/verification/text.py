@@ -19,6 +19,7 @@ def text(report: Outcome, *, colour: bool = False) -> str:
     """
     head = [_verdict(report, colour)]
     tail = [
+        *_left(report),
         *_spread(report),
         *_fix(report, colour),
         *_held(report),
@@ -51,21 +52,50 @@ def _verdict(report: Outcome, colour: bool) -> str:
     fixes = f" with {len(report.fixes)} fixes applied" if report.fixes else ""
     if report.verdict == "failed":
         return _paint(f"✗ the program failed: {report.failure}", _RED, colour)
+    if report.verdict == "nothing":
+        return _paint(f"✗ nothing was compared: {report.failure}", _RED, colour)
     if report.verdict == "identical" and report.fix is not None:
         plain = f"without them {len(report.causes)} root cause{'s' if len(report.causes) != 1 else ''}"
         return _paint(f"✓ with the fixes of {','.join(report.fix.fixes)} the runs are equal; {plain}", _GREEN, colour)
     if report.verdict == "identical":
         ops = f"{report.spread.compared:,} ops".replace(",", " ")
-        return _paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {ops}", _GREEN, colour)
+        compared = " and ".join(filter(None, (ops if report.spread.compared else "", _left_equal(report))))
+        return _paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {compared or ops}", _GREEN, colour)
     causes = len(report.causes)
     what = f"{causes} root cause{'s' if causes != 1 else ''}"
     ops = f"{report.spread.differing:,} of {report.spread.compared:,} ops differ".replace(",", " ")
+    if report.left and not report.spread.differing and not report.spread.partings:
+        ops = f"{report.spread.compared:,} ops are equal".replace(",", " ")
+        what = f"{', '.join(left.name for left in report.left if left.certain)} not equal"
     return _paint(f"✗ {count} runs{under}{fixes} diverged · {what} · {ops}", _RED, colour)
+
+
+def _left_equal(report: Outcome) -> str:
+    """What the runs left behind, in numbers."""
+    files, lines = report.compared_files, report.compared_lines
+    told = [f"{files} file{'s' * (files > 1)}"] if files else []
+    told += [f"{lines} line{'s' * (lines > 1)} of output"] if lines else []
+    return " and ".join(told)
+
+
+def _left(report: Outcome) -> list[str]:
+    """What differs in what the runs left behind, and how a run ended that failed alone."""
+    lines = []
+    for left in [left for left in report.left if left.certain][:4]:
+        lines += _wrapped(f"left behind: {left.name}: {left.difference}", 1)
+        if left.last:
+            lines += _wrapped(f"  the last of it: {left.last}", 1)
+    if report.crash and report.verdict == "diverged":
+        first, *rest = report.crash.splitlines()
+        lines += [first, *(f"  {line}" for line in rest)]
+    return lines
 
 
 def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     rule = f"{cause.rule} {cause.name}".strip() or "no rule"
     place = f"{cause.file}:{cause.line}" if cause.file else "(no line of yours)"
+    if cause.kind == "left":
+        return _of_what_is_left(number, cause, colour)
     if cause.forward_file and (cause.forward_file, cause.forward_line) != (cause.file, cause.line):
         place = f"{cause.forward_file}:{cause.forward_line} (backward, from {place})"
     lines = [
@@ -92,6 +122,14 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
         lines += _wrapped(f"the linter: {found.filename}:{found.line} {found.code} {found.message}", 1)
     elif cause.instead:
         lines += _wrapped(f"instead: {cause.instead}", 1)
+    return lines
+
+
+def _of_what_is_left(number: int, cause: Cause, colour: bool) -> list[str]:
+    lines = [_paint(f"{number} {cause.op}", _BOLD, colour), *_wrapped(cause.message)]
+    if cause.finding is not None:
+        found = cause.finding
+        lines += _wrapped(f"the linter: {found.filename}:{found.line} {found.code} {found.message}", 1)
     return lines
 
 

@@ -13,6 +13,7 @@ from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.verification.outcome import RunSummary, VerifyError
 from torchdet_lint.verifier.verification.report import report_on
 from torchdet_lint.verifier.verification.session import Session, letter
+from torchdet_lint.verifier.verification.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,20 +36,26 @@ def verify_program(
     lint: bool = True,
     environment: dict[str, str] | None = None,
     steps: int = 0,
+    in_place: bool = False,
+    workdir: Path | None = None,
 ) -> Report:
     """Run `program` `runs` times in fresh processes, one after the other, and compare each run with the first.
 
+    Each run has its own copy of the working folder, unless that is too large, or `in_place`; `workdir` is where the
+    copies are made, however large. What the runs leave behind there is compared too.
     Stops at the first run that differs. `mode` `stress` gives run A and run B opposite, legal conditions. `timeout`
-    is in seconds for each run, `steps` ends each after so many optimizer steps; `keep` is a folder where the traces and
-    the programs' output stay; `lint` looks for the linter's findings on the diverging lines. The program's standard
-    output and error go to files; its standard input is a file or terminal of ours if there is one. Raises
+    is in seconds for each run, `steps` ends each after so many optimizer steps; `keep` is a folder where the traces
+    and the programs' output stay; `lint` looks for the linter's findings on the diverging lines. The program's
+    standard output and error go to files; its standard input is a file or terminal of ours if there is one. Raises
     `VerifyError`, `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
     if runs < 2:
         raise VerifyError("--runs must be at least 2: one run alone shows nothing")
     base = interventions or Interventions()
-    with _folder(keep) as folder:
-        session = Session(program, base, mode, timeout, progress, folder, environment, steps)
+    with _folder(keep) as folder, _folder(None, workdir) as room:
+        start = Path(program.directory or Path.cwd())
+        workspace = Workspace(start, room, in_place=in_place, own=keep, bounded=workdir is None)
+        session = Session(program, base, mode, timeout, progress, folder, environment, steps, workspace)
         for number in range(runs):
             result = session.run(number)
             if result.status == "interrupted":
@@ -106,12 +113,12 @@ def compare_traces(a: Path, b: Path, *, lint: bool = False) -> Report:
 
 
 @contextlib.contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
+def _folder(keep: Path | None, parent: Path | None = None) -> Iterator[Path]:
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         yield keep
         return
-    folder = Path(tempfile.mkdtemp(prefix="torchdet-"))
+    folder = Path(tempfile.mkdtemp(prefix="torchdet-", dir=parent))
     try:
         yield folder
     finally:

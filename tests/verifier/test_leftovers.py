@@ -1,0 +1,331 @@
+"""What a program leaves behind: files by their content, standard output, exit status; and where its runs take place."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+import tarfile
+import zipfile
+
+import pytest
+
+from torchdet_lint.verifier.verification.contents import difference
+from torchdet_lint.verifier.verification.leftovers import Remains, compare_left
+from torchdet_lint.verifier.verification.masking import masked, masked_name
+from torchdet_lint.verifier.verification.workspace import Workspace, scan
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("iter 10: loss 2.3208, time 55.31ms, mfu 0.12%", "iter 10: loss 2.3208, time 61.02ms, mfu 0.11%"),
+        ("2026-11-22 04:12:11,123 INFO loss=0.5", "2025-01-02 14:12:11,987 INFO loss=0.5"),
+        (
+            "{'train_runtime': 3.211, 'train_samples_per_second': 12.3}",
+            "{'train_runtime': 4, 'train_samples_per_second': 1}",
+        ),
+        ("|    time_elapsed      | 3  |", "|    time_elapsed      | 4  |"),
+        ("|    fps               | 812 |", "|    fps               | 799 |"),
+        ("Epoch 3/10 [00:03<00:00, 12.1it/s, loss=0.45]", "Epoch 3/10 [00:04<00:01, 11.9it/s, loss=0.45]"),
+        ("took 3.2 seconds", "took 12 seconds"),
+        ("Sun Nov 22 04:07:40 UTC 2026 acc 0.9", "Mon Nov 23 05:00:00 UTC 2026 acc 0.9"),
+        ("<Net object at 0x7f3344aa10>", "<Net object at 0x7e0011bb20>"),
+        ("saved to /tmp/tmpabcd1234/x.pt", "saved to /tmp/tmpefgh5678/x.pt"),
+        ("peak memory 312.4 MB", "peak memory 313 MB"),
+        (" 50%|#####     | 1/2\r100%|##########| 2/2 done", "100%|##########| 2/2 done"),
+        ("run 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "run aaaaaaaa-4f89-11d3-9a0c-0305e82c3301"),
+    ],
+)
+def test_what_tells_of_the_clock_and_of_the_machine_is_no_difference(one, two):
+    assert masked(one) == masked(two)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("iter 10: loss 2.3208, time 55.31ms", "iter 10: loss 2.3209, time 55.31ms"),
+        ("timesteps: 100", "timesteps: 101"),
+        ("sometimes 3", "sometimes 4"),
+        ("accuracy: 97.1%", "accuracy: 97.2%"),
+        ("step 12 -3.5e-05", "step 12 -3.6e-05"),
+        ("[0.1, 0.2]", "[0.2, 0.1]"),
+        ("mean 0.5 (3.1 s)", "mean 0.6 (3.1 s)"),
+    ],
+)
+def test_a_result_that_differs_is_never_masked(one, two):
+    assert masked(one) != masked(two)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("outputs/2026-11-22/04-35-00/m.pt", "outputs/2026-11-23/05-00-01/m.pt", True),
+        (
+            "runs/Nov22_04-07-40_here/events.out.tfevents.1763784460.a.1.0",
+            "runs/Nov22_04-07-59_here/events.out.tfevents.1763784479.a.2.0",
+            True,
+        ),
+        ("run_20261122_040740/x.json", "run_20261122_040811/x.json", True),
+        ("ckpt-100.pt", "ckpt-200.pt", False),
+        ("version_0/metrics.csv", "version_1/metrics.csv", False),
+    ],
+)
+def test_names_are_compared_without_dates(one, two, same):
+    assert (masked_name(one) == masked_name(two)) == same
+
+
+def archive(path, entries, when):
+    with zipfile.ZipFile(path, "w") as out:
+        for name, data in entries.items():
+            out.writestr(zipfile.ZipInfo(name, when), data)
+
+
+def event(when, step, tag, value):
+    name = tag.encode()
+    summary = b"\x0a" + bytes([len(name)]) + name + b"\x15" + struct.pack("<f", value)
+    summary = b"\x0a" + bytes([len(summary)]) + summary
+    body = b"\x09" + struct.pack("<d", when) + b"\x10" + bytes([step]) + b"\x2a" + bytes([len(summary)]) + summary
+    return struct.pack("<Q", len(body)) + b"\0\0\0\0" + body + b"\0\0\0\0"
+
+
+def tensors(path, values, about):
+    data = {name: struct.pack(f"<{len(v)}f", *v) for name, v in values.items()}
+    header, at = {"__metadata__": about}, 0
+    for name, raw in data.items():
+        header[name] = {"dtype": "F32", "shape": [len(raw) // 4], "data_offsets": [at, at + len(raw)]}
+        at += len(raw)
+    head = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(head)) + head + b"".join(data.values()))
+
+
+def written(folder, kind, when, value):
+    """A file of a kind, written at a time, with a value in it."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"x{kind}"
+    if kind in (".npz", ".pt"):
+        extra = {"x/.data/serialization_id": str(when)} if kind == ".pt" else {}
+        archive(path, {"x/data/0": bytes([value]), **extra}, (2020 + when, 1, 1, 0, 0, 0))
+    elif kind == ".gz":
+        with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=when) as out:
+            out.write(bytes([value]))
+    elif kind == ".tar":
+        with tarfile.open(path, "w") as out:
+            member = tarfile.TarInfo("a")
+            member.size, member.mtime = 1, when
+            out.addfile(member, io.BytesIO(bytes([value])))
+    elif kind == ".safetensors":
+        tensors(path, {"w": [1.0, float(value)]}, {"format": "pt"})
+    elif kind == ".tfevents":
+        path = folder / f"events.out.tfevents.{when}.host.{when}.0"
+        path.write_bytes(event(when, 3, "loss", 0.25 * value))
+    elif kind == ".csv":
+        path.write_text(f"step,loss,time/fps\n1,0.{value},{when}\n")
+    elif kind == ".json":
+        path.write_text(json.dumps({"loss": value, "train_runtime": when}))
+    elif kind == ".log":
+        path.write_text(f"2026-01-0{when} 00:00:00 loss {value}\n")
+    return path
+
+
+KINDS = [".npz", ".pt", ".gz", ".tar", ".tfevents", ".csv", ".json", ".log"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_is_compared_by_what_is_in_it(tmp_path, kind):
+    a = written(tmp_path / "a", kind, 1, 5)
+    assert difference(a, written(tmp_path / "b", kind, 2, 5)) == ""
+    assert difference(a, written(tmp_path / "c", kind, 1, 6)) != ""
+    assert "\n" not in difference(a, written(tmp_path / "c", kind, 2, 6))
+
+
+def test_a_tensor_that_differs_is_named(tmp_path):
+    for name, value in (("a", 1), ("b", 2)):
+        tensors(tmp_path / f"{name}.safetensors", {"w": [1.0], "bias": [float(value)]}, {})
+    assert difference(tmp_path / "a.safetensors", tmp_path / "b.safetensors") == "bias differs"
+
+
+@pytest.mark.parametrize("data", [b"", b"\x50\x4b\x03\x04broken", b"\x1f\x8bno", b"\xff\xff\xff\xff\xff\xff\xff\x7f{}"])
+@pytest.mark.parametrize("name", ["x.safetensors", "x.gz", "x.npz", "events.out.tfevents.1", "x.csv", "x.json"])
+def test_a_damaged_file_is_compared_byte_by_byte(tmp_path, name, data):
+    for side, more in (("a", b""), ("b", b"\xfe")):
+        (tmp_path / side).mkdir()
+        (tmp_path / side / name).write_bytes(data + more)
+    assert isinstance(difference(tmp_path / "a" / name, tmp_path / "b" / name), str)
+
+
+def remains(folder, files, printed="", status=0):
+    folder.mkdir()
+    (folder / "out").write_text(printed)
+    for name, written_there in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(written_there)
+    return Remains({name: folder / name for name in files}, folder / "out", status)
+
+
+def test_what_is_left_is_compared_by_name(tmp_path):
+    a = remains(tmp_path / "a", {"m.txt": "loss 1", "only.txt": "", "logs/2026-01-01/x.txt": "1"}, "step 1 loss 3\n")
+    b = remains(tmp_path / "b", {"m.txt": "loss 2", "logs/2026-01-02/x.txt": "1"}, "step 1 loss 3\n", 1)
+    outcome = compare_left(a, b, ordered=True)
+    assert [(left.name, left.difference) for left in outcome.differing] == [
+        ("exit status", "0 | 1"),
+        ("m.txt", "line 1: 'loss 1' | 'loss 2'"),
+        ("only.txt", "run A alone wrote it"),
+    ]
+    assert (outcome.files, outcome.lines) == (2, 1)
+
+
+def test_lines_of_several_processes_may_come_in_another_order(tmp_path):
+    a, b = (remains(tmp_path / name, {}, text) for name, text in (("a", "x 1\ny 2\n"), ("b", "y 2\nx 1\n")))
+    assert not compare_left(a, b, ordered=False).certain
+    assert compare_left(a, b, ordered=True).certain
+
+
+def test_the_last_line_that_differs_is_told_too(tmp_path):
+    a, b = (remains(tmp_path / n, {}, f"seed {n}\nloss 1.{k}\nend\n") for k, n in enumerate("ab"))
+    (left,) = compare_left(a, b, ordered=True).differing
+    assert left.last == "'loss 1.0' | 'loss 1.1'"
+
+
+def test_every_run_begins_in_the_folder_as_it_was(tmp_path):
+    original, room = tmp_path / "project", tmp_path / "room"
+    (original / "sub").mkdir(parents=True)
+    room.mkdir()
+    (original / "data.txt").write_text("as it was")
+    (original / "sub" / "x.txt").write_text("x")
+    (original / "link").symlink_to("data.txt")
+    (original / ".venv").mkdir()
+    (original / ".venv" / "pyvenv.cfg").write_text("")
+    before = {name: (original / name).stat().st_mtime_ns for name in ("data.txt", "sub/x.txt")}
+    workspace = Workspace(original, room)
+    assert not workspace.in_place
+    for side in "AB":
+        workspace.begin()
+        assert (workspace.folder / "data.txt").read_text() == "as it was"
+        assert (workspace.folder / ".venv" / "pyvenv.cfg").exists()
+        (workspace.folder / "data.txt").write_text(f"written by {side}")
+        (workspace.folder / "new").mkdir()
+        (workspace.folder / "new" / "y.txt").write_text(side)
+        (workspace.folder / "sub" / "x.txt").unlink()
+        left = workspace.end(tmp_path / side)
+        assert sorted(left) == ["data.txt", "link", "new/y.txt"] or sorted(left) == ["data.txt", "new/y.txt"]
+        assert left["data.txt"].read_text() == f"written by {side}"
+    assert (original / "data.txt").read_text() == "as it was"
+    assert {name: (original / name).stat().st_mtime_ns for name in before} == before
+    assert workspace.turned(f"{original}/out") == f"{workspace.folder}/out"
+    assert workspace.turned(f"--out={original}") == f"--out={workspace.folder}"
+    assert workspace.turned(f"{original}s/out") == f"{original}s/out"
+
+
+def test_a_link_to_a_file_outside_is_never_moved(tmp_path):
+    original, room, outside = tmp_path / "project", tmp_path / "room", tmp_path / "weights.pt"
+    original.mkdir()
+    room.mkdir()
+    outside.write_text("the user's")
+    workspace = Workspace(original, room)
+    workspace.begin()
+    (workspace.folder / "weights.pt").symlink_to(outside)
+    assert workspace.end(tmp_path / "left")["weights.pt"].read_text() == "the user's"
+    assert outside.read_text() == "the user's"
+
+
+def test_a_folder_that_is_too_large_is_not_copied(tmp_path):
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text("x")
+    assert scan(tmp_path, most_files=4) is None
+    assert scan(tmp_path, most_bytes=4) is None
+    assert scan(tmp_path, 5, 5).size == 5
+
+
+def test_in_place_what_changed_is_put_aside_and_stays(tmp_path):
+    original, room = tmp_path / "project", tmp_path / "room"
+    original.mkdir()
+    room.mkdir()
+    workspace = Workspace(original, room, in_place=True, own=original / "kept")
+    workspace.begin()
+    (original / "kept").mkdir()
+    (original / "kept" / "A.tdtrace").write_text("ours")
+    (original / "x.txt").write_text("1")
+    assert {name: path.read_text() for name, path in workspace.end(original / "kept" / "A.left").items()} == {
+        "x.txt": "1"
+    }
+    assert (original / "x.txt").exists()
+    assert list(room.iterdir()) == []
+
+
+torch = pytest.importorskip("torch")
+
+from torchdet_lint.verifier.launch.launch import Program  # noqa: E402
+from torchdet_lint.verifier.verification.text import text  # noqa: E402
+from torchdet_lint.verifier.verification.verify import verify_program  # noqa: E402
+
+
+def verified(folder, source, **options):
+    (folder / "program.py").write_text(source)
+    before = sorted(folder.iterdir())
+    report = verify_program(Program("script", "program.py", directory=str(folder)), lint=False, **options)
+    assert sorted(folder.iterdir()) == before
+    return report
+
+
+PREDICTIONS = """
+import json, torch
+scores = {name: torch.full((2,), float(ord(name))) for name in "abcdef"}
+rows = [(name, scores[name].sum().item()) for name in set(scores)]
+json.dump(rows, open("rows.json", "w"))
+"""
+
+
+@pytest.mark.parametrize("ending", ["", "print('done')\n"])
+def test_an_order_that_reaches_a_file_diverges_whatever_is_printed(tmp_path, ending):
+    report = verified(tmp_path, PREDICTIONS + ending, mode="stress")
+    assert report.verdict == "diverged"
+    assert [left.name for left in report.left] == ["rows.json"]
+    assert "left behind: rows.json" in text(report)
+
+
+def test_an_order_that_reaches_nothing_has_no_effect(tmp_path):
+    report = verified(tmp_path, PREDICTIONS.replace("json.dump(rows", "json.dump(sorted(rows)"), mode="stress")
+    assert report.verdict == "identical", text(report)
+    assert (report.compared_files, len(report.without_effect) > 0) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("ending", "left"),
+    [
+        ("np.save('metric.npy', np.random.rand(3))", ["metric.npy"]),
+        ("print('auc', np.random.rand())", ["standard output"]),
+        ("np.save('metric.npy', np.arange(3)); print('auc', 0.5)", []),
+    ],
+)
+@pytest.mark.parametrize("imports", ["import numpy as np", "import numpy as np, torch; torch.ones(2).sum()"])
+def test_what_numpy_alone_computed_is_judged_by_what_is_left(tmp_path, imports, ending, left):
+    report = verified(tmp_path, f"{imports}\n{ending}\n")
+    assert [one.name for one in report.left] == left
+    assert report.exit_status == bool(left)
+
+
+@pytest.mark.parametrize(
+    "source", ["print('no torch here')", "import torch; print('no op')", "import torch\nif 0: main()"]
+)
+def test_where_nothing_was_compared_nothing_is_called_equal(tmp_path, source):
+    report = verified(tmp_path, source)
+    assert (report.verdict, report.exit_status, report.ok) == ("nothing", 3, False)
+    assert text(report).count("\n") == 1
+
+
+def test_a_folder_that_the_program_makes_is_not_there_in_the_next_run(tmp_path):
+    report = verified(tmp_path, "import os, torch; os.makedirs('out'); torch.save(torch.ones(3), 'out/x.pt')")
+    assert report.verdict == "identical"
+    assert report.compared_files == 1
+
+
+def test_a_crash_of_one_run_is_shown_with_its_traceback(tmp_path):
+    source = "import os, torch\n\nif os.environ['PYTHONHASHSEED'] == '2':\n    raise KeyError('the second run')\n"
+    report = verified(tmp_path, source, mode="stress")
+    assert report.verdict == "diverged"
+    shown = text(report)
+    assert "run B ended with exit status 1" in shown
+    assert 'program.py", line 4' in shown
+    assert "KeyError: 'the second run'" in shown

@@ -1,0 +1,228 @@
+"""Two files that a program wrote -> in a few words, what differs between their contents; nothing where that is equal.
+
+What tells of the clock is no content: the time stamps of archives and event files, and in texts and tables what
+`masking` takes out. Nothing is unpickled: an archive of torch's is compared member by member.
+"""
+
+from __future__ import annotations
+
+import csv
+import filecmp
+import gzip
+import io
+import itertools
+import json
+import struct
+import tarfile
+import zipfile
+import zlib
+from typing import IO, TYPE_CHECKING, Any
+
+from torchdet_lint.verifier.verification.masking import TIMED_NAME, masked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_CHUNK = 1 << 20
+_MOST_TEXT = 64 << 20
+_SHOWN = 60
+VOLATILE = frozenset({".db", ".sqlite", ".sqlite3", ".pdf", ".svg", ".prof", ".lock", ".wandb", ".pyc"})
+"""Files into which their libraries write times or names of their own, where a reading of bytes says nothing."""
+
+
+def difference(a: Path, b: Path) -> str:
+    """What differs between two files, in a few words; empty where their contents are equal."""
+    if filecmp.cmp(a, b, shallow=False):
+        return ""
+    try:
+        return _by_format(a, b)
+    except (OSError, ValueError, EOFError, struct.error, zlib.error, zipfile.BadZipFile, tarfile.TarError, csv.Error):
+        return _bytes(a, b)
+
+
+def _by_format(a: Path, b: Path) -> str:
+    if "tfevents" in a.name:
+        return _first(_events(a), _events(b), "event")
+    if zipfile.is_zipfile(a) and zipfile.is_zipfile(b):
+        return _members(_zipped(a), _zipped(b))
+    if a.suffix == ".safetensors":
+        return _members(_safetensors(a), _safetensors(b))
+    if a.suffix in (".gz", ".tgz") or tarfile.is_tarfile(a):
+        return _packed(a, b)
+    texts = [_text(path) for path in (a, b)]
+    if texts[0] is None or texts[1] is None:
+        return _bytes(a, b)
+    if a.suffix in (".csv", ".tsv"):
+        return _first(_rows(texts[0], a.suffix), _rows(texts[1], a.suffix), "row")
+    return lines(texts[0].splitlines(), texts[1].splitlines())
+
+
+def lines(a: Iterable[str], b: Iterable[str]) -> str:
+    """What differs first between two texts, line by line, the clock left out."""
+    return _first((masked(line) for line in a), (masked(line) for line in b), "line")
+
+
+def _first(a: Iterable[Any], b: Iterable[Any], what: str) -> str:
+    for number, (one, two) in enumerate(itertools.zip_longest(a, b), 1):
+        if one != two:
+            return f"{what} {number}: {_shown(one)} | {_shown(two)}"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "its end"
+    text = str(value)
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+
+
+def _members(a: dict[str, Any], b: dict[str, Any]) -> str:
+    """Named parts; each is compared as a whole."""
+    for name in sorted({*a, *b}):
+        if name not in a or name not in b:
+            return f"{name} is in one of them only"
+        if a[name] != b[name]:
+            return f"{name} differs"
+    return ""
+
+
+def _zipped(path: Path) -> dict[str, tuple[int, int]]:
+    """Member -> size and digest of what is in it; torch's number of the act of saving is left out."""
+    found = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if not member.filename.endswith(".data/serialization_id"):
+                with archive.open(member) as opened:
+                    found[member.filename] = _digest(opened)
+    return found
+
+
+def _digest(opened: IO[bytes] | gzip.GzipFile) -> tuple[int, int]:
+    import hashlib
+
+    digest, size = hashlib.blake2b(digest_size=8), 0
+    while chunk := opened.read(_CHUNK):
+        digest.update(chunk)
+        size += len(chunk)
+    return size, int.from_bytes(digest.digest(), "little")
+
+
+def _safetensors(path: Path) -> dict[str, Any]:
+    with path.open("rb") as opened:
+        length = int(struct.unpack("<Q", opened.read(8))[0])
+        if length > path.stat().st_size:
+            raise ValueError("no safetensors file")
+        header = json.loads(opened.read(length))
+        begin = 8 + length
+        found: dict[str, Any] = {"__metadata__": header.pop("__metadata__", {})}
+        for name, entry in sorted(header.items()):
+            start, end = entry["data_offsets"]
+            opened.seek(begin + start)
+            part = io.BytesIO(opened.read(end - start))
+            found[name] = (entry["dtype"], entry["shape"], _digest(part))
+    return found
+
+
+def _packed(a: Path, b: Path) -> str:
+    if tarfile.is_tarfile(a) and tarfile.is_tarfile(b):
+        return _members(_tarred(a), _tarred(b))
+    with gzip.open(a) as one, gzip.open(b) as two:
+        return "" if _digest(one) == _digest(two) else "what is packed in it differs"
+
+
+def _tarred(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    with tarfile.open(path) as archive:
+        for member in archive:
+            opened = archive.extractfile(member) if member.isfile() else None
+            found[member.name] = _digest(opened) if opened is not None else member.type
+    return found
+
+
+def _events(path: Path) -> Iterator[bytes]:
+    """The events of a TensorBoard file without their time."""
+    size = path.stat().st_size
+    with path.open("rb") as opened:
+        while head := opened.read(12):
+            length = int(struct.unpack("<Q", head[:8])[0])
+            if length > size - opened.tell():
+                raise ValueError("cut off")
+            event = opened.read(length)
+            opened.read(4)
+            if (rest := _without_time(event)) is not None:
+                yield rest
+
+
+def _without_time(event: bytes) -> bytes | None:
+    """A message `Event` of TensorBoard's without field 1, its time; None where it only tells of the session."""
+    kept = []
+    at = 0
+    while at < len(event):
+        start = at
+        key, at = _varint(event, at)
+        field, kind = key >> 3, key & 7
+        if kind == 0:
+            _, at = _varint(event, at)
+        elif kind == 1:
+            at += 8
+        elif kind == 2:
+            length, at = _varint(event, at)
+            at += length
+        elif kind == 5:
+            at += 4
+        else:
+            raise ValueError("no event")
+        if field == 5 and b"hparams" in event[start:at]:
+            return None
+        if field != 1:
+            kept.append(event[start:at])
+    return b"".join(kept)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data):
+            raise ValueError("cut off")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def _text(path: Path) -> str | None:
+    """The text of a file; None where it is none, or is too long to look at."""
+    if path.stat().st_size > _MOST_TEXT:
+        return None
+    data = path.read_bytes()
+    if b"\0" in data:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _rows(text: str, suffix: str) -> Iterator[tuple[str, ...]]:
+    """The rows of a table without the columns of times and speeds."""
+    rows = csv.reader(io.StringIO(text), delimiter="\t" if suffix == ".tsv" else ",")
+    header = next(rows, [])
+    dropped = {number for number, name in enumerate(header) if TIMED_NAME.search(name)}
+    yield tuple(header)
+    for row in rows:
+        yield tuple(masked(cell) for number, cell in enumerate(row) if number not in dropped)
+
+
+def _bytes(a: Path, b: Path) -> str:
+    sizes = [path.stat().st_size for path in (a, b)]
+    if sizes[0] != sizes[1]:
+        return f"{sizes[0]} bytes | {sizes[1]} bytes"
+    at = 0
+    with a.open("rb") as one, b.open("rb") as two:
+        while (left := one.read(_CHUNK)) and left == (right := two.read(_CHUNK)):
+            at += len(left)
+        at += next((n for n, (x, y) in enumerate(zip(left, right, strict=False)) if x != y), 0)
+    return f"byte {at} differs"

@@ -1,0 +1,54 @@
+"""A line of text -> the same line without what differs in every run: times, durations, dates, addresses, ids."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = r"[-+]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?"
+_MONTHS = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
+_DAYS = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
+_TIMED = (
+    r"time|times?tamp|took|elapsed|duration|latency|eta|speed|throughput|fps|uptime|wall|mfu|pid|port"
+    r"|(?:per|/)[_ ]?s(?:ec(?:ond)?s?)?|seconds|date(?:time)?"
+)
+_UNITS = (
+    r"ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|fps|FPS|[kKMGT]i?B|[KMGT]?FLOPS?"
+    r"|[A-Za-z]+/s(?:ec(?:ond)?)?|(?:n|u|µ|m)?s/[A-Za-z]+"
+)
+_NAMED = rf"(?<![A-Za-z])(?:run|step)?(?:{_TIMED})(?![A-Za-z])"
+TIMED_NAME = re.compile(_NAMED, re.IGNORECASE)
+"""A key or the name of a column under which a time, a duration or a speed stands."""
+_SHAPES = [
+    # A progress bar is drawn over what stood there.
+    (re.compile(r"^.*\r(?=.)"), ""),
+    (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
+    (re.compile(r"\b0x[0-9a-f]{6,}\b", re.IGNORECASE), "<address>"),
+    (re.compile(r"(?:/private)?(?:/var)?/tmp/[^\s'\",;:)\]]*|\btmp[a-z0-9_]{8}\b"), "<temporary>"),
+    (re.compile(r"\b[WIEF]\d{4}(?= \d{1,2}:\d{2})"), "<date>"),
+    (re.compile(rf"(?:\b{_DAYS},?\s+)?\b{_MONTHS}\.?[ -]\s?\d{{1,2}}\b(?:,?[ -]\d{{4}}\b)?"), "<date>"),
+    (re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?=\D|$)|\b\d{1,2}[/.]\d{1,2}[/.]\d{4}\b"), "<date>"),
+    (re.compile(r"(?<!\d)(?:19|20)\d{6}(?:[T_-]?\d{4,6})?(?:[.,]\d+)?(?!\d)"), "<date>"),
+    (re.compile(r"\b\d{1,2}[:-]\d{2}[:-]\d{2}(?:[.,]\d+)?\b|\b\d{1,3}:\d{2}(?:[.,]\d+)?\b"), "<time>"),
+    (re.compile(r"\b1[6-9]\d{8}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?\b"), "<time>"),
+    (re.compile(r"\b(?:\d+h ?)?\d+m ?\d+(?:\.\d+)?s\b"), "<time>"),
+    (re.compile(rf"(?<![\w.]){_NUMBER}\s?(?:{_UNITS})(?![\w])"), "<time>"),
+    (
+        re.compile(rf"({_NAMED}[\w./()\[\] -]{{0,16}}?[\s|:=\"']{{1,40}}){_NUMBER}", re.IGNORECASE),
+        r"\1<time>",
+    ),
+]
+
+
+def masked(line: str) -> str:
+    """`line` with what tells of the clock, the machine's memory and random names replaced by what it is."""
+    for shape, name in _SHAPES:
+        line = shape.sub(name, line)
+    return line.rstrip()
+
+
+def masked_name(path: str) -> str:
+    """The name of a file or folder without the date, the time, the process and the machine in it."""
+    if "events.out.tfevents" in path:
+        path = re.sub(r"tfevents\.\d+\.[^/]*", "tfevents", path)
+    path = re.sub(rf"(?<![A-Za-z]){_MONTHS}\d{{2}}_[\d-]+_[^/]*|(?<!\d)\d{{8}}_\d{{4,6}}(?!\d)", "<date>", path)
+    return masked(path.replace("_", " _ ")).replace(" _ ", "_")

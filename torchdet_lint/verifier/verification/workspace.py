@@ -1,0 +1,164 @@
+"""The working folder of a program -> a copy of it for each run, and which files each run left behind there.
+
+A program that writes into its folder would else find, in run B, what run A left, and would write over the user's own
+results. All copies stand at one path in turn, so that a program cannot tell the runs apart by it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+MOST_BYTES = 2 << 30
+MOST_FILES = 50_000
+_LINKED = frozenset({".git", ".hg", ".svn", "node_modules"})
+_LEFT_OUT = frozenset({"__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".torchdet_cache"})
+
+State = dict[str, tuple[int, int, int]]
+"""File -> size, time of the last change, inode."""
+
+
+class Scan(NamedTuple):
+    """A folder: its files, what is linked and not copied, and how much it holds."""
+
+    files: State
+    folders: tuple[str, ...]
+    linked: tuple[str, ...]
+    size: int
+
+
+def scan(folder: Path, most_bytes: int = MOST_BYTES, most_files: int = MOST_FILES) -> Scan | None:
+    """What stands in `folder`; None where that is more than the bounds, or cannot be read.
+
+    Folders of version control and of virtual environments are not entered.
+    """
+    files: State = {}
+    folders: list[str] = []
+    linked: list[str] = []
+    size = 0
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        try:
+            with os.scandir(folder / inside) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name)
+            for entry in listed:
+                name = f"{inside}{entry.name}"
+                about = entry.stat(follow_symlinks=False)
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name in _LINKED or Path(entry.path, "pyvenv.cfg").exists():
+                        linked.append(name)
+                    elif entry.name not in _LEFT_OUT:
+                        folders.append(name)
+                        waiting.append(f"{name}/")
+                elif stat.S_ISREG(about.st_mode) or stat.S_ISLNK(about.st_mode):
+                    files[name] = (about.st_size, about.st_mtime_ns, about.st_ino)
+                    size += about.st_size
+                if size > most_bytes or len(files) + len(folders) > most_files:
+                    return None
+        except OSError:
+            return None
+    return Scan(files, tuple(sorted(folders)), tuple(sorted(linked)), size)
+
+
+class Workspace:
+    """Where the runs of a verification take place: in copies of `original`, or in it, for the reason `in_place`.
+
+    `room` is an empty folder that this object may fill; what stands under `own` is no file of the program's.
+    """
+
+    def __init__(
+        self, original: Path, room: Path, *, in_place: bool = False, own: Path | None = None, bounded: bool = True
+    ) -> None:
+        self.original = original.resolve()
+        self.folder = self.original
+        self.in_place = "asked for" if in_place else ""
+        self._room = room.resolve()
+        self._before: Scan | None = None
+        inside = own is not None and own.resolve().is_relative_to(self.original) and own.resolve() != self.original
+        self._own = f"{own.resolve().relative_to(self.original)}/" if own is not None and inside else "\0"
+        bounds = (MOST_BYTES, MOST_FILES) if bounded else (1 << 62, 1 << 62)
+        self._start = None if in_place else scan(self.original, *bounds)
+        if self.in_place:
+            return
+        if self._start is None:
+            self.in_place = f"it holds more than {MOST_BYTES >> 30} GiB or {MOST_FILES} files"
+        elif shutil.disk_usage(self._room).free < 3 * self._start.size:
+            self.in_place = f"{self._room} has no room for copies of it"
+        else:
+            self.folder = self._room / "work" / (self.original.name or "root")
+
+    def begin(self) -> None:
+        """Make the folder as it was at the beginning, for the next run."""
+        if self.in_place:
+            self._before = scan(self.original)
+            return
+        shutil.rmtree(self.folder.parent, ignore_errors=True)
+        try:
+            self._fill()
+        except OSError as error:
+            if self._before is not None:
+                raise
+            # Before the first run: all of them stay where they can be.
+            self.in_place, self.folder = f"it cannot be copied: {error}", self.original
+            self._before = scan(self.original)
+
+    def _fill(self) -> None:
+        assert self._start is not None
+        self.folder.mkdir(parents=True)
+        for name in self._start.folders:
+            (self.folder / name).mkdir(exist_ok=True)
+        for name in self._start.linked:
+            (self.folder / name).symlink_to(self.original / name, target_is_directory=True)
+        for name in self._start.files:
+            self._copy(name)
+        for name in reversed(self._start.folders):
+            shutil.copystat(self.original / name, self.folder / name)
+        self._before = scan(self.folder, 1 << 62, 1 << 62)
+
+    def _copy(self, name: str) -> None:
+        source, target = self.original / name, self.folder / name
+        if source.is_symlink():
+            aim = source.readlink()
+            inside = aim.is_absolute() or (source.parent / aim).resolve().is_relative_to(self.original)
+            target.symlink_to(aim if inside else (source.parent / aim).resolve())
+        else:
+            shutil.copy2(source, target)
+
+    def end(self, kept: Path) -> dict[str, Path]:
+        """The files that the run made or changed, by name, put aside under `kept`; those that it removed as they stood
+        nowhere.
+        """
+        after = scan(self.folder, 1 << 62, 1 << 62) if not self.in_place else scan(self.folder)
+        if after is None or self._before is None:
+            return {}
+        changed = [name for name, about in after.files.items() if self._before.files.get(name) != about]
+        found = {}
+        kept.mkdir(parents=True, exist_ok=True)
+        for name in changed:
+            target = kept / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            source = self.folder / name
+            if not source.is_file() or name.startswith(self._own):
+                continue
+            if self.in_place or source.is_symlink():
+                shutil.copy2(source, target)
+            else:
+                source.replace(target) if source.stat().st_dev == kept.stat().st_dev else shutil.move(source, target)
+            found[name] = target
+        return found
+
+    def turned(self, word: str) -> str:
+        """A word of the command line or of the environment with the folder's name turned to the copy's."""
+        if self.in_place:
+            return word
+        whole = rf"{re.escape(str(self.original))}(?=$|[{re.escape(os.sep + os.pathsep)}])"
+        return re.sub(whole, lambda _: str(self.folder), word)
+
+    def turned_back(self, text: str) -> str:
+        """A text that the program wrote with the copy's name turned to the folder's."""
+        return text if self.in_place else text.replace(str(self.folder), str(self.original))
