@@ -115,13 +115,17 @@ def test_the_text_fits_a_screen(diverged, identical):
 def test_a_cured_program_is_told_with_its_price(diverged):
     import msgspec
 
-    fix = FixOutcome(True, ("TDL102",), ("TDL101", "TDL102"), 1.05, "torchdet-lint --fix --select TDL102 program.py")
+    fix = FixOutcome(True, ("TDL102",), ("TDL101", "TDL102"), 1.25, "torchdet-lint --fix --select TDL102 program.py")
     text = on_screen(msgspec.structs.replace(diverged, verdict="identical", fix=fix))
     assert text.startswith("✓ with the fixes of TDL102 the runs are equal; without them 3 root causes")
-    assert "fix TDL102: 1.05 times the time of a plain run" in text
+    assert "fix TDL102: 1.25 times the CPU time of a plain run" in text
     assert "write it into the source: torchdet-lint --fix --select TDL102 program.py" in text
     assert "try the fixes" not in text
     assert len(text.splitlines()) <= LINES
+    free = msgspec.structs.replace(fix, ratio=1.05, command="", notes=("by hand: TDL102: Seed it.",))
+    text = on_screen(msgspec.structs.replace(diverged, verdict="identical", fix=free))
+    assert "CPU time" not in text
+    assert "no edit of the linter's makes the runs equal\n  by hand: TDL102: Seed it." in text
 
 
 def test_many_causes_still_fit(diverged):
@@ -334,7 +338,8 @@ def test_what_the_program_does_against_the_fixes_is_told_with_its_line(tmp_path,
     status, out, _ = run("verify", "--fix=TDL101,TDL201", "--no-lint", "--steps", "2", script, capsys=capsys)
     assert status == 0
     assert "held: program.py:5 TDL201 torch.backends.cudnn.benchmark = True refused" in out
-    assert "fix TDL101:" in out
+    assert "fix TDL101" in out
+    assert "the edited source: equal in 4 of 4 runs" in out or "no edit of the linter's" in out
 
 
 def test_steps_must_not_be_negative(capsys):

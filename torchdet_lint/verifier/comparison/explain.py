@@ -234,17 +234,23 @@ def lint(files: Iterable[Path], *, python: str = sys.executable) -> tuple[Findin
     names = sorted({str(path) for path in files if path.is_file()})
     if not names:
         return ()
-    command = [python, "-m", "torchdet_lint", "check", "--output-format", "json", "--no-cache", "--exit-zero", *names]
-    package = str(Path(__file__).parents[3])
+    answer = run_linter(["--output-format", "json", "--no-cache", "--exit-zero", *names], Path.cwd(), python=python)
     try:
-        answer = subprocess.run(
-            [python, "-c", _RUN_LINTER, package, *command[3:]], capture_output=True, timeout=120, check=False
-        )
-        rows = json.loads(answer.stdout or b"[]")
-    except (OSError, subprocess.SubprocessError, ValueError):
+        rows = json.loads(answer or b"[]")
+    except ValueError:
         return ()
     found = (_finding(row) for row in rows if isinstance(row, dict) and row.get("code"))
     return tuple(sorted(found, key=lambda finding: (finding.filename, finding.line, finding.code)))
+
+
+def run_linter(words: Sequence[str], folder: Path, *, python: str = sys.executable) -> bytes:
+    """What the linter prints for a command line in `folder`; nothing where it cannot be run."""
+    package = str(Path(__file__).parents[3])
+    command = [python, "-c", _RUN_LINTER, package, *words]
+    try:
+        return subprocess.run(command, capture_output=True, timeout=120, check=False, cwd=folder).stdout
+    except (OSError, subprocess.SubprocessError):
+        return b""
 
 
 _RUN_LINTER = (

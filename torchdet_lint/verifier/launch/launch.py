@@ -79,8 +79,9 @@ class ChildResult:
     """How a run ended.
 
     `status` is `finished` (exit status 0), `failed` (another one), `signal` (killed by `signal_name`), `timeout` or
-    `interrupted` (Ctrl-C). `seconds` is wall time, `strays` the processes that were still there and were ended,
-    `recording` why no trace or an incomplete one was written.
+    `interrupted` (Ctrl-C). `seconds` is wall time, `cpu_seconds` what all its processes took of the CPU (0 where the
+    system does not say), `strays` the processes that were still there and were ended, `recording` why no trace or an
+    incomplete one was written.
     """
 
     status: Literal["finished", "failed", "signal", "timeout", "interrupted"]
@@ -88,6 +89,7 @@ class ChildResult:
     seconds: float
     strays: int = 0
     recording: str = ""
+    cpu_seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -148,7 +150,7 @@ def run_child(
     command = [program.python, *_interpreter_flags(), str(CHILD), json.dumps(control)]
     if trace is not None:
         _clear(trace)
-    begin = time.monotonic()
+    begin, before = time.monotonic(), _cpu_of_children()
     with _adopting() as adopts:
         known = set(_children()) if adopts else set()
         process = _start(command, program, environment, stdin, stdout, stderr)
@@ -156,12 +158,21 @@ def run_child(
             status = _wait(process, timeout, tick)
         finally:
             strays = _end_tree(process, known, adopts) if end_strays or process.poll() is None else 0
-    seconds = time.monotonic() - begin
+    seconds, cpu = time.monotonic() - begin, _cpu_of_children() - before
     code = process.returncode
     if status == "ended":
         status = "finished" if code == 0 else "signal" if code < 0 else "failed"
     recording = _finish(trace) if trace is not None else ""
-    return ChildResult(status, code, seconds, strays, recording)  # type: ignore[arg-type]
+    return ChildResult(status, code, seconds, strays, recording, cpu)  # type: ignore[arg-type]
+
+
+def _cpu_of_children() -> float:
+    if sys.platform == "win32":
+        return 0.0
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _start(

@@ -24,7 +24,8 @@ class Diverged(AssertionError):
 
 
 class RunSummary(msgspec.Struct, frozen=True):
-    """One run: how it ended, how long it took (wall time), how many ops were recorded, what it was subjected to."""
+    """One run: how it ended, how long it took (wall time, and CPU time of all its
+    processes), how many ops were recorded, what it was subjected to."""
 
     name: str
     status: str
@@ -34,6 +35,7 @@ class RunSummary(msgspec.Struct, frozen=True):
     stress: str = ""
     strays: int = 0
     recording: str = ""
+    cpu_seconds: float = 0.0
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -78,7 +80,9 @@ class Spread(msgspec.Struct, frozen=True):
 
 class FixOutcome(msgspec.Struct, frozen=True):
     """What the fixes did: `fixes` is the smallest set that suffices (all that were tried, where none does), `ratio` the
-    time of a fixed run to a plain one, `command` writes them into the source."""
+    CPU time of a fixed run to a plain one. `command` edits the source; of the edited program `edited_runs` runs were
+    verified, and all were equal.
+    """
 
     cured: bool
     fixes: tuple[str, ...]
@@ -86,6 +90,7 @@ class FixOutcome(msgspec.Struct, frozen=True):
     ratio: float
     command: str = ""
     notes: tuple[str, ...] = ()
+    edited_runs: int = 0
 
 
 class Left(msgspec.Struct, frozen=True):

@@ -1,16 +1,13 @@
-"""`verify --fix`: the plain runs, the fixed runs, the smallest set of fixes that suffices, its price, its lint
-command.
-"""
+"""A program whose runs differ -> the smallest set of fixes that makes them equal, its price, the edit that cures."""
 
 from __future__ import annotations
 
 import functools
-import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.catalogue import loading
+from torchdet_lint.verifier.verification import editing, minimise
 from torchdet_lint.verifier.verification.outcome import FixOutcome
 from torchdet_lint.verifier.verification.verify import verify_program
 
@@ -43,8 +40,6 @@ def verify_fixed(
     The verdict is that of the fixed runs: `identical` if the fixes make the runs equal. A program whose plain runs are
     equal already is reported so, with no fix.
     """
-    from torchdet_lint.verifier.verification import minimise
-
     once = functools.partial(
         verify_program,
         program,
@@ -66,22 +61,30 @@ def verify_fixed(
             fixed if fixed.verdict == "diverged" else plain, fix=outcome, failure=fixed.failure
         )
     smallest, best = minimise.minimise(once, asked, plain, fixed)
-    outcome = FixOutcome(True, smallest, asked.fixes, _ratio(plain, best), _command(program, smallest))
+
+    smallest = editing.spoken_of(smallest, editing.reported(program, plain.causes))
+
+    def of_edited(program: Program) -> Report:
+        return verify_program(
+            program, runs=runs, mode=mode, timeout=timeout, progress=progress, steps=steps, lint=False, workdir=workdir
+        )
+
+    edit = editing.cure(program, smallest, plain.causes, of_edited)
+    outcome = FixOutcome(
+        True,
+        smallest,
+        asked.fixes,
+        _ratio(plain, best),
+        edit.command if edit is not None else "",
+        editing.by_hand(smallest) if edit is None else (),
+        edit.runs if edit is not None else 0,
+    )
     return msgspec.structs.replace(plain, verdict="identical", fix=outcome, held=fixed.held)
 
 
 def _ratio(plain: Report, fixed: Report) -> float:
-    times = [min((run.seconds for run in report.runs), default=0.0) for report in (plain, fixed)]
+    times = [min((run.cpu_seconds for run in report.runs), default=0.0) for report in (plain, fixed)]
     return round(times[1] / times[0], 2) if times[0] else 0.0
-
-
-def _command(program: Program, codes: tuple[str, ...]) -> str:
-    rules = loading.load().rules
-    fixable = [code for code in codes if code in rules and rules[code].fix is not None]
-    if not fixable or program.kind == "module":
-        return ""
-    unsafe = " --unsafe-fixes" if any(rules[code].fix == "unsafe" for code in fixable) else ""
-    return f"torchdet-lint --fix{unsafe} --select {','.join(fixable)} {shlex.quote(program.target)}"
 
 
 def _limits(report: Report) -> tuple[str, ...]:

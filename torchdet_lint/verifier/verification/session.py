@@ -212,6 +212,7 @@ class Session:
                 self.stress(n),
                 r.strays,
                 r.recording,
+                round(r.cpu_seconds, 3),
             )
             for n, r in enumerate(self.results)
         ]

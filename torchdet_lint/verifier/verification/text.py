@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 LINES = 30
 _WIDTH = 118
+_MEASURABLE = 1.1
+"""Ratios of CPU time up to this differ from run to run."""
 _RED, _GREEN, _YELLOW, _BOLD, _DIM, _OFF = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -168,13 +170,17 @@ def _fix(report: Outcome, colour: bool) -> list[str]:
         return []
     if fix.cured:
         chosen = ",".join(fix.fixes)
-        price = f": {fix.ratio:.2f} times the time of a plain run" if fix.ratio else ""
+        price = f": {fix.ratio:.2f} times the CPU time of a plain run" if fix.ratio > _MEASURABLE else ""
         lines = [_paint(f"fix {chosen}{price}", _GREEN, colour)]
     else:
         tried = f"{len(fix.fixes)} fixes" if len(fix.fixes) > 6 else f"the fixes of {', '.join(fix.fixes)}"
         lines = [_paint(f"fix: the runs still differ with {tried}", _RED, colour)]
     if fix.command:
         lines.append(f"  write it into the source: {fix.command}")
+        if fix.edited_runs:
+            lines.append(f"  the edited source: equal in {fix.edited_runs} of {fix.edited_runs} runs")
+    elif fix.cured:
+        lines.append("  no edit of the linter's makes the runs equal")
     return [*lines, *(f"  {note}" for note in fix.notes[:3])]
 
 

@@ -1,0 +1,143 @@
+"""The rules whose fixes make the runs equal -> the linter's command whose edit of the source does so too.
+
+Nothing is believed: the edit is made on a copy of the working folder, and the edited program is verified.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from torchdet_lint.catalogue import loading
+from torchdet_lint.verifier.comparison import explain
+from torchdet_lint.verifier.remedies.fixes import BY_RULE
+from torchdet_lint.verifier.verification.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torchdet_lint.verifier.launch.launch import Program
+    from torchdet_lint.verifier.verification.outcome import Cause
+    from torchdet_lint.verifier.verification.report import Report
+
+_CONFIRMATIONS = 2
+
+
+class Verify(Protocol):
+    """Verifies a program without any intervention."""
+
+    def __call__(self, program: Program) -> Report:
+        """The report on its runs."""
+        ...
+
+
+class Edit(NamedTuple):
+    """A command that edits the source, and how many runs of the edited program were equal."""
+
+    command: str
+    runs: int
+
+
+def spoken_of(codes: Iterable[str], findings: Iterable[explain.Finding]) -> tuple[str, ...]:
+    """`codes`; one that the linter does not report is changed for one of the same runtime fix that it does."""
+    found = sorted({finding.code for finding in findings})
+    chosen = []
+    for code in codes:
+        alike = [other for other in found if other in BY_RULE and BY_RULE[other] == BY_RULE.get(code)]
+        chosen.append(code if code in found or not alike else alike[0])
+    return tuple(sorted(set(chosen)))
+
+
+def reported(program: Program, causes: Iterable[Cause]) -> tuple[explain.Finding, ...]:
+    """What the linter reports in the program's file and in those of the causes."""
+    start = _start(program)
+    return explain.lint(start / name for name in _files(program, causes, start))
+
+
+def _start(program: Program) -> Path:
+    return Path(program.directory or Path.cwd()).resolve()
+
+
+def cure(program: Program, codes: Iterable[str], causes: Iterable[Cause], verify: Verify) -> Edit | None:
+    """The first edit, the smallest before the larger, the safe before the unsafe, after which all runs are equal; None
+    where none is, or where the folder cannot be copied.
+    """
+    causes = tuple(causes)
+    start = _start(program)
+    files = _files(program, causes, start)
+    findings = reported(program, causes)
+    tried: set[tuple[str, ...]] = set()
+    for chosen in _choices(tuple(codes), findings, causes):
+        for unsafe in (False, True):
+            words = ["--fix", *(["--unsafe-fixes"] if unsafe else []), "--select", ",".join(chosen), *files]
+            with tempfile.TemporaryDirectory(prefix="torchdet-") as room:
+                copy = Workspace(start, Path(room))
+                if copy.in_place:
+                    return None
+                copy.begin()
+                before = _texts(copy.folder, files)
+                explain.run_linter(words, copy.folder)
+                after = _texts(copy.folder, files)
+                if after == before or after in tried:
+                    continue
+                tried.add(after)
+                edited = dataclasses.replace(program, directory=str(copy.folder), target=copy.turned(program.target))
+                equal = 0
+                for _ in range(_CONFIRMATIONS):
+                    report = verify(edited)
+                    if report.verdict != "identical":
+                        break
+                    equal += len(report.runs)
+                else:
+                    return Edit(f"torchdet-lint {shlex.join(words)}", equal)
+    return None
+
+
+def by_hand(codes: Iterable[str]) -> tuple[str, ...]:
+    """What to put into the code where no edit cures, in the rules' own words."""
+    rules = loading.load().rules
+    return tuple(f"by hand: {code}: {rules[code].instead}" for code in codes if code in rules and rules[code].instead)
+
+
+def _files(program: Program, causes: Iterable[Cause], start: Path) -> list[str]:
+    """The program's file, and those of the causes, relative to the folder where they lie in it."""
+    named = [] if program.kind == "module" else [program.target]
+    for cause in causes:
+        named += [cause.file, cause.forward_file, cause.finding.filename if cause.finding is not None else ""]
+    folders = [start, (start / program.target).parent]
+    found: dict[str, None] = {}
+    for name in filter(None, (name.partition("#cell-")[0] for name in named)):
+        path = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        if path is not None and path.resolve().is_relative_to(start):
+            found.setdefault(path.resolve().relative_to(start).as_posix())
+    return list(found)
+
+
+def _choices(
+    codes: tuple[str, ...], findings: tuple[explain.Finding, ...], causes: tuple[Cause, ...]
+) -> Iterator[tuple[str, ...]]:
+    """Codes to select, the fewest first: those that suffice at run time, all of the same fixes, those of the causes."""
+    rules = loading.load().rules
+    found = {finding.code for finding in findings}
+    fixable = {code for code in found if code in rules and rules[code].fix is not None}
+    fixes = {BY_RULE[code] for code in codes if code in BY_RULE}
+    named = {code for cause in causes for code in (cause.rule, *cause.also)}
+    told = {cause.finding.code for cause in causes if cause.finding is not None}
+    first = set(spoken_of(codes, findings)) & fixable
+    if "seed-everything" in fixes:
+        # At run time it stands for each of the seeds that the program may lack.
+        first |= {code for code in fixable if BY_RULE.get(code, "").startswith("seed-")}
+    second = first | {code for code in fixable if BY_RULE.get(code) in fixes}
+    third = second | (fixable & (named | told))
+    seen: set[frozenset[str]] = {frozenset()}
+    for choice in (first, second, third):
+        if frozenset(choice) not in seen:
+            seen.add(frozenset(choice))
+            yield tuple(sorted(choice))
+
+
+def _texts(folder: Path, files: Iterable[str]) -> tuple[str, ...]:
+    return tuple((folder / name).read_text(encoding="utf-8", errors="replace") for name in files)
