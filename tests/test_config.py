@@ -172,3 +172,26 @@ def test_the_target_is_what_the_project_requires(
     (root / name).write_text(text)
     assert config.required_torch(root) == release
     assert config.find([str(root)]).torch == release
+
+
+@pytest.mark.parametrize(
+    ("start", "files", "top"),
+    [
+        ("work/scripts", ["work/lib/__init__.py"], "work"),
+        ("work/pack/sub", ["work/pack/__init__.py", "work/pack/sub/__init__.py"], "work"),
+        ("other/pack/sub", ["other/pack/__init__.py", "other/pack/sub/__init__.py"], "other"),
+        ("work/scripts", ["work/one/setup.py", "work/two/setup.py"], "work/scripts"),
+        ("other/scripts", [], "other/scripts"),
+    ],
+)
+def test_a_project_without_a_mark_starts_where_one_works_or_above_its_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: str, files: list[str], top: str
+) -> None:
+    for name in (*files, f"{start}/train.py", "work/notes.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    monkeypatch.chdir(tmp_path / "work")
+    given = str(tmp_path / start / "train.py")
+    assert config.isolated([given]).root == str(tmp_path / top)
+    assert config.find([given]).root == str(tmp_path / top)

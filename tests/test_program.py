@@ -341,6 +341,17 @@ def test_an_estimator_without_a_state_is_as_bad_as_its_programs(project, seed, s
     assert [(finding.code, finding.severity) for finding in lint(folder)] == [("TDL107", severity)]
 
 
+def test_facts_about_a_framework_hold_beside_its_source(project):
+    main_text = "import torch\nimport lightning.pytorch as pl\n\n" + GUARD
+    folder = project(main_DOT_py=main_text + "    pl.seed_everything(0)\n    print(torch.rand(2))\n")
+    package = folder / "lightning/pytorch"
+    package.mkdir(parents=True)
+    (folder / "lightning/__init__.py").write_text("")
+    (package / "__init__.py").write_text("from .seed import seed_everything\n")
+    (package / "seed.py").write_text("def seed_everything(value):\n    BACKEND.start(value)\n")
+    assert codes(lint(folder)) == []
+
+
 def test_convolutions_are_one_fact_about_the_program_with_its_places(project, capsys):
     layers = "".join(f"        self.c{number} = nn.Conv2d(3, 3, {number})\n" for number in range(25))
     folder = project(

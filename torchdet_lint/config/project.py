@@ -59,7 +59,7 @@ def find(paths: Sequence[str]) -> Found:
             project = str(folder)
         if (folder / ".git").exists():
             break
-    root = Path(project) if project else start
+    root = Path(project) if project else _unmarked(start)
     return Found(str(root), errors=tuple(complaints), torch=required_torch(root))
 
 
@@ -123,7 +123,24 @@ def isolated(paths: Sequence[str]) -> Found:
     for folder in (start, *start.parents):
         if (folder / "pyproject.toml").is_file() or _starts_project(folder):
             return Found(str(folder))
-    return Found(str(start))
+    return Found(str(_unmarked(start)))
+
+
+def _unmarked(start: Path) -> Path:
+    """Where a project without any mark evidently starts: in the working folder, where `start` lies in it and it is not
+    the place of several projects; else above the packages that `start` is in."""
+    top = start
+    while (top / "__init__.py").is_file() and top != top.parent:
+        top = top.parent
+    here = Path(os.path.abspath(os.curdir))
+    if here not in top.parents or here in (Path(here.anchor), Path(os.path.expanduser("~"))):
+        return top
+    try:
+        inside = [Path(entry.path) for entry in os.scandir(here) if entry.is_dir()]
+    except OSError:
+        return top
+    several = any((folder / "pyproject.toml").is_file() or _starts_project(folder) for folder in inside)
+    return top if several else here
 
 
 def starts_project(folder: str) -> bool:

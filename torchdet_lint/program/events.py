@@ -103,3 +103,4 @@ class Memo(msgspec.Struct, array_like=True):
     stars: Names | None = None
     dispatch: dict[str, Names] | None = None
     configs: tuple[tuple[str, str], ...] | None = None
+    defined: Names | None = None

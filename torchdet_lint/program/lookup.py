@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _NESTED = 60
 _FAMILY = 40
+_CALLED = ("class", "function")
 _SOURCES = (".py", ".pyw", ".ipynb")
 
 
@@ -124,6 +125,11 @@ class Lookup:
 
     def _imported_name(self, name: str, file: str, level: int) -> list[Thing]:
         plain, paren, after = name.partition("()")
+        if plain.partition(".")[0] in self.library.roots and (
+            plain in self.library.known or self.facts.speaks_of(self.library.canonical(plain))
+        ):
+            # What the tables say of a framework holds beside its own source too.
+            return [Thing("external", "", self.library.canonical(name))]
         place = self.files.modules.locate(plain, file)
         if place is None:
             if name.startswith("."):
@@ -170,6 +176,9 @@ class Lookup:
 
     def _member(self, file: str, name: str, level: int) -> list[Thing]:
         """What `name` is in the module `file`: a definition, an import, a value or a submodule."""
+        if name == "*" and file.endswith(_SOURCES):
+            picked = self.files.summary(file).defined
+            return [thing for one in picked for thing in self._member(file, one, level) if thing.kind in _CALLED]
         if file.endswith(_SOURCES):
             summary = self.files.summary(file)
             found: list[Thing] = []

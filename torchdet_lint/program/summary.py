@@ -111,6 +111,14 @@ class Summary:
         return known[key]
 
     @property
+    def defined(self) -> Names:
+        """The names of the functions and classes of the module, and of what it imports by name: what
+        `getattr(module, name)` may pick."""
+        if self.memo.defined is None:
+            self.memo.defined = self._file.defined()
+        return self.memo.defined
+
+    @property
     def stars(self) -> Names:
         """The modules of `from … import *`."""
         if self.memo.stars is None:

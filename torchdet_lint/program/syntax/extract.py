@@ -375,13 +375,9 @@ class Extractor:
     def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
         """What `**node` passes, and whether that is all."""
         literal, where = followed(node, self.scope)
-        pairs: list[tuple[ast.expr | None, ast.expr]] = []
-        if isinstance(literal, ast.Dict):
-            pairs = list(zip(literal.keys, literal.values, strict=True))
-        elif isinstance(literal, ast.Call) and self.names.resolve(literal.func, where) == ("builtins.dict",):
-            pairs = [(ast.Constant(word.arg) if word.arg else None, word.value) for word in literal.keywords]
-        else:
-            return {}, False
+        pairs = self.pairs(literal, where)
+        if pairs is None:
+            return self.joined(node), False
         found: dict[str, Argument] = {}
         for key, value in pairs:
             if isinstance(key, ast.Constant):
@@ -396,6 +392,27 @@ class Extractor:
         return found, not changed and all(isinstance(key, ast.Constant) for key, _ in pairs) and not (
             isinstance(literal, ast.Call) and literal.args
         )
+
+    def pairs(self, literal: ast.expr, where: Scope) -> list[tuple[ast.expr | None, ast.expr]] | None:
+        """Keys and values of a dictionary that is written out; None: it is none."""
+        if isinstance(literal, ast.Dict):
+            return list(zip(literal.keys, literal.values, strict=True))
+        if isinstance(literal, ast.Call) and self.names.resolve(literal.func, where) == ("builtins.dict",):
+            return [(ast.Constant(word.arg) if word.arg else None, word.value) for word in literal.keywords]
+        return None
+
+    def joined(self, node: ast.expr) -> dict[str, Argument]:
+        """What the dictionaries hold that `node` may be: `if options is None: options = dict(…)`, `options or {…}`."""
+        home = self.scope.home(node.id) if isinstance(node, ast.Name) else None
+        bounds = home.bindings[node.id] if home is not None and isinstance(node, ast.Name) else []
+        values = [bound.value for bound in bounds if bound.kind == "value" and bound.value is not None]
+        found: dict[str, Argument] = {}
+        for value in values or [node]:
+            for one in value.values if isinstance(value, ast.BoolOp) else [value]:
+                for key, item in self.pairs(one, home or self.scope) or ():
+                    if isinstance(key, ast.Constant):
+                        found.setdefault(str(key.value), self.argument(item))
+        return found
 
     def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
         """Record that a call sets environment variables, if it does."""

@@ -43,6 +43,10 @@ class File:
             return ()
         return tuple(dict.fromkeys(self.names.resolve_name(name, self.scopes.module)))[:NAMES]
 
+    def defined(self) -> Names:
+        """As `Summary.defined`."""
+        return self.names.defined("")[: 2 * NAMES]
+
     def kind(self, name: str) -> Kind | None:
         """As `Summary.kind`."""
         scope = self.scopes.function(name)

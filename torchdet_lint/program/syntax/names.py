@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
@@ -14,6 +15,7 @@ from torchdet_lint.program.syntax.shapes import (
     added_to,
     is_item,
     parameters_of,
+    pattern_of,
     starts_empty,
     statements_in,
 )
@@ -237,7 +239,21 @@ class Resolver:
         for value in given:
             yield from self.resolve(value, scope, depth - 1)
 
+    def defined(self, pattern: str) -> Names:
+        """The names that the module gives to functions, classes and what it imports, those that match `pattern`."""
+        wanted = re.compile(pattern)
+        return tuple(
+            name
+            for name, bounds in self.scopes.module.bindings.items()
+            if any(bound.kind in ("def", "class", "import") for bound in bounds) and wanted.match(name)
+        )
+
     def _resolve_subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> list[str]:
+        if isinstance(node.value, ast.Call) and "builtins.globals" in self.resolve(node.value.func, scope, depth - 1):
+            known = constant(node.slice, scope)
+            pattern = pattern_of(node.slice) if known is None else f"{re.escape(str(known[0]))}$"
+            names = [name for name in self.defined(pattern) if name != scope.name]
+            return [one for name in names for one in self.resolve_name(name, self.scopes.module, depth - 1)]
         value = followed(node.value, scope)
         if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)) and not starts_empty(value[0]):
             elements = value[0].values if isinstance(value[0], ast.Dict) else value[0].elts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ def asks_for_training(test: ast.expr) -> bool:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(asks_for_training(value) for value in test.values)
     return isinstance(test, ast.Attribute) and test.attr == "training"
+
+
+def pattern_of(node: ast.expr) -> str:
+    """A regular expression of the texts that `node` may be: an f-string, a sum; anything where it is unknown."""
+    if isinstance(node, ast.Constant):
+        return re.escape(str(node.value))
+    if isinstance(node, ast.JoinedStr):
+        return "".join(pattern_of(value) for value in node.values) + "$"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return pattern_of(node.left) + pattern_of(node.right)
+    return ".*"
 
 
 def is_off(node: ast.Call) -> bool:
