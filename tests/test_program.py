@@ -143,7 +143,7 @@ def test_of_a_loader_that_no_program_evidently_makes_nothing_more_is_said(projec
     main = f"import data\n\n{GUARD}    print(data)\n"
     (finding,) = lint(project(main_DOT_py=main, data_DOT_py=LOADER))
     assert (finding.code, finding.severity) == ("TDL302", "warning")
-    assert finding.message.endswith("any random call before it changes the order")
+    assert finding.message.endswith("any random call before it changes it")
 
 
 def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(project):
