@@ -1,0 +1,61 @@
+"""Orders that go to other files: a record of the cache holds only as long as those files stay as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DATA = """import os
+from base import Base
+
+class Images(Base):
+    def __init__(self, root):
+        super().__init__(os.listdir(root))
+"""
+INDEXED = """class Base:
+    def __init__(self, files):
+        self.files = files
+
+    def __getitem__(self, index):
+        return self.files[index]
+"""
+COUNTED = INDEXED.replace("self.files[index]", "len(self.files)")
+SORTED = INDEXED.replace("self.files = files", "self.files = sorted(files)")
+HANDED_ON = "from inner import Base\n"
+
+
+def found(root: Path, **files: str) -> list[tuple[str, int]]:
+    """The findings of TDL304 in `data.py`, with the cache, beside `files`."""
+    for name, text in {"data": DATA, **files}.items():
+        (root / f"{name}.py").write_text(text)
+    settings = Settings(root=str(root), cache_dir=str(root / "cache"), select=("TDL304",), jobs=1)
+    return [(one.code, one.location.row) for one in run.run([str(root)], settings).findings]
+
+
+@pytest.mark.parametrize("silent", [COUNTED, SORTED], ids=["counted", "sorted"])
+def test_the_cache_follows_the_file_that_an_order_goes_to(tmp_path: Path, silent: str) -> None:
+    assert found(tmp_path, base=INDEXED) == [("TDL304", 6)]
+    assert found(tmp_path, base=silent) == []
+    assert found(tmp_path, base=INDEXED) == [("TDL304", 6)]
+
+
+def test_an_import_of_an_import_counts_too(tmp_path: Path) -> None:
+    assert found(tmp_path, base=HANDED_ON, inner=INDEXED) == [("TDL304", 6)]
+    assert found(tmp_path, base=HANDED_ON, inner=SORTED) == []
+
+
+def test_files_that_name_each_other_end(tmp_path: Path) -> None:
+    assert found(tmp_path, base="from data import *\nfrom inner import Base\n", inner="from base import Base\n") == [
+        ("TDL304", 6)
+    ]
+
+
+def test_a_neighbour_that_cannot_be_read_is_out_of_sight(tmp_path: Path) -> None:
+    assert found(tmp_path, base="class Base(:\n") == [("TDL304", 6)]
