@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.module.tree import LEAVES, children
+from torchdet_lint.module.tree import IMPORTS, LEAVES, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def names_read(root: cst.CSTNode) -> dict[str, list[cst.Name]]:
         kind = type(node)
         if kind is cst.Name:
             found.setdefault(node.value, []).append(node)  # type: ignore[attr-defined,arg-type]
-        elif kind in LEAVES:
+        elif kind in LEAVES or kind in IMPORTS:
             continue
         elif kind is cst.Attribute or kind is cst.Arg:
             stack.append(node.value)  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ from torchdet_lint.source.modules import ModuleMap, Relied
 from torchdet_lint.source.suppress import Rows, Suppressions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torchdet_lint.catalogue.loading import Catalogue
     from torchdet_lint.catalogue.rules import Rule
@@ -225,6 +225,12 @@ class Linter:
             told,
         )
 
+    def _unread(self, module: Module) -> Iterator[tuple[Finding, Rows]]:
+        """What the user is told of statements that are Python, and that libcst could not read."""
+        for row, reason in sorted(module.skipped) if SYNTAX in self.codes else ():
+            record = self._faulty(SyntaxFault(row, 1, reason), module.source)
+            yield record.findings[0], record.rows[0]
+
     def _faulty(self, fault: Any, source: Source | None = None) -> Record:
         if SYNTAX not in self.codes:
             return Record()
@@ -253,10 +259,12 @@ class Linter:
                 continue
             check = CHECKS.get(code, own_rule)
             try:
-                found += [self.finding(module, rule, one) for one in check(module, rule)]
+                for one in check(module, rule):
+                    found.append(self.finding(module, rule, one))
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}".partition("\n")[0]
                 errors.append(f"{path}: {code} failed on this file, please report it: {reason}")
+        found += self._unread(module)
         return found, tuple(errors)
 
     def finding(self, module: Module, rule: Rule, found: Found) -> tuple[Finding, Rows]:

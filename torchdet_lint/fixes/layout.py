@@ -203,19 +203,21 @@ def _is_main_guard(test: cst.CSTNode) -> bool:
 
 def _leaves(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The small statements in a block, and every definition or loop as one."""
-    if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
-        yield from node.body
-    elif isinstance(node, (cst.If, cst.Else, cst.Try, cst.With, cst.ExceptHandler, cst.Finally)):
-        yield from _leaves(node.body)
-        for name in ("handlers", "orelse", "finalbody"):
-            inner = getattr(node, name, None)
-            for child in inner if isinstance(inner, (list, tuple)) else (inner,) if inner is not None else ():
-                yield from _leaves(child)
-    elif isinstance(node, cst.IndentedBlock):
-        for child in node.body:
-            yield from _leaves(child)
-    else:
-        yield node
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+            yield from node.body
+        elif isinstance(node, cst.IndentedBlock):
+            stack.extend(reversed(node.body))
+        elif isinstance(node, (cst.If, cst.Else, cst.Try, cst.With, cst.ExceptHandler, cst.Finally)):
+            parts: list[cst.CSTNode] = [node.body]
+            for name in ("handlers", "orelse", "finalbody"):
+                inner = getattr(node, name, None)
+                parts.extend(inner if isinstance(inner, (list, tuple)) else (inner,) if inner is not None else ())
+            stack.extend(reversed(parts))
+        else:
+            yield node
 
 
 def line_end(line: str) -> str:

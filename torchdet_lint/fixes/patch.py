@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import difflib
+import itertools
+import operator
 import os
 import re
 import sys
@@ -33,6 +36,9 @@ _RANKS = tuple(
 )
 
 
+_PLACE = operator.itemgetter(1, 2, 3)
+
+
 class Span(NamedTuple):
     """`text[start:end]` of a cell (None: of the file) becomes `content`."""
 
@@ -54,22 +60,32 @@ class Patched(NamedTuple):
 
 def apply(source: Source, fixes: Sequence[Fix]) -> Patched:
     """Make as many of `fixes` at once as can be, whole fixes only, the earlier before the later."""
+    if not source.faithful:
+        reason = f"{source.encoding} would write other parts of the file with other bytes"
+        return Patched(b"", (), (), dict.fromkeys(range(len(fixes)), reason))
     texts = _texts(source)
+    starts = {cell: list(itertools.accumulate(map(len, split_lines(text)), initial=0)) for cell, text in texts.items()}
+    placed: dict[int | None, list[Span]] = {}
     chosen: list[int] = []
     spans: list[list[Span]] = []
     waiting: list[int] = []
     refused: dict[int, str] = {}
     for index, fix in enumerate(fixes):
-        mine = _spans(fix, texts)
+        mine = _spans(fix, texts, starts)
         if not mine or _overlap_inside(mine):
             refused[index] = "its edits do not fit the file"
             spans.append([])
             continue
         spans.append(mine)
-        if any(_conflict(new, old) for new in mine for other in chosen for old in spans[other]):
+        if any(_conflicts(new, placed.get(new.cell, ())) for new in mine):
             waiting.append(index)
         else:
             chosen.append(index)
+            for new in mine:
+                here = placed.setdefault(new.cell, [])
+                at = bisect.bisect_left(here, new[1:], key=_PLACE)
+                if here[at : at + 1] != [new]:
+                    here.insert(at, new)
     data = _written(source, texts, [spans[index] for index in chosen])
     if _fault(source, data, texts, [spans[index] for index in chosen]):
         tried, chosen = chosen, []
@@ -88,28 +104,44 @@ def _texts(source: Source) -> dict[int | None, str]:
     return {cell.number: cell.text for cell in source.cells} if source.cells else {None: source.text}
 
 
-def _spans(fix: Fix, texts: dict[int | None, str]) -> list[Span]:
+def _conflicts(new: Span, placed: Sequence[Span]) -> bool:
+    """Whether `new` conflicts with one of the edits of a text that are made already, which are in order."""
+    at = bisect.bisect_left(placed, new[1:], key=_PLACE)
+    for other in itertools.islice(placed, at, None):
+        if other.start > new.end:
+            break
+        if _conflict(new, other):
+            return True
+    for index in range(at - 1, -1, -1):
+        if placed[index].end < new.start:
+            break
+        if _conflict(new, placed[index]):
+            return True
+    return False
+
+
+def _spans(fix: Fix, texts: dict[int | None, str], starts: dict[int | None, list[int]]) -> list[Span]:
     """The edits of `fix` as pieces of the texts; empty where one of them does not fit."""
     found = []
     for edit in fix.edits:
         text = texts.get(edit.cell)
         if text is None:
             return []
-        start, end = _offset(text, edit.location), _offset(text, edit.end_location)
+        rows = starts[edit.cell]
+        start, end = _offset(text, rows, edit.location), _offset(text, rows, edit.end_location)
         if start is None or end is None or end < start:
             return []
         found.append(Span(edit.cell, start, end, edit.content))
     return found
 
 
-def _offset(text: str, place: Location) -> int | None:
-    lines = split_lines(text)
-    if place.row > len(lines):
-        return len(text) if place.row == len(lines) + 1 and place.column == 1 else None
-    line = lines[place.row - 1]
-    if place.column - 1 > len(line):
-        return None
-    return sum(map(len, lines[: place.row - 1])) + place.column - 1
+def _offset(text: str, starts: Sequence[int], place: Location) -> int | None:
+    """Where a place is in `text`, whose rows begin at `starts`; None where there is no such place."""
+    rows = len(starts) - 1
+    if place.row > rows:
+        return len(text) if place.row == rows + 1 and place.column == 1 else None
+    at = starts[place.row - 1] + place.column - 1
+    return at if at <= starts[place.row] else None
 
 
 def _conflict(one: Span, other: Span) -> bool:

@@ -14,7 +14,7 @@ from torchdet_lint.module import names, tree
 from torchdet_lint.module.collect import collect
 from torchdet_lint.module.facts import UNIT
 from torchdet_lint.module.tree import children, code
-from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter import patterns, skeleton
 from torchdet_lint.prefilter.mentions import Mentions
 from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
@@ -225,11 +225,11 @@ class Loading:
         if unit.root is not None:
             return
         piece = unit.piece
-        try:
-            root = tree.parse(self.parsed_text(unit))
-        except (cst.ParserSyntaxError, RecursionError) as error:
+        root, reason = self._parse(unit)
+        if root is None:
             unit.root = cst.Module([])
-            self.skipped.append((piece.first, str(error).partition("\n")[0]))
+            self.facts.roots[id(unit.root)] = unit
+            self.skipped.append((piece.first, reason))
             return
         unit.root = root
         self.facts.roots[id(root)] = unit
@@ -249,9 +249,27 @@ class Loading:
         for bindings in known.values():
             bindings.sort(key=operator.attrgetter("order"))
 
+    def _parse(self, unit: Unit) -> tuple[cst.Module | None, str]:
+        """The tree of `unit`, or why there is none."""
+        text = self.parsed_text(unit)
+        if patterns.explode(text):
+            return None, "a pattern of a `match` is nested so deeply that libcst would not come to an end"
+        try:
+            return tree.parse(text), ""
+        except (RecursionError, MemoryError):
+            return None, "a statement is too deeply nested for libcst"
+        except cst.ParserSyntaxError as error:
+            return None, f"libcst cannot read this statement: {error.message}".partition("\n")[0]
+        except Exception as error:
+            # libcst gives up on some programs with errors of its own.
+            return None, f"libcst cannot read this statement: {type(error).__name__}"
+
     def parsed_text(self, unit: Unit) -> str:
-        """What is parsed for `unit`: a member of a class stands in a block."""
-        return ("if 1:\n" if unit.inside else "") + self.facts.skeleton.text(unit.piece)
+        """What is parsed for `unit`: a member of a class stands in a block. A row that says that it goes on, at the end
+        of the file, goes on."""
+        text = self.facts.skeleton.text(unit.piece)
+        end = "\n" if text.endswith(("\\\n", "\\\r\n", "\\\r")) else ""
+        return ("if 1:\n" if unit.inside else "") + text + end
 
     def look_for(self, *words: str) -> None:
         """Parse the units in which any of `words` stands."""

@@ -15,7 +15,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 _Result = TypeVar("_Result")
 _DEEP_STACK = 512 * 1024 * 1024
@@ -24,6 +24,8 @@ _DEEP_RECURSION = 200_000
 LEAVES = frozenset(
     {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis}
 )
+# What stands in an import is not looked up, and nothing is known of it.
+IMPORTS = frozenset({cst.Import, cst.ImportFrom})
 PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
 _NOT_CHILDREN = frozenset(
     """ast async asynchronous asname colon comma dot encoding default_indent equal default_newline footer
@@ -111,38 +113,38 @@ def rows_of_lines(root: cst.Module, text: str) -> dict[int, int]:
     return {id(line): row for line, row in zip(ours, theirs, strict=True) if line is not None}
 
 
-def _rows(body: Iterable[ast.stmt]) -> Iterator[int]:
+def _rows(body: Sequence[ast.stmt]) -> Iterator[int]:
     """The rows of statements, those in blocks after the one that holds them."""
-    for node in body:
-        yield node.lineno
-        for field in _BLOCKS:
-            for inner in getattr(node, field, ()):
-                yield from _rows((inner,) if isinstance(inner, ast.stmt) else inner.body)
+    stack: list[ast.AST] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.stmt):
+            yield node.lineno
+        # Of handlers and cases, only the block counts.
+        for field in reversed(_BLOCKS if isinstance(node, ast.stmt) else ("body",)):
+            stack.extend(reversed(getattr(node, field, ())))
 
 
-def _lines(body: Iterable[cst.CSTNode]) -> Iterator[cst.SimpleStatementLine | None]:
+def _lines(body: Sequence[cst.CSTNode]) -> Iterator[cst.SimpleStatementLine | None]:
     """The statements as `_rows` has them: the line for the first of a line, None for any other."""
-    for node in body:
+    stack: list[cst.CSTNode] = list(reversed(body))
+    while stack:
+        node = stack.pop()
         if isinstance(node, cst.SimpleStatementLine):
             yield node
             yield from (None for _ in node.body[1:])
-        else:
+            continue
+        if isinstance(node, cst.SimpleStatementSuite):
+            yield from (None for _ in node.body)
+            continue
+        if isinstance(node, cst.IndentedBlock):
+            stack.extend(reversed(node.body))
+            continue
+        if isinstance(node, cst.BaseCompoundStatement):
             yield None
-            yield from _inside(node)
-
-
-def _inside(node: cst.CSTNode) -> Iterator[cst.SimpleStatementLine | None]:
-    for field in _BLOCKS:
-        inner = getattr(node, field, ())
-        if isinstance(inner, cst.IndentedBlock):
-            yield from _lines(inner.body)
-        elif isinstance(inner, cst.SimpleStatementSuite):
-            yield from (None for _ in inner.body)
-        elif isinstance(inner, cst.If):
-            yield from _lines((inner,))
-        else:
-            for part in (inner,) if isinstance(inner, cst.CSTNode) else inner or ():
-                yield from _inside(part)
+        for field in reversed(_BLOCKS):
+            inner = getattr(node, field, None)
+            stack.extend((inner,) if isinstance(inner, cst.CSTNode) else reversed(inner or ()))
 
 
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
@@ -187,7 +189,9 @@ class _Syntactic:
     def __enter__(self) -> None:
         self.start = len(self.state.tokens)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            return
         spans = self.state.spans
         start = self.start if self.start_node is None else spans[id(self.start_node)][0]
         end = len(self.state.tokens) if self.end_node is None else spans[id(self.end_node)][1]
@@ -244,6 +248,8 @@ class Occurrences:
             if type(node) is cst.Name:
                 names.setdefault(node.value, []).append(node)
                 continue
+            if type(node) in IMPORTS:
+                continue
             if type(node) is cst.Attribute:
                 attributes.setdefault(node.attr.value, []).append(node)
             stack.extend(reversed(children(node)))
@@ -271,13 +277,23 @@ def deeply(function: Callable[[], _Result]) -> _Result:
         return function()
     except RecursionError:
         found: list[_Result] = []
+        failed: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                found.append(function())
+            except BaseException as error:  # what goes wrong is told where it was asked for
+                failed.append(error)
+
         limit, size = sys.getrecursionlimit(), threading.stack_size(_DEEP_STACK)
         sys.setrecursionlimit(_DEEP_RECURSION)
         try:
-            thread = threading.Thread(target=lambda: found.append(function()))
+            thread = threading.Thread(target=run)
             thread.start()
             thread.join()
         finally:
             sys.setrecursionlimit(limit)
             threading.stack_size(size)
+        if failed:
+            raise failed[0] from None
         return found[0]

@@ -205,18 +205,20 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
 
 def _bound(node: ast.stmt) -> Iterator[tuple[str, str]]:
     """What `node` and the statements in it bind: by an import what it stands for, else the empty string."""
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from imported(node)
-    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-        if _renames(node.value):
-            targets = node.targets if isinstance(node, ast.Assign) else (node.target,)
-            yield from ((target.id, "") for target in targets if isinstance(target, ast.Name))
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        yield node.name, ""
-    elif not isinstance(node, (ast.Expr, ast.AugAssign)):
-        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-            for inner in getattr(node, field, ()):
-                yield from _bound(inner)
+    stack: list[ast.AST] = [node]
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, (ast.Import, ast.ImportFrom)):
+            yield from imported(inner)
+        elif isinstance(inner, (ast.Assign, ast.AnnAssign)):
+            if _renames(inner.value):
+                targets = inner.targets if isinstance(inner, ast.Assign) else (inner.target,)
+                yield from ((target.id, "") for target in targets if isinstance(target, ast.Name))
+        elif isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield inner.name, ""
+        elif not isinstance(inner, (ast.Expr, ast.AugAssign)):
+            for field in reversed(("body", "orelse", "finalbody", "handlers", "cases")):
+                stack.extend(reversed(getattr(inner, field, ())))
 
 
 def _renames(value: ast.expr | None) -> bool:

@@ -26,7 +26,8 @@ class SourceFault(Exception):
 class Source(msgspec.Struct, frozen=True):
     """One file as text. `text` keeps its line ends; for a notebook it is the code cells one after the other.
 
-    `raw` is the notebook's JSON, empty for a Python file. `path` is what the user is shown.
+    `raw` is the notebook's JSON, empty for a Python file. `path` is what the user is shown. A file that is not
+    `faithful` has bytes that its encoding would write another way.
     """
 
     path: str
@@ -35,6 +36,7 @@ class Source(msgspec.Struct, frozen=True):
     bom: bool = False
     cells: tuple[Cell, ...] = ()
     raw: str = ""
+    faithful: bool = True
 
     def place(self, row: int) -> tuple[int | None, int]:
         """Row of `text` -> cell number and row inside it; `(None, row)` for a Python file."""
@@ -101,15 +103,20 @@ def decode(path: str, data: bytes) -> Source:
     if "\0" in text:
         row = text.count("\n", 0, text.index("\0")) + 1
         raise SourceFault(row, text.index("\0") - (text.rfind("\n", 0, text.index("\0")) + 1) + 1, "NUL byte in source")
-    return Source(path, text, encoding, bom)
+    return Source(path, text, encoding, bom, faithful=encoding == "utf-8" or _is_faithful(text, encoding, body))
+
+
+def _is_faithful(text: str, encoding: str, body: bytes) -> bool:
+    """Whether the encoding writes `text` as it stands: some have several ways to write a character."""
+    try:
+        return text.encode(encoding) == body
+    except (UnicodeError, ValueError):
+        return False
 
 
 def _declared(body: bytes, bom: bool) -> str:
     """The encoding of PEP 263: a comment in one of the first two lines, the first of them blank or a comment."""
-    head = body[:400]
-    if b"coding" not in head:
-        return "utf-8"
-    for line in head.split(b"\n")[:2]:
+    for line in re.split(rb"\r\n|\r|\n", body, maxsplit=2)[:2]:
         match = _COOKIE.match(line)
         if match is not None:
             name = match[1].decode("ascii", "replace")
@@ -119,6 +126,8 @@ def _declared(body: bytes, bom: bool) -> str:
                 raise SourceFault(1, 1, f"unknown encoding {name!r}") from error
             if not codec._is_text_encoding:
                 raise SourceFault(1, 1, f"{name!r} is not a text encoding")
+            if bom and codec.name == "utf-8-sig":
+                return "utf-8"
             if bom and codec.name != "utf-8":
                 raise SourceFault(1, 1, f"the file starts with a UTF-8 mark and declares {name!r}")
             return codec.name

@@ -51,7 +51,9 @@ def replace(path: str, old: bytes, new: bytes) -> None:
 def _beside(target: str) -> Iterator[str]:
     """A name beside `target` that is gone afterwards. A process that is killed leaves the file to the next `_sweep`."""
     folder, name = os.path.split(target)
-    temporary = os.path.join(folder, f".{name[:180]}.{os.getpid()}-{secrets.token_hex(8)}{_SUFFIX}")
+    # A name may have 255 bytes.
+    short = name.encode("utf-8", "ignore")[:180].decode("utf-8", "ignore")
+    temporary = os.path.join(folder, f".{short}.{os.getpid()}-{secrets.token_hex(8)}{_SUFFIX}")
     try:
         yield temporary
     finally:

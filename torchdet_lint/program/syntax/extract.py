@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _LONG = 20
 _OTHER = Bound("value")
+# Of a chain of `elif`, so many arms are told apart.
+_ARMS = 64
 _CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::(?:\d*|%[dis]|\{[^{}]*\}))?|nccl")
 _CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
 _IDLE = re.compile(
@@ -125,26 +127,35 @@ class Extractor:
 
     def conditional(self, node: ast.If, branch: tuple[int, ...]) -> int:
         """Record an `if`; the arm in which the rest of the block stands, or 0."""
-        if is_type_checking(node.test):
-            self.block(node.orelse, branch)
-            return 0
-        trained = asks_for_training(node.test)
-        self.trained += trained
-        self.expression(node.test, branch)
-        if self.scope.kind == "module" and is_guard(node.test):
-            self.block(node.body, (*branch, GUARD))
-            self.block(node.orelse, (*branch, -GUARD))
-            return 0
-        self.arms += 1
-        arm = self.arms
-        if self.scope.kind == "function":
-            self.tests.extend(self.tested(node.test, -arm, arm))
-        self.block(node.body, (*branch, arm))
-        self.trained -= trained
-        self.block(node.orelse, (*branch, -arm))
-        if leaves_early(node.body):
-            return -arm
-        return arm if node.orelse and leaves_early(node.orelse) else 0
+        first = 0
+        number = -1
+        while True:
+            number += 1
+            guards = self.scope.kind == "module" and is_guard(node.test)
+            arm, checking = GUARD, is_type_checking(node.test)
+            if not checking:
+                trained = asks_for_training(node.test)
+                self.trained += trained
+                self.expression(node.test, branch)
+                if not guards:
+                    self.arms += 1
+                    arm = self.arms
+                    if self.scope.kind == "function":
+                        self.tests.extend(self.tested(node.test, -arm, arm))
+                self.block(node.body, (*branch, arm))
+                self.trained -= 0 if guards else trained
+                if number < _ARMS:
+                    branch = (*branch, -arm)
+            if number == 0 and not checking and not guards:
+                if leaves_early(node.body):
+                    first = -arm
+                elif node.orelse and leaves_early(node.orelse):
+                    first = arm
+            if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
+                self.block(node.orelse, branch)
+                return first
+            node = node.orelse[0]
+            self.statement = node.lineno
 
     def context(self, node: ast.With | ast.AsyncWith, branch: tuple[int, ...]) -> None:
         """Record a `with`, whose body may hold a lock."""

@@ -1,0 +1,102 @@
+"""Programs that are Python and hard to read: each is linted, or one clear line says what was not, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchdet_lint.checks import CHECKS
+from torchdet_lint.config.options import Settings
+from torchdet_lint.engine import repair, run
+from torchdet_lint.engine.linter import Linter
+from torchdet_lint.prefilter import patterns
+
+BENCHMARK = "torch.backends.cudnn.benchmark = True\n"
+SETTING = f"\ndef setting():\n    {BENCHMARK}"
+
+
+def lint(text: str | bytes, name: str = "example.py"):
+    linter = Linter(Settings(root=".", select=("ALL",)))
+    return run.examine(linter, {name: text.encode() if isinstance(text, str) else text})
+
+
+def branches(count: int) -> str:
+    return "if x == -1: pass\n" + "".join(f"elif x == {i}: y{i} = torch.rand(1)\n" for i in range(count))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import torch\nx = torch.rand(1) \\\n\n", {(2, "TDL101")}),
+        ("from torch.utils.data import DataLoader\nx = DataLoader(d, num_workers=2) \\\n\n", {(2, "TDL301")}),
+        ("import torch\n" + branches(350), {(3, "TDL101")}),
+        ("import torch\n" + branches(1400), {(3, "TDL101")}),
+        ('import torch\nx = torch.load("a" ' + '"a" ' * 4000 + ")\n" + BENCHMARK, {(2, "TDL001")}),
+        ("import torch\ndef f(x: " + "list[" * 190 + "int" + "]" * 190 + "): pass\n" + SETTING, {(5, "TDL201")}),
+        (
+            "import torch\ndef f(x: " + " | ".join(f"T{i}" for i in range(700)) + "): pass\n" + SETTING,
+            {(5, "TDL201")},
+        ),
+        (
+            "import glob, torch\nclass C:\n    def load(self):\n        from lm.tasks import M\n        names = []\n"
+            '        for e in glob.glob("*"):\n            names.append(e)\n        self.tasks = names\n' + BENCHMARK,
+            {(9, "TDL201")},
+        ),
+    ],
+    ids=["backslash", "backslash-loader", "elif-350", "elif-1400", "strings", "annotation", "union", "import-parts"],
+)
+def test_what_is_hard_to_read_is_linted(text: str, expected: set[tuple[int, str]]) -> None:
+    findings, complaints = lint(text)
+    assert complaints == []
+    assert expected <= {(finding.location.row, finding.code) for finding in findings}
+
+
+@pytest.mark.parametrize("bracket", ["[{}]", "C({})", "({},)", "{{1: {}}}"])
+def test_patterns_that_libcst_would_not_end_with_are_left_to_it(bracket: str) -> None:
+    pattern = "a"
+    for _ in range(30):
+        pattern = bracket.format(pattern)
+    text = f"import torch\ndef f(x):\n    match x:\n        case {pattern}: {BENCHMARK}{SETTING}"
+    findings, complaints = lint(text)
+    assert complaints == []
+    assert [(one.location.row, one.code) for one in findings] == [(2, "TDL001"), (7, "TDL201")]
+    assert "match" in findings[0].message
+
+
+@pytest.mark.parametrize("pattern", ["C(a=D(b=[1, 2, *_]))", '{"a": {"b": [x, (y, z)]}}', "(((a)))"])
+def test_patterns_of_everyday_are_read(pattern: str) -> None:
+    assert not patterns.explode(f"match x:\n    case {pattern}:\n        f((((((((((((((1))))))))))))))\n")
+
+
+def test_a_rule_that_fails_leaves_what_it_and_the_others_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = CHECKS["TDL201"]
+
+    def failing(module, rule):
+        yield from real(module, rule)
+        raise ZeroDivisionError("of no account")
+
+    monkeypatch.setitem(CHECKS, "TDL201", failing)
+    findings, complaints = lint("import torch\n" + BENCHMARK)
+    assert [one.code for one in findings] == ["TDL201"]
+    assert len(complaints) == 1
+    assert "ZeroDivisionError" in complaints[0]
+
+
+def test_a_declaration_of_the_encoding_may_stand_behind_a_long_line() -> None:
+    text = f"#{'x' * 450}\n# coding: latin-1\nimport torch\nx = 'é'\n{BENCHMARK}".encode("latin-1")
+    assert [one.code for one in lint(text)[0]] == ["TDL201"]
+
+
+def test_a_mark_of_utf8_goes_with_a_declaration_of_the_mark() -> None:
+    text = b"\xef\xbb\xbf# coding: utf-8-sig\nimport torch\n" + BENCHMARK.encode()
+    assert [one.code for one in lint(text)[0]] == ["TDL201"]
+    settings = Settings(root=".", select=("TDL201",))
+    repaired = repair.repair([], settings, texts={"example.py": text})
+    assert repaired.texts["example.py"] == text.replace(b"True", b"False")
+
+
+@pytest.mark.parametrize(("encoding", "bytes_"), [("cp932", b"\x87\x90"), ("utf-7", b"+AGE-")])
+def test_bytes_that_an_encoding_would_write_another_way_are_not_touched(encoding: str, bytes_: bytes) -> None:
+    text = f"# coding: {encoding}\nimport torch\n".encode() + b"x = '" + bytes_ + b"'\n" + BENCHMARK.encode()
+    repaired = repair.repair([], Settings(root=".", select=("TDL201",)), texts={"example.py": text})
+    assert not repaired.changes
+    assert [one.code for one in repaired.result.findings] == ["TDL201"]
