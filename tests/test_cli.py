@@ -180,3 +180,17 @@ def test_noqa_can_be_ignored() -> None:
     Path("a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True  # noqa: TDL201\n")
     assert main(["a.py", "-q"]) == 0
     assert main(["a.py", "-q", "--ignore-noqa"]) == 1
+
+
+def test_rules_are_found_by_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rule", "bincount"]) == 0
+    out = capsys.readouterr().out
+    assert "TDL401 nondeterministic-op: " in out
+    assert "torch.bincount" in out
+    assert len(out.splitlines()) <= 3
+    assert main(["rule", "DataLoader"]) == 0
+    assert "TDL301 dataloader-worker-seed: " in capsys.readouterr().out
+    assert main(["rule", "TDL4O1"]) == 2
+    assert "did you mean 'TDL401'?" in capsys.readouterr().err
+    assert main(["rule", "TDL401"]) == 0
+    assert "What to do instead:" in capsys.readouterr().out

@@ -334,3 +334,13 @@ def test_findings_of_an_indented_cell(capsys: pytest.CaptureFixture[str]) -> Non
     assert after == [*lines[:2], "    x = 1\n"]
     main(["n.ipynb", "--no-cache"])
     assert "2 |     torch.backends.cudnn.benchmark = True\n  |     ^^^^" in capsys.readouterr().out
+
+
+def test_codes_that_a_file_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = "import torch\ntorch.backends.cudnn.benchmark = True\ntorch.backends.cudnn.deterministic = False\n"
+    Path("a.py").write_text(f"# torchdet: noqa: TDL201, TDL301\n{settings}")
+    _, findings, _ = lint(capsys, "a.py")
+    assert [(finding["code"], finding["location"]["row"]) for finding in findings] == [("TDL002", 1), ("TDL202", 4)]
+    assert "TDL301" in findings[0]["message"]
+    main(["a.py", "--fix", "-q", "--no-cache", "--select", "TDL0,TDL201,TDL301"])
+    assert Path("a.py").read_text() == f"# torchdet: noqa: TDL201\n{settings}"

@@ -77,3 +77,15 @@ def test_where_it_counts(codes: tuple[str, ...], row: int, silenced: bool) -> No
     kept, used = split([("TDL301", Rows(2, 4, 6))], [entry])
     assert kept == [not silenced]
     assert bool(used[0]) == silenced
+
+
+def test_codes_for_a_whole_file() -> None:
+    (entry,) = parse("import torch\n\nx = 1\n# torchdet: noqa: TDL4, tdl501\n").entries
+    assert (entry.file, entry.codes, entry.row) == (True, ("TDL4", "TDL501"), 4)
+    assert entry.hits("TDL404", Rows(1, 1, 1)) == "TDL4"
+    assert entry.hits("TDL201", Rows(4, 4, 4)) is None
+    assert entry.without({"TDL4"}) == "# torchdet: noqa: TDL501"
+    assert entry.without({"TDL4", "TDL501"}) == ""
+    assert parse("# torchdet: skip-file: TDL201\n") == parse("# torchdet: skip-file: TDL201\n")._replace(skip=False)
+    assert parse("# torchdet: skip-file: TDL201\n").entries[0].file
+    assert parse("x = '# torchdet: noqa: TDL404'\n").entries == ()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 RUNTIME = ("run", "verify", "record", "compare", "forecast", "probe")
-COMMANDS = ("check", "rule", "baseline", "config", "lsp", *RUNTIME)
+COMMANDS = ("check", "rule", "baseline", "lsp", *RUNTIME)
 _OTHER_WORDS = {"explain": "rule", "help": "--help", "lint": "check", "rules": "rule --all", "server": "lsp"}
 _UNWRITTEN = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 

@@ -10,12 +10,21 @@ from torchdet_lint.cli.options import Parser
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable, Iterable, Sequence
+
+    from torchdet_lint.catalogue.ops import Op
+    from torchdet_lint.catalogue.rules import Rule
 
 
 def rule_parser() -> argparse.ArgumentParser:
     """The options of the command."""
     parser = Parser(prog="torchdet-lint rule", description="Say all that is known about a rule.", allow_abbrev=False)
-    parser.add_argument("rules", nargs="*", metavar="CODE", help="codes, prefixes or names")
+    parser.add_argument(
+        "rules",
+        nargs="*",
+        metavar="CODE",
+        help="codes, prefixes or names; or words that a rule or its table of operations holds",
+    )
     parser.add_argument("--all", action="store_true", help="every rule")
     parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text")
     parser.add_argument(
@@ -47,6 +56,14 @@ def rule(given: argparse.Namespace) -> int:
     rules = list(known.rules.values())
     if not given.all:
         names = {rule.code: rule.name for rule in rules}
+        spoken = (
+            _spoken_of(given.rules, rules, lambda code: ops.ops_of(code, known.facts.ops))
+            if given.output_format == "text"
+            else []
+        )
+        if spoken:
+            emit(map(_line, spoken))
+            return FAILED if found.errors else CLEAN
         codes = config.chosen(given.rules, names)
         rules = [rule for rule in rules if rule.code in codes]
 
@@ -74,6 +91,23 @@ def rule(given: argparse.Namespace) -> int:
             emit(["\n" * 2] if number else [])
             emit(map(_line, explain.as_text(rule, reported(rule.code), release)))
     return FAILED if found.errors else CLEAN
+
+
+def _spoken_of(words: Sequence[str], rules: Sequence[Rule], ops_of: Callable[[str], Iterable[Op]]) -> list[str]:
+    """One line for each rule that speaks of all `words`, where they are no codes, prefixes or names of rules."""
+    from torchdet_lint import config
+
+    if any(config.fits(word, rule.code, rule.name) for rule in rules for word in words):
+        return []
+    lines = []
+    for rule in rules:
+        mine = [op.op for op in (*rule.ops, *ops_of(rule.code))]
+        told = " ".join((rule.name, rule.summary, rule.message, *mine)).lower()
+        if all(word.lower() in told for word in words):
+            hits = sorted({name for name in mine if any(word.lower() in name.lower() for word in words)})
+            listed = f" ({', '.join(hits[:5])})" if hits else ""
+            lines.append(f"{rule.code} {rule.name}: {rule.summary}{listed}")
+    return lines
 
 
 def _line(text: str) -> str:
