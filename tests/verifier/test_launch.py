@@ -229,3 +229,52 @@ def test_a_tick_comes_while_it_runs(tmp_path):
     ticks: list[int] = []
     output(Program("script", str(script)), tmp_path, tick=lambda: ticks.append(threading.get_ident()))
     assert len(ticks) >= 2
+
+
+VERSION = ".".join(map(str, sys.version_info[:2]))
+
+
+@pytest.mark.parametrize(
+    ("words", "flags"),
+    [
+        (["python", "-u", "x.py", "-v"], ("-u",)),
+        ([f"python{VERSION}", "x.py", "-v"], ()),
+        (["python3", "-W", "error", "-X", "dev", "-OO", "x.py", "-v"], ("-W", "error", "-X", "dev", "-OO")),
+        (["uv", "run", "x.py", "-v"], ()),
+        (["--", "uv", "run", "python", "-Wignore", "x.py", "-v"], ("-Wignore",)),
+        ([sys.executable, "-B", "x.py", "-v"], ("-B",)),
+    ],
+)
+def test_a_program_may_be_written_after_its_interpreter(tmp_path, monkeypatch, words, flags):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").touch()
+    program = Program.parse(words)
+    assert (program.kind, program.target, program.arguments, program.flags) == ("script", "x.py", ("-v",), flags)
+    assert Program.parse(program.words) == program
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["python2.7", "x.py"], "not the interpreter that runs torchdet-lint"),
+        (["python", "-c", "print(1)"], "not a flag"),
+        (["python", "-I", "x.py"], "not a flag"),
+        (["uv", "run", "--with", "torch", "x.py"], "options of uv"),
+    ],
+)
+def test_what_would_be_another_run_is_refused_in_one_line(tmp_path, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.py").touch()
+    with pytest.raises(LaunchError, match=told) as raised:
+        Program.parse(words)
+    assert "\n" not in str(raised.value)
+
+
+def test_another_interpreters_path_is_never_replaced_by_ours(tmp_path):
+    other = tmp_path / "bin" / "python"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    (tmp_path / "x.py").touch()
+    with pytest.raises(LaunchError, match="not the interpreter"):
+        Program.parse([str(other), str(tmp_path / "x.py")])

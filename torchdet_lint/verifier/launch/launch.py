@@ -11,6 +11,8 @@ import ctypes
 import dataclasses
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 CHILD = Path(__file__).with_name("child.py")
+_PYTHON = re.compile(r"python(\d+(\.\d+)*)?(\.exe)?")
+_FLAG = re.compile(r"-(?:[uBqdvbO]+|[WX].+)")
+"""Flags of the interpreter that change neither the path nor what is started."""
 GRACE = 3.0
 """Seconds between asking a process to end and ending it."""
 PATIENCE = 0.5
@@ -40,7 +45,7 @@ class LaunchError(Exception):
 class Program:
     """What the user runs: a script or notebook file, or a module (`-m`), with its arguments.
 
-    `directory` is the working folder (empty: the present one); `python` the interpreter.
+    `directory` is the working folder (empty: the present one); `python` the interpreter, `flags` its flags.
     """
 
     kind: Literal["script", "module", "notebook"]
@@ -48,13 +53,19 @@ class Program:
     arguments: tuple[str, ...] = ()
     directory: str = ""
     python: str = sys.executable
+    flags: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, words: list[str]) -> Program:
-        """From the end of a command line: `script.py args…`, `-m module args…`, `notebook.ipynb`. Raises
-        `LaunchError`.
+        """From the end of a command line: `script.py args…`, `-m module args…`, `notebook.ipynb`, each also after
+        `python` with flags, and after `uv run`. Raises `LaunchError`.
         """
         rest = words[1:] if words[:1] == ["--"] else words
+        rest, flags = _without_interpreter(rest)
+        return dataclasses.replace(cls._parsed(rest), flags=flags)
+
+    @classmethod
+    def _parsed(cls, rest: list[str]) -> Program:
         if rest[:1] == ["-m"]:
             if len(rest) < 2:
                 raise LaunchError("-m needs the name of a module")
@@ -62,8 +73,6 @@ class Program:
         if not rest:
             raise LaunchError("which program? give a script, a notebook, or -m and a module")
         path = Path(rest[0])
-        if path.name in ("python", "python3") and len(rest) > 1:
-            return cls.parse(rest[1:])
         if not path.exists():
             raise LaunchError(f"{rest[0]}: no such file")
         return cls("notebook" if path.suffix == ".ipynb" else "script", rest[0], tuple(rest[1:]))
@@ -71,7 +80,41 @@ class Program:
     @property
     def words(self) -> list[str]:
         """The program as the user would write it after `python`."""
-        return [*(["-m"] if self.kind == "module" else []), self.target, *self.arguments]
+        interpreter = ["python", *self.flags] if self.flags else []
+        return [*interpreter, *(["-m"] if self.kind == "module" else []), self.target, *self.arguments]
+
+
+def _without_interpreter(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """What follows `uv run` and `python`, and the flags of the interpreter."""
+    rest = words[2:] if words[:2] == ["uv", "run"] else words
+    if len(rest) != len(words) and rest and rest[0].startswith("-") and rest[0] != "-m":
+        raise LaunchError(f"uv run {rest[0]}: options of uv are not taken; give the script itself")
+    if len(rest) < 2 or not _PYTHON.fullmatch(Path(rest[0]).name):
+        return rest, ()
+    _need_own(rest[0])
+    flags: list[str] = []
+    rest = rest[1:]
+    while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-"):
+        flag = rest[0]
+        takes = flag in ("-W", "-X")
+        if not (takes or _FLAG.fullmatch(flag)):
+            raise LaunchError(f"python {flag}: not a flag that a verified program can be started with")
+        flags += rest[: 1 + takes]
+        rest = rest[1 + takes :]
+    return rest, tuple(flags)
+
+
+def _need_own(word: str) -> None:
+    """Raise `LaunchError` for another interpreter than this one, which would be no run of the program's."""
+    found = shutil.which(word) if os.sep in word else word
+    if os.sep in word:
+        same = found is not None and Path(found).absolute().parent == Path(sys.executable).absolute().parent
+        same = same or (found is not None and sys.prefix == sys.base_prefix and Path(found).samefile(sys.executable))
+    else:
+        wanted = Path(word).name.removesuffix(".exe").removeprefix("python")
+        same = ".".join(map(str, sys.version_info[:3])).startswith(wanted) if wanted else True
+    if not same:
+        raise LaunchError(f"{word} is not the interpreter that runs torchdet-lint: use `{word} -m torchdet_lint …`")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +190,7 @@ def run_child(
         "steps": steps,
         "roots": roots,
     }
-    command = [program.python, *_interpreter_flags(), str(CHILD), json.dumps(control)]
+    command = [program.python, *_interpreter_flags(), *program.flags, str(CHILD), json.dumps(control)]
     if trace is not None:
         _clear(trace)
     begin, before = time.monotonic(), _cpu_of_children()
