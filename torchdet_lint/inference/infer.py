@@ -46,7 +46,7 @@ class Inference:
         gradients = module.shared(Gradients)
         attributes = Attributes(module, annotations, self.kind, self.returned)
         self.variables = Variables(
-            module, annotations, Parameters(module, annotations, attributes, gradients), self.kind
+            module, annotations, Parameters(module, annotations, attributes, gradients, self.kind), self.kind
         )
         self.accesses = Accesses(module, attributes, self.kind)
         self.calls = Calls(module, annotations, attributes, self.accesses, gradients, self.kind)

@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.inference.abstract_values import OTHER, STEP_BATCH, TENSOR, UNKNOWN, AbstractValue, named, stands_for
+from torchdet_lint.inference.abstract_values import (
+    OTHER,
+    STEP_BATCH,
+    TENSOR,
+    UNKNOWN,
+    AbstractValue,
+    joined,
+    named,
+    stands_for,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchdet_lint.inference.annotations import Annotations
     from torchdet_lint.inference.attributes import Attributes
     from torchdet_lint.inference.gradients import Gradients
@@ -22,8 +33,16 @@ _TRAINED = "lightning.pytorch.LightningModule"
 class Parameters:
     """The parameters of the functions of one file."""
 
-    def __init__(self, module: Module, annotations: Annotations, attributes: Attributes, gradients: Gradients) -> None:
+    def __init__(
+        self,
+        module: Module,
+        annotations: Annotations,
+        attributes: Attributes,
+        gradients: Gradients,
+        kind: Callable[[cst.BaseExpression], AbstractValue],
+    ) -> None:
         self.module = module
+        self.kind = kind
         self.facts = module.library.facts.tensors
         self.annotations = annotations
         self.attributes = attributes
@@ -31,6 +50,28 @@ class Parameters:
 
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
+        found = self._declared(node, home)
+        if found.what == "unknown" and isinstance(home.node, cst.FunctionDef) and home.outer is self.module.scope:
+            passed = self._passed(node, home.node)
+            if passed is not None and passed.is_tensor:
+                gradient = "no" if passed.is_integral else "yes" if passed.gradient == "yes" else found.gradient
+                return AbstractValue("tensor", passed.dtype, "unknown", gradient, passed.dims)
+        return found
+
+    def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
+        """What all functions of the file that call `function` pass for its parameter; the top level only tries it."""
+        name = function.name.value
+        parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+        self.module.look_for(name)
+        calls = [call for call in self.module.calls_to(f"@.{name}") if call.scope.function is not self.module.scope]
+        if not calls or any(call.opaque for call in calls):
+            return None
+        values = [call.argument(node.name.value, parameters) for call in calls]
+        if any(value is None for value in values):
+            return None
+        return joined(self.kind(value.node) for value in values if value is not None)
+
+    def _declared(self, node: cst.Param, home: Scope) -> AbstractValue:
         function = home.node
         class_ = self.module.classes.get(home.outer) if home.outer is not None else None
         if class_ is not None and isinstance(function, cst.FunctionDef):
