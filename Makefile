@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint bench docs site evidence fuzz cache-walk verify-long clean
+.PHONY: corpus run test lint bench docs site evidence fuzz cache-walk verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	$(BIN)/torchdet-lint examples/birdsong || test $$? -eq 1
@@ -33,6 +33,9 @@ site: .venv/dev.stamp docs  ## the documentation as a site, in build/site; every
 
 evidence: .venv/test.stamp  ## what the installed torch says of its ops, beside the tables: for a new release
 	$(BIN)/python tests/evidence.py
+
+corpus: .venv/test.stamp  ## what the two readers of Python call every call of TREES, and why they differ
+	$(BIN)/python tests/readers.py $(TREES)
 
 fuzz: .venv/test.stamp  ## any grammatical program, for longer than the suite takes
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/test_fuzz.py

@@ -1,0 +1,190 @@
+"""`readers.py [--list] TREE…`: what the two readers of Python call every call of these trees, and why they differ.
+
+The names of a file are resolved over libcst's tree for the rules of one file (`module.resolution`) and over `ast`'s for
+the whole program (`program.syntax.names`). The first is exact at a place and silent where it is not sure, for a finding
+hangs on it; the second follows a value from function to function, so it keeps what only a caller knows, and all that a
+name may stand for. Here both name every call, and each difference is put down to one of `CAUSES`.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.catalogue import loading
+from torchdet_lint.module.module import Module
+from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.library import Library
+from torchdet_lint.prefilter.skeleton import SyntaxFault
+from torchdet_lint.program.syntax.file import File
+from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.source.decoding import SourceFault, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torchdet_lint.program.syntax.scopes import Scope
+
+CAUSES = {
+    "caller": (
+        "A parameter, `self` or `super()` is what a caller or a subclass makes of it: `$x`, `$self.step`. The "
+        "rules of one file judge a parameter by its annotation elsewhere (`inference`), and look an attribute "
+        "of `self` up in the class; the whole program puts in what the call passes."
+    ),
+    "configuration": "What Hydra makes of a configuration, `%model/net()`, is known to the whole program alone.",
+    "star": (
+        "`*.name` comes from a module taken whole, which the whole program opens; the rules of one file know "
+        "the names that the catalogue has there, and ask other files for the rest."
+    ),
+    "path": (
+        "The whole program takes all that binds a name, for any of it may be what runs; a finding needs what "
+        "is bound at this place."
+    ),
+    "move": (
+        "`.to()`, `.cuda()`, `.eval()` and their like, and wrappers such as `compile`, give back what they "
+        "are given: the whole program wants the model, a rule about one file what was called."
+    ),
+    "content": (
+        "A container stands for what is in it: the list that a loop goes through, `ModuleList`, `Sequential`, "
+        "the tuple that a call returns, a registry of functions. The rules of one file ask for the container "
+        "itself."
+    ),
+    "depth": "The rules of one file follow three calls in a row, the whole program four.",
+    "item": "Of an element of a tensor, or of a list of generators, the rules of one file know what it is.",
+    "attribute": (
+        "`getattr` with a name that only the run knows: the whole program goes on with any attribute, `models.*`."
+    ),
+    "dictionary": (
+        "`vars(x)` and `globals()` are what they hold to the whole program, which asks for no method of them."
+    ),
+}
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MOVES = re.compile(r"\.(?:to|cuda|cpu|half|float|eval)\(\)")
+Place = tuple[int, int, int, int]
+
+
+class Pair(NamedTuple):
+    """One call: the row it begins in, what is called as it is written, and the names that each reader gives it."""
+
+    row: int
+    written: str
+    exact: tuple[str, ...]
+    following: tuple[str, ...]
+    cause: str
+
+
+def pairs(path: str, data: bytes, library: Library) -> Iterator[Pair]:
+    """The calls of one file that both readers see. Raises `SourceFault` or `SyntaxFault` where it is not Python."""
+    source = decode(path, data)
+    module = Module(source, library)
+    module.load_all()
+    module.loading.awake = True
+    exact: dict[Place, tuple[str, ...]] = {}
+    for call in module.calls:
+        start, end = module.span(call.node)
+        exact[start.row, start.column - 1, end.row, end.column - 1] = call.own
+    tree = skeleton.parsed(source.text)
+    lines = module.skeleton.lines
+    file = File(Hollow(lines, (), tree), frozenset(library.facts.wrappers), library.canonical)
+    for node, scope in _calls(tree, file):
+        place = (*_place(lines, node.lineno, node.col_offset), *_place(lines, node.end_lineno, node.end_col_offset))
+        if place in exact:
+            names = tuple(sorted(set(file.names.resolve(node.func, scope))))
+            found = _cause(node.func, scope, exact[place], names)
+            yield Pair(node.lineno, ast.unparse(node.func), exact[place], names, found)
+
+
+def _calls(tree: ast.Module, file: File) -> Iterator[tuple[ast.Call, Scope]]:
+    """Every call and the scope in which the whole program's half looks its names up."""
+    scopes = {id(scope.node): scope for scope in file.scopes.by_name.values()}
+    stack: list[tuple[ast.AST, Scope]] = [(tree, file.scopes.module)]
+    while stack:
+        node, scope = stack.pop()
+        if isinstance(node, ast.Call):
+            yield node, scope
+        if isinstance(node, _SCOPES) and id(node) in scopes:
+            inner = file.scopes.function(scopes[id(node)].name) or scope
+            scopes.update((id(one.node), one) for one in list(file.scopes.by_name.values()))
+            stack.extend((one, inner) for one in node.body)
+            outside = [*node.decorator_list, node.args, *([node.returns] if node.returns is not None else ())]
+            stack.extend((one, scope) for one in outside)
+            continue
+        stack.extend((one, scope) for one in ast.iter_child_nodes(node))
+
+
+def _place(lines: Sequence[str], row: int | None, column: int | None) -> tuple[int, int]:
+    """A place as `ast` has it, with the column in characters."""
+    return row or 0, len(lines[(row or 1) - 1].encode()[:column].decode("utf-8", "replace"))
+
+
+def _cause(callee: ast.expr, scope: Scope, exact: Sequence[str], following: Sequence[str]) -> str:
+    """The one of `CAUSES` that explains why the two differ; empty where they agree or nothing explains it."""
+    ours, theirs = {_MOVES.sub("", name) for name in exact}, {_MOVES.sub("", name) for name in following}
+    kinds = _kinds(callee, scope)
+    marks = {name[0] for name in following}
+    for mark, cause in (("$", "caller"), ("%", "configuration"), ("*", "star")):
+        if mark in marks:
+            return cause
+    if any(".*" in name for name in following):
+        return "attribute"
+    if any(name.startswith(("builtins.vars()", "builtins.globals()")) for name in exact):
+        return "dictionary"
+    if ours == theirs or any(name.startswith("copy.deepcopy()") for name in exact):
+        return "move" if set(exact) != set(following) else ""
+    if ours and ours < theirs:
+        return "path"
+    if kinds & {"parameter", "default"}:
+        return "caller"
+    if any(name.count("()") >= 3 for name in (*exact, *following)) and not ours:
+        return "depth"
+    if kinds & {"element", "part", "item", "value"} and theirs:
+        return "content"
+    if not theirs and "item" in kinds:
+        return "item"
+    return ""
+
+
+def _kinds(node: ast.expr, scope: Scope) -> set[str]:
+    """How the name that an expression begins with is bound, and `item` where an element of something is taken."""
+    found: set[str] = set()
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Subscript):
+            found.add("item")
+        inner = getattr(node, "func", None) or getattr(node, "value", None)
+        if not isinstance(inner, ast.expr):
+            return found
+        node = inner
+    home = scope.home(node.id)
+    for bound in home.bindings[node.id] if home is not None else ():
+        found.add("item" if isinstance(bound.value, ast.Subscript) else bound.kind)
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the counts of each tree; 1 where a difference has no cause."""
+    library, unexplained = Library(loading.load()), 0
+    for tree in (Path(one) for one in arguments if one != "--list"):
+        counts, calls = collections.Counter[str](), 0
+        for path in sorted(tree.rglob("*.py")):
+            try:
+                for pair in pairs(str(path), path.read_bytes(), library):
+                    calls += 1
+                    if pair.exact == pair.following:
+                        continue
+                    counts[pair.cause] += 1
+                    if "--list" in arguments or not pair.cause:
+                        print(f"{path}:{pair.row}: {pair.written[:80]}: {pair.exact} {pair.following} {pair.cause}")
+            except (SourceFault, SyntaxFault) as fault:
+                print(f"{path}: {fault}", file=sys.stderr)
+        unexplained += counts[""]
+        by_cause = ", ".join(f"{cause or 'unexplained'} {count}" for cause, count in counts.most_common())
+        print(f"{tree}: {calls} calls, {counts.total()} named differently: {by_cause}")
+    return 1 if unexplained else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
