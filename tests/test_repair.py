@@ -232,7 +232,7 @@ def test_notebook_is_fixed_in_its_cells():
             "source": ["%pip install x\n", "import torch\n", "from torch.utils import data"],
         },
         {"cell_type": "code", "outputs": [], "source": "torch.manual_seed(3)"},
-        {"cell_type": "code", "outputs": [], "source": "load = data.DataLoader([], num_workers=2, shuffle=True)"},
+        {"cell_type": "code", "outputs": [], "source": "load = data.DataLoader(images, num_workers=2, shuffle=True)"},
     ]
     raw = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1, ensure_ascii=False)
     Path("a.ipynb").write_text(raw + "\n", encoding="utf-8")
@@ -242,7 +242,7 @@ def test_notebook_is_fixed_in_its_cells():
     sources = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
     assert sources[1] == "%pip install x\nimport torch\nfrom torch.utils import data"
     assert sources[3] == (
-        "load = data.DataLoader([], num_workers=2, shuffle=True, "
+        "load = data.DataLoader(images, num_workers=2, shuffle=True, "
         "generator=torch.Generator().manual_seed(torch.initial_seed()))"
     )
     kept = [line for line in raw.splitlines() if "import" not in line and "DataLoader" not in line]

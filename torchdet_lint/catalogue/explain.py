@@ -67,6 +67,10 @@ def as_text(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None 
     if rule.fix is not None:
         yield ""
         yield f"Fix: {rule.fix}{f' ({rule.fix_title})' if rule.fix_title else ''}"
+        if rule.fix_safety:
+            yield ""
+            yield "Fix safety:"
+            yield from _paragraphs(rule.fix_safety, "  ")
     if rule.runtime_fix:
         command = f"torchdet-lint run --fix={rule.code}"
         yield f"At run time: {command} ({rule.runtime_fix}){f': {rule.runtime_note}' if rule.runtime_note else ''}"
@@ -175,6 +179,8 @@ def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
         "",
         rule.instead.strip(),
     ]
+    if rule.fix_safety:
+        lines += ["", "## Fix safety", "", rule.fix_safety.strip()]
     if rule.runtime_fix:
         note = f": {rule.runtime_note}" if rule.runtime_note else ""
         command = f"`torchdet-lint run --fix={rule.code} script.py`"

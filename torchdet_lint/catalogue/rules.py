@@ -64,6 +64,7 @@ class Rule(Table, frozen=True, kw_only=True):
     `triggers` are words for which a statement is parsed; `marks` are pieces of text, and `patterns` regular
     expressions, for which a file is looked at, its check deciding which statements to parse. `words` are the names
     that the check reads, by the role they play. A rule with `devices` is silent where none of them is configured.
+    `fix_safety` says when the fix is safe, when it is not, and why.
     """
 
     code: str
@@ -77,6 +78,7 @@ class Rule(Table, frozen=True, kw_only=True):
     references: tuple[str, ...] = ()
     fix: Applicability | None = None
     fix_title: str = ""
+    fix_safety: str = ""
     runtime_fix: str = ""
     runtime_note: str = ""
     scope: Literal["run", "file", "project"] = "file"

@@ -81,7 +81,9 @@ def _switched(entry: Entry) -> tuple[Change, ...]:
             return (Withhold(f"`{name}` of the trainer made in {entry.shown(ref.file)}:{ref.row} is to be turned on"),)
     if switches:
         return tuple(SetArgument(ref, name, value) for (ref, name), value in switches.items())
-    return _in_processes(entry) or (NeedHelper("deterministic"),)
+    wanted = entry.target.torch < _WORKSPACE_UNTIL and "seed:cublas" not in entry.effects
+    workspace = (NeedHelper("cublas"),) if wanted else ()
+    return (*workspace, *(_in_processes(entry) or (NeedHelper("deterministic"),)))
 
 
 def _in_processes(entry: Entry) -> tuple[Change, ...]:
