@@ -113,3 +113,15 @@ def test_a_block_that_raises_is_reported_up_to_there_and_puts_the_functions_back
     assert (random.random, np.random.rand, torch._C._set_cudnn_benchmark) == before
     with pytest.raises(RuntimeError, match="has been used"):
         found.__enter__()
+
+
+def test_a_generator_of_numpys_without_a_seed_is_found_where_it_is_made():
+    original = np.random.default_rng
+    with audit() as found:
+        np.random.default_rng(0).random()
+        np.random.default_rng().random()
+        np.random.default_rng(seed=None).random()
+        np.random.default_rng(np.random.PCG64(1)).random()
+    test = test_a_generator_of_numpys_without_a_seed_is_found_where_it_is_made
+    assert lines(found, test) == [(4, "TDL104"), (5, "TDL104")]
+    assert np.random.default_rng is original

@@ -48,9 +48,10 @@ class AuditFinding:
 class audit:  # noqa: N801
     """Watch a block of code: afterwards `findings` lists, by place, what makes its results vary from run to run.
 
-    Unseeded draws of torch, NumPy and `random`, generators of torch included; reads of tensors that nothing wrote,
-    where none of their elements was (`verify --mode stress` sees the rest); switches that the block turned against
-    determinism. It changes no result. Slower than the plain block by the recorder's factor.
+    Unseeded draws of torch, NumPy and `random`, generators of torch included; generators of NumPy's made without a
+    seed; reads of tensors that nothing wrote, where none of their elements was (`verify --mode stress` sees the rest);
+    switches that the block turned against determinism. It changes no result. Slower than the plain block by the
+    recorder's factor.
 
     `with audit() as found: train()`, then `found.findings`, or iterate over `found`.
     """
@@ -80,6 +81,7 @@ class audit:  # noqa: N801
         self._folder = tempfile.TemporaryDirectory(prefix="torchdet-")
         self._torch_unseeded = torch.initial_seed() >= _UNSEEDED_FROM
         draws.watch(self._patches, self._drew)
+        draws.watch_generators(self._patches, self._drew)
         self._watch_switches(torch)
         self._roots = (Path(sys._getframe(1).f_code.co_filename).resolve().parent, Path.cwd())
         self._recorder = Recorder(self._trace, roots=self._roots)

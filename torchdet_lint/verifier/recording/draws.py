@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.patching.frames import user_line
+from torchdet_lint.verifier.patching.frames import is_users, user_line
 from torchdet_lint.verifier.patching.patches import Patches, after_import
 
 if TYPE_CHECKING:
@@ -38,6 +38,24 @@ def watch(patches: Patches, tell: Told) -> None:
         # NumPy forgets the entropy it began with as soon as it is seeded.
         if getattr(module.mtrand._rand._bit_generator, "seed_seq", None) is not None:
             _watch(patches, tell, seeded, module, ("seed", "set_state"), _NUMPY_DRAWS, "TDL102", "NumPy")
+
+    after_import(patches, "numpy.random", numpy)
+
+
+def watch_generators(patches: Patches, tell: Told) -> None:
+    """Call `tell(code, message, file, line)` where the user's code makes a generator of NumPy's without a seed."""
+
+    def numpy(module: Any) -> None:
+        original = module.default_rng
+
+        @functools.wraps(original)
+        def default_rng(seed: Any = None) -> Any:
+            file, line = user_line()
+            if seed is None and is_users(file):
+                tell("TDL104", "numpy.random.default_rng() makes a generator without a seed", file, line)
+            return original(seed)
+
+        patches.replace_everywhere(original, default_rng)
 
     after_import(patches, "numpy.random", numpy)
 
