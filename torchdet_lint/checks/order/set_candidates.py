@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.triggers import IDENTIFIER, places
+from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,9 +67,13 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
 
 
 def _own_names(module: Module) -> frozenset[str]:
-    """The functions, methods and classes of the file, and what it imports: a set may go into them as an argument."""
+    """The functions, methods and classes of the file, and what it imports from no library: a set may go into them as
+    an argument."""
     found = {unit.piece.name for unit in module.units if unit.piece.kind in ("function", "header")}
-    found.update(name for unit in module.units if unit.piece.kind == "imports" for name, _ in unit.piece.binds)
+    libraries = module.library.roots | STANDARD
+    for unit in module.units:
+        if unit.piece.kind == "imports":
+            found.update(name for name, target in unit.piece.binds if target.partition(".")[0] not in libraries)
     return frozenset(found)
 
 
