@@ -147,8 +147,12 @@ def test_of_a_loader_that_no_program_evidently_makes_nothing_more_is_said(projec
 
 
 def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(project):
-    loader = "from torch.utils.data import DataLoader\n\ndef load(data):\n    return DataLoader(data, num_workers=2)\n"
-    main = f"from data import load\n\n{GUARD}    list(load(range(3)))\n"
+    loader = (
+        "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\nclass Noise(Dataset):\n"
+        "    def __len__(self):\n        return 8\n    def __getitem__(self, index):\n        return torch.rand(3)\n\n"
+        "def load():\n    return DataLoader(Noise(), num_workers=2)\n"
+    )
+    main = f"from data import load\n\n{GUARD}    list(load())\n"
     (finding,) = [one for one in lint(project(main_DOT_py=main, data_DOT_py=loader)) if one.code == "TDL301"]
     assert finding.severity == "error"
     assert finding.message.endswith("seeds torch, so the workers' random numbers differ in every run")
