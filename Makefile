@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: corpus run test lint bench docs site evidence fuzz cache-walk verify-long clean
+.PHONY: corpus shapes run test lint bench docs site evidence fuzz cache-walk verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	$(BIN)/torchdet-lint examples/birdsong || test $$? -eq 1
@@ -36,6 +36,9 @@ evidence: .venv/test.stamp  ## what the installed torch says of its ops, beside 
 
 corpus: .venv/test.stamp  ## what the two readers of Python call every call of TREES, and why they differ
 	$(BIN)/python tests/readers.py $(TREES)
+
+shapes: .venv/test.stamp  ## how time grows with the program, for two hundred shapes of program
+	$(BIN)/python benchmarks/shapes.py $(SHAPES)
 
 fuzz: .venv/test.stamp  ## any grammatical program, for longer than the suite takes
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/test_fuzz.py
