@@ -81,7 +81,7 @@ def download(name: str, folder: Path) -> Path:
         with tempfile.TemporaryDirectory() as scratch:
             pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-build-isolation"]
             subprocess.run([*pip, "--only-binary", ":all:", "--dest", scratch, name], check=True)
-            archive = next(Path(scratch).iterdir())
+            (archive,) = Path(scratch).iterdir()
             if archive.suffix == ".whl":
                 zipfile.ZipFile(archive).extractall(place)
             else:

@@ -44,7 +44,7 @@ def linted(linter: Linter, files: Sequence[File]) -> Iterator[tuple[str, str, Re
         ) as pool:
             _Worker.linter = linter
             futures = [pool.submit(_work, paths) for paths in _batches(files, jobs)]
-            for future in as_completed(futures):
+            for future in as_completed(futures):  # noqa: TDL306
                 for path, content, record in future.result():
                     left.discard(path)
                     yield path, content, record

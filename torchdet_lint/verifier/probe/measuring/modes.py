@@ -25,7 +25,7 @@ def mode(name: str, *, compiled: bool = False) -> Iterator[list[warnings.Warning
     cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
     switch(name in ("deterministic", "warn-only"), warn_only=name == "warn-only")
     torch.backends.cudnn.deterministic = name == "cudnn-deterministic"
-    torch.backends.cudnn.benchmark = name == "benchmark"
+    torch.backends.cudnn.benchmark = name == "benchmark"  # noqa: TDL201
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
