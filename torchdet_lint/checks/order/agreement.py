@@ -199,8 +199,8 @@ class Agreement:
         for value in values:
             if isinstance(value, cst.Name):
                 above = self.module.scope_of(value).home(value.value)
-                if above is None or not self._name(above, value.value):
-                    self.sure = False
+                assert above is not None
+                self._name(above, value.value)
             else:
                 self._made(value)
         for load in self._loads(home, word):
