@@ -87,8 +87,8 @@ def _used_in_functions(module: Module) -> set[str]:
         inside = unit.piece.kind == "function" or unit.piece.owner >= 0
         if inside and not known.isdisjoint(module.words[unit.index]):
             module.load(unit)
-            if unit.root is not None:
-                found.update(free_names(module, unit.root))
+            assert unit.root is not None
+            found.update(free_names(module, unit.root))
     return found
 
 

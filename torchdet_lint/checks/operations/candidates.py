@@ -97,7 +97,7 @@ class Operations:
         def mild(name: str) -> bool:
             return any(operation.op.severity is not None for operation in index.get(name, ()))
 
-        return sorted(self._choices(call), key=mild) if isinstance(call.node.func, (cst.Subscript, cst.Name)) else []
+        return sorted(self._choices(call), key=mild)
 
     def _choices(self, call: Call) -> Iterator[str]:
         function = call.node.func

@@ -79,9 +79,11 @@ class Rewriting:
         if self.operation.method and not name.endswith("_") and not self.inference.kind(subject).is_tensor:
             return False
         types = {key: self.inference.kind(node).dtype for key, node in self.passed.items()}
-        if any(types.get(key) in ("integer", "bool") for key in rewrite.floating):
-            return False
-        if any(types.get(key) == "floating" for key in rewrite.integer):
+        unfit = [
+            *((key, ("integer", "bool")) for key in rewrite.floating),
+            *((key, ("floating",)) for key in rewrite.integer),
+        ]
+        if any(types.get(key) in others for key, others in unfit):
             return False
         takes = {"self", *self.operation.spelling.parameters, *self.operation.spelling.forward}
         return all(
