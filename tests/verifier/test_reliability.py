@@ -26,7 +26,7 @@ PROGRAMS = {
     "crashes only in run B": (
         STEADY
         + "p = os.path.join(sys.path[0], 'seen')\nif os.path.exists(p): raise SystemExit(9)\nopen(p, 'w').close()",
-        3,
+        1,
         "run B ended with exit status 9",
     ),
     "hangs": (STEADY + "while True: pass", 3, "run A did not end within 8 s"),
@@ -85,6 +85,13 @@ def test_a_program_that(tmp_path, capfd, name):
         assert len((out + err).splitlines()) == 1
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
     assert not _running(script)
+
+
+def test_a_link_to_itself_beside_the_program_is_no_obstacle(tmp_path, monkeypatch):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "program.py").write_text(STEADY)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["verify", "--no-lint", "program.py"]) == 0
 
 
 def _running(script: Path) -> list[int]:

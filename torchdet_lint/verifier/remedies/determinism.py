@@ -35,7 +35,7 @@ class deterministic(contextlib.ContextDecorator):  # noqa: N801
     seeds that derive from it, deterministic algorithms are on (an op that has none warns and runs), cuDNN does not
     autotune, folders list by name, finished work arrives in the order of submission. `scope="ops"` turns deterministic
     algorithms on around the ops that need them only, in this thread; everything else runs as fast as ever. `fill`
-    says whether fresh memory is filled, which is most of the price of deterministic mode.
+    says whether fresh memory is filled, which is most of the cost of deterministic mode.
 
     Put back: every flag, environment variable, generator state and patched function. Blocks nest. Blocks of several
     threads may overlap: what they share is the process's, and is put back when the last one ends.

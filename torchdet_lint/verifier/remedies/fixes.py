@@ -95,13 +95,13 @@ _ALL = (
     RuntimeFix(
         "deterministic-algorithms",
         "deterministic algorithms are on and stay on; an op that has none warns and runs",
-        "slower; with fresh memory filled, most of the price",
+        "slower; most of the cost is the fill of fresh memory",
         install=modes.deterministic_algorithms,
     ),
     RuntimeFix(
         "cublas-workspace",
         "CUBLAS_WORKSPACE_CONFIG=:4096:8 from before CUDA starts",
-        "24 MB of GPU memory a stream",
+        "24 MB of GPU memory per stream",
         variables=_CUBLAS,
         keep={"CUBLAS_WORKSPACE_CONFIG": modes.CUBLAS_VALUES},
         install=modes.cublas_workspace,
@@ -109,7 +109,7 @@ _ALL = (
     RuntimeFix(
         "fill-uninitialized",
         "in deterministic mode fresh memory stays filled",
-        "the fill is most of the price of deterministic mode",
+        "the fill is most of the cost of deterministic mode",
         install=modes.fill_uninitialized,
     ),
     RuntimeFix(

@@ -124,7 +124,10 @@ class Workspace:
         source, target = self.original / name, self.folder / name
         if source.is_symlink():
             aim = source.readlink()
-            inside = aim.is_absolute() or (source.parent / aim).resolve().is_relative_to(self.original)
+            try:
+                inside = aim.is_absolute() or (source.parent / aim).resolve().is_relative_to(self.original)
+            except (OSError, RuntimeError):  # a link to itself, which leads nowhere in the copy either
+                inside = True
             target.symlink_to(aim if inside else (source.parent / aim).resolve())
         else:
             shutil.copy2(source, target)
