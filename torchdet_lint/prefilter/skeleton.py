@@ -262,3 +262,15 @@ def _prose(node: ast.stmt) -> tuple[int, int] | None:
 def _first(node: ast.stmt) -> int:
     decorators = getattr(node, "decorator_list", None)
     return min(node.lineno, decorators[0].lineno) if decorators else node.lineno
+
+
+def yields(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether `function` is a generator: called alone it runs nothing."""
+    queue: list[ast.AST] = list(function.body)
+    while queue:
+        node = queue.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            queue.extend(ast.iter_child_nodes(node))
+    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.skeleton import yields
 from torchdet_lint.program.effects import Node, Thing
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -102,21 +103,9 @@ def _takes_a_seed(text: str, name: str) -> bool:
     """Whether the function `name` at top level can be called with a seed alone, and runs when it is called."""
     for node in parsed_body(text):
         if isinstance(node, ast.FunctionDef) and node.name == name:
-            if any("contextmanager" in ast.unparse(one) for one in node.decorator_list) or _yields(node):
+            if any("contextmanager" in ast.unparse(one) for one in node.decorator_list) or yields(node):
                 return False
             given = [*node.args.posonlyargs, *node.args.args]
             needed = len(given) - len(node.args.defaults) + sum(one is None for one in node.args.kw_defaults)
             return bool(given) and "seed" in given[0].arg.lower() and needed <= 1
-    return False
-
-
-def _yields(function: ast.FunctionDef) -> bool:
-    """Whether `function` is a generator: called alone it runs nothing."""
-    queue: list[ast.AST] = list(function.body)
-    while queue:
-        node = queue.pop()
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-            queue.extend(ast.iter_child_nodes(node))
     return False

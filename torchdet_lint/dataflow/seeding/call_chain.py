@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.prefilter.skeleton import SyntaxFault, imported, parsed
+from torchdet_lint.prefilter.skeleton import SyntaxFault, imported, parsed, yields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,16 +168,7 @@ class CallChain:
 
     def suspends(self, function: Function) -> bool:
         """Whether a call of `function` does not run it: it is a generator or a coroutine."""
-        if isinstance(function, ast.AsyncFunctionDef):
-            return True
-        queue: list[ast.AST] = list(function.body)
-        while queue:
-            node = queue.pop()
-            if isinstance(node, (ast.Yield, ast.YieldFrom)):
-                return True
-            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-                queue.extend(ast.iter_child_nodes(node))
-        return False
+        return isinstance(function, ast.AsyncFunctionDef) or yields(function)
 
     def _passes_through(self, decorator: ast.expr) -> bool:
         """Whether what `decorator` makes of a function runs it once a call."""
