@@ -138,6 +138,12 @@ def test_no_folder_is_crowded() -> None:
     assert {str(folder): count for folder, count in crowds.items() if count > MOST_FILES} == {}
 
 
+def test_no_two_test_files_share_a_name() -> None:
+    """pytest imports a test file by its base name alone, and refuses the second of that name when it collects."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 @pytest.mark.parametrize("module", sorted(module for module in GRAPH if not module.startswith("verifier")))
 def test_nothing_that_lints_imports_torch_or_numpy(module: str) -> None:
     assert {name.split(".")[0] for name in imports(MODULES[module])}.isdisjoint({"torch", "numpy"})
