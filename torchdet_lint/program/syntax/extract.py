@@ -6,37 +6,30 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, PLAIN, Argument, Event, Names, Test
-from torchdet_lint.program.syntax.names import INSTANTIATE
-from torchdet_lint.program.syntax.scopes import Bound, constant, followed
+from torchdet_lint.program.events import GUARD, Test
+from torchdet_lint.program.syntax.conditions import tested
+from torchdet_lint.program.syntax.expressions import Expressions
+from torchdet_lint.program.syntax.scopes import constant
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
-    LITERALS,
-    PASSED_ON,
     TRY,
     asks_for_training,
     defaults_of,
     is_guard,
-    is_off,
     is_type_checking,
     last_word,
     leaves_early,
-    tail_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
 
 _LONG = 20
-_OTHER = Bound("value")
 # Of a chain of `elif`, so many arms are told apart.
 _ARMS = 64
-_CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::(?:\d*|%[dis]|\{[^{}]*\}))?|nccl")
-_CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
+# A draw that makes a seed is TDL105's business; one that picks a port, a name or a pause changes no result.
 _IDLE = re.compile(
     r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b|\bu?uid\b|\bsleep\(",
     re.IGNORECASE,
@@ -44,22 +37,13 @@ _IDLE = re.compile(
 _PICKS = re.compile(r"(?:choose|gen|get|make|new|pick|random|sample|shared)\w*_seed$")
 
 
-class Extractor:
+class Extractor(Expressions):
     """The events of one body in the order in which they run."""
 
     def __init__(self, names: Resolver, scope: Scope) -> None:
-        self.names = names
-        self.scope = scope
-        self.events: list[Event] = []
+        super().__init__(names, scope)
         self.returns: list[ast.expr] = []
         self.arms = 0
-        self.statement = 1
-        self.locks = 0
-        self.idle = False
-        self.muted = False
-        self.trained = 0
-        self.bare: ast.expr | None = None
-        self.lazy = isinstance(scope.node, ast.AsyncFunctionDef)
         self.tests: list[Test] = []
         self.picks = _PICKS.search(scope.name.rpartition(".")[2]) is not None
 
@@ -141,7 +125,7 @@ class Extractor:
                     self.arms += 1
                     arm = self.arms
                     if self.scope.kind == "function":
-                        self.tests.extend(self.tested(node.test, -arm, arm))
+                        self.tests.extend(tested(node.test, self.scope, -arm, arm))
                 self.block(node.body, (*branch, arm))
                 self.trained -= 0 if guards else trained
                 if number < _ARMS:
@@ -169,22 +153,6 @@ class Extractor:
         self.locks += locked
         self.block(node.body, branch)
         self.locks -= locked
-
-    def iteration(self, over: ast.expr, branch: tuple[int, ...]) -> None:
-        """Record what iterating `over` calls."""
-        if isinstance(over, LITERALS):
-            return
-        self.loader(over, branch)
-        # A container stands for what is in it, and that is not iterated.
-        inside = self.names.elements(over, self.scope)
-        mine = tuple(
-            f"{name}.{method}"
-            for name in self.names.resolve(over, self.scope)
-            if name.startswith(("@", "$", ".")) and name not in inside
-            for method in ("__iter__", "__next__", "__getitem__")
-        )
-        if mine:
-            self.add("call", over, branch, mine)
 
     def simple(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         """Record a simple statement."""
@@ -226,7 +194,7 @@ class Extractor:
         if isinstance(target, ast.Attribute):
             names = tuple(name for name in self.names.resolve(target, self.scope) if not name.startswith("$"))
             if names:
-                self.add("set", target, branch, names, (self.argument(value),))
+                self.add("set", target, branch, names, (self.arguments.argument(value),))
         elif isinstance(target, ast.Subscript):
             self.expression(target.value, branch)
             if "os.environ" in self.names.resolve(target.value, self.scope):
@@ -236,221 +204,3 @@ class Extractor:
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self.assignment(element, element, branch)
-
-    def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
-        """Record the calls of an expression, arguments before the call that takes them."""
-        stack: list[tuple[ast.AST, bool, bool]] = [(root, False, False)]
-        while stack:
-            node, seen, deferred = stack.pop()
-            if seen:
-                assert isinstance(node, ast.Call)
-                self.call(node, branch, deferred)
-                continue
-            if isinstance(node, ast.Constant):
-                if isinstance(node.value, str):
-                    self.text(node, branch)
-                continue
-            if isinstance(node, ast.Call):
-                stack.append((node, True, deferred))
-                parts: list[ast.AST] = [node.func, *node.args, *(word.value for word in node.keywords)]
-                parts = [] if self.asks_for_devices(node.func) or is_off(node) else parts
-            elif isinstance(node, ast.Lambda):
-                deferred = True
-                parts = [node.body]
-            elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-                parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
-                parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
-            elif isinstance(node, ast.Name) or self.asks_for_devices(node):
-                continue
-            elif isinstance(node, ast.Compare):
-                # Whether a device is of CUDA is asked here, and not chosen.
-                parts = [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
-            elif isinstance(node, ast.Attribute):
-                if node.attr == "cuda" and "torch.cuda" in self.names.resolve(node, self.scope):
-                    self.add("cuda", node, branch, ("evident",))
-                parts = [node.value]
-            elif isinstance(node, ast.Subscript):
-                names = self.names.resolve(node.value, self.scope)
-                mine = tuple(
-                    f"{name}.__getitem__" for name in names if name.startswith(("@", "$")) and name.endswith(")")
-                )
-                if mine:
-                    self.add("call", node, branch, mine, deferred=deferred)
-                parts = [node.value, node.slice]
-            else:
-                self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))
-                parts = list(ast.iter_child_nodes(node))
-            stack.extend((part, False, deferred) for part in reversed(parts))
-
-    def asks_for_devices(self, node: ast.AST) -> bool:
-        """Whether `node` is a function of `torch.cuda` that runs nothing there: `is_available`, `device_count`."""
-        return (
-            isinstance(node, ast.Attribute)
-            and node.attr.startswith(DEVICE_QUERIES)
-            and not {"torch.cuda", "torch.accelerator"}.isdisjoint(self.names.resolve(node.value, self.scope))
-        )
-
-    def text(self, node: ast.Constant, branch: tuple[int, ...]) -> None:
-        """Record that a text speaks of CUDA."""
-        value = node.value
-        if not isinstance(value, str) or len(value) > 40 or self.muted:
-            return
-        if _CUDA_TEXT.fullmatch(value):
-            self.add("cuda", node, branch, ("evident",))
-        elif _CUDA_OPTION.match(value):
-            self.add("cuda", node, branch, ("possible",))
-
-    def argument(self, node: ast.expr) -> Argument:
-        """An argument as a caller needs to know it."""
-        known = constant(node, self.scope)
-        if known is not None:
-            return Argument((), True, known[0])
-        if isinstance(node, (ast.BoolOp, ast.IfExp)) and asks_for_training(
-            node.test if isinstance(node, ast.IfExp) else node
-        ):
-            return Argument(("?.training",))
-        names = self.names.resolve(node, self.scope)
-        tail = tail_of(node) if not names else ""
-        return Argument(names or ((f"?.{tail}",) if tail else ()))
-
-    def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
-        """Record a call."""
-        function = node.func
-        names = self.names.resolve(function, self.scope)
-        if not names:
-            tail = tail_of(function)
-            if not tail:
-                return
-            names = (f"?.{tail}",)
-        if names[0] in ("os.environ.setdefault", "os.putenv", "os.environ.update") and self.environment(
-            names[0], node, branch
-        ):
-            return
-        positional, keywords, opaque = self.arguments(node)
-        if names[0] in INSTANTIATE and node.args:
-            positional = (Argument(self.names.path(node.args[0], self.scope)),)
-        self.add("call", node, branch, names, positional, keywords, opaque, deferred)
-
-    def arguments(self, node: ast.Call) -> tuple[tuple[Argument, ...], dict[str, Argument], bool]:
-        """What a call is given by place and by name, and whether there may be more."""
-        opaque = any(isinstance(arg, ast.Starred) for arg in node.args)
-        positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
-        keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
-        for word in node.keywords:
-            if word.arg is None:
-                unpacked, whole = self.unpacked(word.value)
-                keywords = unpacked | keywords
-                opaque = opaque or not whole
-                if not whole and (paths := self.names.path(word.value, self.scope)):
-                    keywords["**"] = Argument(paths)
-        return positional, keywords, opaque
-
-    def loader(self, over: ast.expr, branch: tuple[int, ...]) -> None:
-        """Record that a loader in sight is iterated."""
-        made, where = followed(over, self.scope)
-        while isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON:
-            made, where = followed(made.args[0], where)
-        if isinstance(made, ast.Call) and last_word(made.func).endswith("Loader"):
-            names = self.names.resolve(made.func, where)
-            if names:
-                self.add("iterate", over, branch, names, *self.arguments(made))
-
-    def tested(self, test: ast.expr, dead: int, dead_otherwise: int) -> Iterator[Test]:
-        """What `test` asks of parameters that keep their values: `dead` is the arm that does not run where it holds."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            yield from self.tested(test.operand, dead_otherwise, dead)
-        elif isinstance(test, ast.BoolOp):
-            both = isinstance(test.op, ast.And)
-            for value in test.values:
-                yield from self.tested(value, 0 if both else dead, dead_otherwise if both else 0)
-        elif isinstance(test, ast.Name):
-            if self.is_constant(test.id) and (dead or dead_otherwise):
-                yield Test(test.id, "true", None, dead, dead_otherwise)
-        elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
-            value = test.comparators[0]
-            if (
-                not isinstance(value, ast.Constant)
-                or not isinstance(value.value, PLAIN)
-                or not self.is_constant(test.left.id)
-            ):
-                return
-            if isinstance(test.ops[0], (ast.Is, ast.Eq)):
-                yield Test(test.left.id, "equal", value.value, dead, dead_otherwise)
-            elif isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
-                yield Test(test.left.id, "equal", value.value, dead_otherwise, dead)
-
-    def is_constant(self, name: str) -> bool:
-        """Whether `name` is a parameter here that is given no other value."""
-        return all(bound.kind in ("parameter", "default") for bound in self.scope.bindings.get(name, (_OTHER,)))
-
-    def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
-        """What `**node` passes, and whether that is all."""
-        literal, where = followed(node, self.scope)
-        pairs = self.pairs(literal, where)
-        if pairs is None:
-            return self.joined(node), False
-        found: dict[str, Argument] = {}
-        for key, value in pairs:
-            if isinstance(key, ast.Constant):
-                known = constant(value, where)
-                names = () if known else self.names.resolve(value, where)
-                found[str(key.value)] = Argument(names, True, known[0]) if known else Argument(names)
-        changed = isinstance(node, ast.Name) and any(
-            f"{node.id}{change}" in line
-            for line in self.names.scopes.hollow.lines
-            for change in ("[", ".update", ".setdefault")
-        )
-        return found, not changed and all(isinstance(key, ast.Constant) for key, _ in pairs) and not (
-            isinstance(literal, ast.Call) and literal.args
-        )
-
-    def pairs(self, literal: ast.expr, where: Scope) -> list[tuple[ast.expr | None, ast.expr]] | None:
-        """Keys and values of a dictionary that is written out; None: it is none."""
-        if isinstance(literal, ast.Dict):
-            return list(zip(literal.keys, literal.values, strict=True))
-        if isinstance(literal, ast.Call) and self.names.resolve(literal.func, where) == ("builtins.dict",):
-            return [(ast.Constant(word.arg) if word.arg else None, word.value) for word in literal.keywords]
-        return None
-
-    def joined(self, node: ast.expr) -> dict[str, Argument]:
-        """What the dictionaries hold that `node` may be: `if options is None: options = dict(…)`, `options or {…}`."""
-        home = self.scope.home(node.id) if isinstance(node, ast.Name) else None
-        bounds = home.bindings[node.id] if home is not None and isinstance(node, ast.Name) else []
-        values = [bound.value for bound in bounds if bound.kind == "value" and bound.value is not None]
-        found: dict[str, Argument] = {}
-        for value in values or [node]:
-            for one in value.values if isinstance(value, ast.BoolOp) else [value]:
-                for key, item in self.pairs(one, home or self.scope) or ():
-                    if isinstance(key, ast.Constant):
-                        found.setdefault(str(key.value), self.argument(item))
-        return found
-
-    def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
-        """Record that a call sets environment variables, if it does."""
-        keys: list[ast.expr | None] = list(node.args[:1])
-        if name == "os.environ.update":
-            keys = list(node.args[0].keys) if node.args and isinstance(node.args[0], ast.Dict) else []
-            for word in node.keywords:
-                if word.arg:
-                    self.add("env", node, branch, (word.arg,))
-        for key in keys:
-            known = constant(key, self.scope) if key is not None else None
-            if known is not None and isinstance(known[0], str):
-                self.add("env", node, branch, (known[0],))
-        return True
-
-    def add(
-        self, kind: str, node: ast.AST, branch: tuple[int, ...], names: Names, positional: tuple[Argument, ...] = (),
-        keywords: dict[str, Argument] | None = None, opaque: bool = False, deferred: bool = False,
-    ) -> None:  # fmt: skip
-        """Record an event at `node`."""
-        self.events.append(
-            Event(
-                kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
-                keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
-                node is self.bare,
-            )
-        )  # fmt: skip
-
-
-# A draw that makes a seed is TDL105's business; one that picks a port, a name or a pause changes no result.

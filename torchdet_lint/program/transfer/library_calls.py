@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchdet_lint.program.effects import IN_TRAINING
+from torchdet_lint.program.events import DEVICE_QUERIES
+from torchdet_lint.program.transfer.passing import parameter_of
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Draw, Runner, Seed
@@ -80,18 +82,25 @@ class LibraryCalls:
             or event.opaque
         )
 
+    def switches(self, name: str, event: Event) -> None:
+        """What the name of a library's function says of CUDA, of convolutions and of the mode."""
+        if name.startswith(("torch.cuda.", "torch.accelerator.")) and not name.partition(".")[2].partition(".")[
+            2
+        ].startswith(DEVICE_QUERIES):
+            enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
+            if enabled is None or not enabled.known or enabled.value is not False:
+                self.recorder.add("flag", channel="cuda")
+        if name.startswith(self.facts.hints.networks) and "()" not in name and "eight" not in name:
+            self.recorder.add("flag", name, "everywhere")
+        if name in self.facts.modes_off:
+            self.recorder.add("flag", name, "relaxed")
+
     def in_workers(self, event: Event, runner: Runner) -> bool:
         """Whether a loader runs its dataset in worker processes, which torch seeds from its own generator."""
         value = self.facts.argument(event, runner.workers, runner.parameters)
         if value is None:
             return False
         return not value.known or bool(value.value)
-
-
-def parameter_of(argument: Argument) -> str | None:
-    """The parameter of the function around that an argument passes on."""
-    first = argument.names[0] if len(argument.names) == 1 else ""
-    return first[1:] if first.startswith("$") and first[1:].isidentifier() else None
 
 
 def handed(runner: Runner, event: Event) -> list[Argument]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import TOKEN, TRAINING_FLAGS, Thing
 from torchdet_lint.program.transfer.library_calls import in_training
-from torchdet_lint.program.transfer.recorder import bound_arguments
+from torchdet_lint.program.transfer.passing import bound_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

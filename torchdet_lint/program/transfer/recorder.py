@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Node, Ref, Step, Thing
-from torchdet_lint.program.events import Argument, Body, Event
+from torchdet_lint.program.events import Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,9 +61,3 @@ class Recorder:
         """All generators are seeded."""
         for channel in ("python", "numpy", "torch", "cuda"):
             self.add("seed", what, channel)
-
-
-def bound_arguments(thing: Thing, body: Body, event: Event) -> dict[str, Argument]:
-    """What the call `event` passes to a function, by parameter."""
-    parameters = body.parameters[1:] if body.first and thing.owner[1] else body.parameters
-    return dict(zip(parameters, event.positional, strict=False)) | event.keywords

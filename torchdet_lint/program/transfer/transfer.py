@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from torchdet_lint.program.effects import STARTED, TOKEN, Node, Step, Thing
-from torchdet_lint.program.events import DEVICE_QUERIES, GUARD, MODULE, PLAIN, Body, Event
+from torchdet_lint.program.events import GUARD, MODULE, Body, Event
 from torchdet_lint.program.knowledge import LOADER
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
-from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed, parameter_of
+from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.name_hints import NameHints
-from torchdet_lint.program.transfer.recorder import Recorder, bound_arguments
+from torchdet_lint.program.transfer.passing import at_call, bound_arguments, constants, lent
+from torchdet_lint.program.transfer.recorder import Recorder
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Runner
@@ -137,25 +138,9 @@ class Transfer(Recorder):
         body = self.files.summary(thing.file).body(full)
         if body is not None and body.lazy and event.bare:
             return
-        given = _constants(thing, body, event) if body is not None and body.tests else ()
-        self.add(kind, node=Node(thing.file, full, thing.owner, given), lends=self.lent(thing, event))
+        given = constants(thing, body, event) if body is not None and body.tests else ()
+        self.add(kind, node=Node(thing.file, full, thing.owner, given), lends=lent(thing, body, event))
         self.passed(thing, event)
-
-    def lent(self, thing: Thing, event: Event) -> tuple[tuple[str, str], ...]:
-        """The generators among the parameters of a function that `event` leaves out, or passes on from here."""
-        body = self.files.summary(thing.file).body(thing.name)
-        if body is None or event.opaque or not any("generator" in name for name in body.parameters):
-            return ()
-        given = bound_arguments(thing, body, event)
-        found = []
-        for name in body.parameters:
-            if "generator" in name:
-                argument = given.get(name)
-                if argument is None or (argument.known and argument.value is None):
-                    found.append((name, ""))
-                elif (own := parameter_of(argument)) is not None:
-                    found.append((name, own))
-        return tuple(found)
 
     def passed(self, thing: Thing, event: Event) -> None:
         """Functions and objects that are handed to a function which calls them."""
@@ -167,7 +152,7 @@ class Transfer(Recorder):
             return
         outer = self.event
         for inner in body.events:
-            self.event = _at(outer, inner)
+            self.event = at_call(outer, inner)
             for name in inner.names:
                 if name.startswith("$"):
                     self._used(bound, TOKEN.findall(name[1:]))
@@ -253,18 +238,9 @@ class Transfer(Recorder):
         known = [self.tabled(full, name, event, owner) for full in facts.spellings(name)]
         if not any(known) and not facts.makes(name):
             self.hints.perhaps_seeds(Thing("external", "", name), event)
-        if name.startswith(("torch.cuda.", "torch.accelerator.")) and not name.partition(".")[2].partition(".")[
-            2
-        ].startswith(DEVICE_QUERIES):
-            enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
-            if enabled is None or not enabled.known or enabled.value is not False:
-                self.add("flag", channel="cuda")
-        if name.startswith(self.facts.hints.networks) and "()" not in name and "eight" not in name:
-            self.add("flag", name, "everywhere")
+        self.libraries.switches(name, event)
         if name == "torch.device":
             self.hints.moved(event)
-        if name in facts.modes_off:
-            self.add("flag", name, "relaxed")
 
     def tabled(self, full: str, name: str, event: Event, owner: tuple[str, str]) -> bool:
         """What the tables have under `full`, a spelling of `name`; whether they have anything."""
@@ -375,27 +351,3 @@ class Transfer(Recorder):
                 for thing in self.lookup.evaluate(name, self.node.file):
                     if thing.kind == "function" and thing.name != self.node.name:
                         self.add("call", node=Node(thing.file, thing.name))
-
-
-def _constants(thing: Thing, body: Body, event: Event) -> tuple[tuple[str, Any], ...]:
-    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches."""
-    if event.opaque:
-        return ()
-    given = bound_arguments(thing, body, event)
-    found: dict[str, Any] = {}
-    for test in body.tests:
-        argument = given.get(test.parameter)
-        if argument is None:
-            if test.parameter in body.defaults:
-                found[test.parameter] = body.defaults[test.parameter]
-        elif argument.known and isinstance(argument.value, PLAIN):
-            found[test.parameter] = argument.value
-    return tuple(sorted(found.items()))
-
-
-def _at(outer: Event, inner: Event) -> Event:
-    """The event `inner` of a callee as it happens at the call `outer`."""
-    return Event(
-        "call", outer.row, outer.column, outer.statement, inner.names, inner.positional, inner.keywords, inner.opaque,
-        outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained, inner.bare,
-    )  # fmt: skip

@@ -1,0 +1,91 @@
+"""A call and the scope it stands in -> what it passes, by place and by name."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.events import Argument
+from torchdet_lint.program.syntax.scopes import constant, followed
+from torchdet_lint.program.syntax.shapes import asks_for_training, tail_of
+
+if TYPE_CHECKING:
+    from torchdet_lint.program.syntax.names import Resolver
+    from torchdet_lint.program.syntax.scopes import Scope
+
+
+class Arguments:
+    """What the calls of one body pass."""
+
+    def __init__(self, names: Resolver, scope: Scope) -> None:
+        self.names = names
+        self.scope = scope
+
+    def argument(self, node: ast.expr) -> Argument:
+        """An argument as a caller needs to know it."""
+        known = constant(node, self.scope)
+        if known is not None:
+            return Argument((), True, known[0])
+        if isinstance(node, (ast.BoolOp, ast.IfExp)) and asks_for_training(
+            node.test if isinstance(node, ast.IfExp) else node
+        ):
+            return Argument(("?.training",))
+        names = self.names.resolve(node, self.scope)
+        tail = tail_of(node) if not names else ""
+        return Argument(names or ((f"?.{tail}",) if tail else ()))
+
+    def of(self, node: ast.Call) -> tuple[tuple[Argument, ...], dict[str, Argument], bool]:
+        """What a call is given by place and by name, and whether there may be more."""
+        opaque = any(isinstance(arg, ast.Starred) for arg in node.args)
+        positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
+        keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
+        for word in node.keywords:
+            if word.arg is None:
+                unpacked, whole = self.unpacked(word.value)
+                keywords = unpacked | keywords
+                opaque = opaque or not whole
+                if not whole and (paths := self.names.path(word.value, self.scope)):
+                    keywords["**"] = Argument(paths)
+        return positional, keywords, opaque
+
+    def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
+        """What `**node` passes, and whether that is all."""
+        literal, where = followed(node, self.scope)
+        pairs = self.pairs(literal, where)
+        if pairs is None:
+            return self.joined(node), False
+        found: dict[str, Argument] = {}
+        for key, value in pairs:
+            if isinstance(key, ast.Constant):
+                known = constant(value, where)
+                names = () if known else self.names.resolve(value, where)
+                found[str(key.value)] = Argument(names, True, known[0]) if known else Argument(names)
+        changed = isinstance(node, ast.Name) and any(
+            f"{node.id}{change}" in line
+            for line in self.names.scopes.hollow.lines
+            for change in ("[", ".update", ".setdefault")
+        )
+        return found, not changed and all(isinstance(key, ast.Constant) for key, _ in pairs) and not (
+            isinstance(literal, ast.Call) and literal.args
+        )
+
+    def pairs(self, literal: ast.expr, where: Scope) -> list[tuple[ast.expr | None, ast.expr]] | None:
+        """Keys and values of a dictionary that is written out; None: it is none."""
+        if isinstance(literal, ast.Dict):
+            return list(zip(literal.keys, literal.values, strict=True))
+        if isinstance(literal, ast.Call) and self.names.resolve(literal.func, where) == ("builtins.dict",):
+            return [(ast.Constant(word.arg) if word.arg else None, word.value) for word in literal.keywords]
+        return None
+
+    def joined(self, node: ast.expr) -> dict[str, Argument]:
+        """What the dictionaries hold that `node` may be: `if options is None: options = dict(…)`, `options or {…}`."""
+        home = self.scope.home(node.id) if isinstance(node, ast.Name) else None
+        bounds = home.bindings[node.id] if home is not None and isinstance(node, ast.Name) else []
+        values = [bound.value for bound in bounds if bound.kind == "value" and bound.value is not None]
+        found: dict[str, Argument] = {}
+        for value in values or [node]:
+            for one in value.values if isinstance(value, ast.BoolOp) else [value]:
+                for key, item in self.pairs(one, home or self.scope) or ():
+                    if isinstance(key, ast.Constant):
+                        found.setdefault(str(key.value), self.argument(item))
+        return found

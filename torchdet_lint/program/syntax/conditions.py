@@ -1,0 +1,47 @@
+"""The test of an `if` -> what it asks of the parameters of the function, and which arm each answer rules out."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.events import PLAIN, Test
+from torchdet_lint.program.syntax.scopes import Bound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.program.syntax.scopes import Scope
+
+
+_OTHER = Bound("value")
+
+
+def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int) -> Iterator[Test]:
+    """What `test` asks of parameters that keep their values: `dead` is the arm that does not run where it holds."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from tested(test.operand, scope, dead_otherwise, dead)
+    elif isinstance(test, ast.BoolOp):
+        both = isinstance(test.op, ast.And)
+        for value in test.values:
+            yield from tested(value, scope, 0 if both else dead, dead_otherwise if both else 0)
+    elif isinstance(test, ast.Name):
+        if _is_constant(test.id, scope) and (dead or dead_otherwise):
+            yield Test(test.id, "true", None, dead, dead_otherwise)
+    elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
+        value = test.comparators[0]
+        if (
+            not isinstance(value, ast.Constant)
+            or not isinstance(value.value, PLAIN)
+            or not _is_constant(test.left.id, scope)
+        ):
+            return
+        if isinstance(test.ops[0], (ast.Is, ast.Eq)):
+            yield Test(test.left.id, "equal", value.value, dead, dead_otherwise)
+        elif isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+            yield Test(test.left.id, "equal", value.value, dead_otherwise, dead)
+
+
+def _is_constant(name: str, scope: Scope) -> bool:
+    """Whether `name` is a parameter here that is given no other value."""
+    return all(bound.kind in ("parameter", "default") for bound in scope.bindings.get(name, (_OTHER,)))

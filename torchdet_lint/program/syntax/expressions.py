@@ -1,0 +1,172 @@
+"""An expression -> its events: the calls in it in the order in which they run, and what it says of CUDA."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.events import DEVICE_QUERIES, Argument, Event, Names
+from torchdet_lint.program.syntax.arguments import Arguments
+from torchdet_lint.program.syntax.names import INSTANTIATE
+from torchdet_lint.program.syntax.scopes import constant, followed
+from torchdet_lint.program.syntax.shapes import LITERALS, PASSED_ON, is_off, last_word, tail_of
+
+if TYPE_CHECKING:
+    from torchdet_lint.program.syntax.names import Resolver
+    from torchdet_lint.program.syntax.scopes import Scope
+
+
+_CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::(?:\d*|%[dis]|\{[^{}]*\}))?|nccl")
+_CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
+
+
+class Expressions:
+    """Records the events of the expressions of one body, at the statement that is being looked at."""
+
+    def __init__(self, names: Resolver, scope: Scope) -> None:
+        self.names = names
+        self.scope = scope
+        self.arguments = Arguments(names, scope)
+        self.events: list[Event] = []
+        self.statement = 1
+        self.locks = 0
+        self.idle = False
+        self.muted = False
+        self.trained = 0
+        self.bare: ast.expr | None = None
+        self.lazy = isinstance(scope.node, ast.AsyncFunctionDef)
+
+    def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record the calls of an expression, arguments before the call that takes them."""
+        stack: list[tuple[ast.AST, bool, bool]] = [(root, False, False)]
+        while stack:
+            node, seen, deferred = stack.pop()
+            if seen:
+                assert isinstance(node, ast.Call)
+                self.call(node, branch, deferred)
+                continue
+            if isinstance(node, ast.Constant):
+                if isinstance(node.value, str):
+                    self.text(node, branch)
+                continue
+            if isinstance(node, ast.Call):
+                stack.append((node, True, deferred))
+                parts: list[ast.AST] = [node.func, *node.args, *(word.value for word in node.keywords)]
+                parts = [] if self.asks_for_devices(node.func) or is_off(node) else parts
+            elif isinstance(node, ast.Lambda):
+                deferred = True
+                parts = [node.body]
+            elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+                parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
+                parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            elif isinstance(node, ast.Name) or self.asks_for_devices(node):
+                continue
+            elif isinstance(node, ast.Compare):
+                # Whether a device is of CUDA is asked here, and not chosen.
+                parts = [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
+            elif isinstance(node, ast.Attribute):
+                if node.attr == "cuda" and "torch.cuda" in self.names.resolve(node, self.scope):
+                    self.add("cuda", node, branch, ("evident",))
+                parts = [node.value]
+            elif isinstance(node, ast.Subscript):
+                names = self.names.resolve(node.value, self.scope)
+                mine = tuple(
+                    f"{name}.__getitem__" for name in names if name.startswith(("@", "$")) and name.endswith(")")
+                )
+                if mine:
+                    self.add("call", node, branch, mine, deferred=deferred)
+                parts = [node.value, node.slice]
+            else:
+                self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))
+                parts = list(ast.iter_child_nodes(node))
+            stack.extend((part, False, deferred) for part in reversed(parts))
+
+    def asks_for_devices(self, node: ast.AST) -> bool:
+        """Whether `node` is a function of `torch.cuda` that runs nothing there: `is_available`, `device_count`."""
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr.startswith(DEVICE_QUERIES)
+            and not {"torch.cuda", "torch.accelerator"}.isdisjoint(self.names.resolve(node.value, self.scope))
+        )
+
+    def text(self, node: ast.Constant, branch: tuple[int, ...]) -> None:
+        """Record that a text speaks of CUDA."""
+        value = node.value
+        if not isinstance(value, str) or len(value) > 40 or self.muted:
+            return
+        if _CUDA_TEXT.fullmatch(value):
+            self.add("cuda", node, branch, ("evident",))
+        elif _CUDA_OPTION.match(value):
+            self.add("cuda", node, branch, ("possible",))
+
+    def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
+        """Record a call."""
+        function = node.func
+        names = self.names.resolve(function, self.scope)
+        if not names:
+            tail = tail_of(function)
+            if not tail:
+                return
+            names = (f"?.{tail}",)
+        if names[0] in ("os.environ.setdefault", "os.putenv", "os.environ.update") and self.environment(
+            names[0], node, branch
+        ):
+            return
+        positional, keywords, opaque = self.arguments.of(node)
+        if names[0] in INSTANTIATE and node.args:
+            positional = (Argument(self.names.path(node.args[0], self.scope)),)
+        self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+
+    def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
+        """Record that a call sets environment variables, if it does."""
+        keys: list[ast.expr | None] = list(node.args[:1])
+        if name == "os.environ.update":
+            keys = list(node.args[0].keys) if node.args and isinstance(node.args[0], ast.Dict) else []
+            for word in node.keywords:
+                if word.arg:
+                    self.add("env", node, branch, (word.arg,))
+        for key in keys:
+            known = constant(key, self.scope) if key is not None else None
+            if known is not None and isinstance(known[0], str):
+                self.add("env", node, branch, (known[0],))
+        return True
+
+    def iteration(self, over: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record what iterating `over` calls."""
+        if isinstance(over, LITERALS):
+            return
+        self.loader(over, branch)
+        # A container stands for what is in it, and that is not iterated.
+        inside = self.names.elements(over, self.scope)
+        mine = tuple(
+            f"{name}.{method}"
+            for name in self.names.resolve(over, self.scope)
+            if name.startswith(("@", "$", ".")) and name not in inside
+            for method in ("__iter__", "__next__", "__getitem__")
+        )
+        if mine:
+            self.add("call", over, branch, mine)
+
+    def loader(self, over: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record that a loader in sight is iterated."""
+        made, where = followed(over, self.scope)
+        while isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON:
+            made, where = followed(made.args[0], where)
+        if isinstance(made, ast.Call) and last_word(made.func).endswith("Loader"):
+            names = self.names.resolve(made.func, where)
+            if names:
+                self.add("iterate", over, branch, names, *self.arguments.of(made))
+
+    def add(
+        self, kind: str, node: ast.AST, branch: tuple[int, ...], names: Names, positional: tuple[Argument, ...] = (),
+        keywords: dict[str, Argument] | None = None, opaque: bool = False, deferred: bool = False,
+    ) -> None:  # fmt: skip
+        """Record an event at `node`."""
+        self.events.append(
+            Event(
+                kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
+                keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
+                node is self.bare,
+            )
+        )  # fmt: skip

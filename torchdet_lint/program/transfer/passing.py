@@ -1,0 +1,62 @@
+"""A call and the function of the project that it calls -> what that function is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.program.events import PLAIN, Argument, Body, Event
+
+if TYPE_CHECKING:
+    from torchdet_lint.program.effects import Thing
+
+
+def bound_arguments(thing: Thing, body: Body, event: Event) -> dict[str, Argument]:
+    """What the call `event` passes to a function, by parameter."""
+    parameters = body.parameters[1:] if body.first and thing.owner[1] else body.parameters
+    return dict(zip(parameters, event.positional, strict=False)) | event.keywords
+
+
+def parameter_of(argument: Argument) -> str | None:
+    """The parameter of the function around that an argument passes on."""
+    first = argument.names[0] if len(argument.names) == 1 else ""
+    return first[1:] if first.startswith("$") and first[1:].isidentifier() else None
+
+
+def lent(thing: Thing, body: Body | None, event: Event) -> tuple[tuple[str, str], ...]:
+    """The generators among the parameters of a function that `event` leaves out, or passes on from here."""
+    if body is None or event.opaque or not any("generator" in name for name in body.parameters):
+        return ()
+    given = bound_arguments(thing, body, event)
+    found = []
+    for name in body.parameters:
+        if "generator" in name:
+            argument = given.get(name)
+            if argument is None or (argument.known and argument.value is None):
+                found.append((name, ""))
+            elif (own := parameter_of(argument)) is not None:
+                found.append((name, own))
+    return tuple(found)
+
+
+def constants(thing: Thing, body: Body, event: Event) -> tuple[tuple[str, Any], ...]:
+    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches."""
+    if event.opaque:
+        return ()
+    given = bound_arguments(thing, body, event)
+    found: dict[str, Any] = {}
+    for test in body.tests:
+        argument = given.get(test.parameter)
+        if argument is None:
+            if test.parameter in body.defaults:
+                found[test.parameter] = body.defaults[test.parameter]
+        elif argument.known and isinstance(argument.value, PLAIN):
+            found[test.parameter] = argument.value
+    return tuple(sorted(found.items()))
+
+
+def at_call(outer: Event, inner: Event) -> Event:
+    """The event `inner` of a callee as it happens at the call `outer`."""
+    return Event(
+        "call", outer.row, outer.column, outer.statement, inner.names, inner.positional, inner.keywords, inner.opaque,
+        outer.branch, outer.deferred or inner.deferred, inner.locked, inner.idle, inner.trained, inner.bare,
+    )  # fmt: skip
