@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -13,17 +14,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from torchdet_lint import config
 from torchdet_lint.catalogue import loading, measured, verdicts
 from torchdet_lint.catalogue.measured import Measurement
 
 pytest.importorskip("torch")
 
-from torchdet_lint.verifier.probe import child
+from torchdet_lint.verifier import cli
+from torchdet_lint.verifier.comparison import explain
+from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
+from torchdet_lint.verifier.probe import child, validity
 from torchdet_lint.verifier.probe.batches import Task
 from torchdet_lint.verifier.probe.plan import Cell
 from torchdet_lint.verifier.probe.programs import Program
 from torchdet_lint.verifier.probe.run import Limits, Sitting
 from torchdet_lint.verifier.probe.tally import Tally
+from torchdet_lint.verifier.trace import Site
+from torchdet_lint.verifier.verification import forecast
 
 ROOT = Path(__file__).parents[2]
 PLANTED = Path(__file__).parent / "probing"
@@ -378,8 +385,9 @@ def sums(x: torch.Tensor, y: torch.Tensor):
     return torch.cumsum(x[0][0], dim=0), torch.histc(y, 10)
 """
 MACHINE = measured.Machine(
-    device="cuda", name="NVIDIA H100", torch="2.13.0+cu128", threads=8, platform="Linux x86_64", python="3.11.7"
-)
+    device="cuda", name="NVIDIA H100", driver="550.54.14", torch="2.13.0+cu128", cuda="12.8", cudnn="91002", threads=8,
+    platform="Linux x86_64", python="3.11.7",
+)  # fmt: skip
 
 
 def rows_of(op, *results):
@@ -426,6 +434,10 @@ def test_findings_speak_of_what_was_measured(project):
     message = found["TDL401"]["message"]
     assert message.endswith("; measured: differed in 34 of 200 runs on NVIDIA H100, torch 2.13)")
     assert found["TDL401"]["severity"] == "error"
+    assert found["TDL401"]["help"] == (
+        plain["TDL401"]["help"] + " The measurement is valid for NVIDIA H100, driver 550.54.14, torch 2.13.0+cu128, "
+        "CUDA 12.8, cuDNN 91002, 8 threads."
+    )
 
 
 def test_an_op_of_which_no_difference_was_seen_is_a_warning(project):
@@ -480,9 +492,13 @@ def test_the_key_of_the_configuration_does_the_same_and_the_cache_minds(project)
     ("options", "note"),
     [
         (["--torch-version", "2.12"], "p.json: measured with torch 2.13, and the code is judged for 2.12: not used"),
+        (["--torch-version", "2.13.1"],
+         "p.json: measured with torch 2.13.0+cu128, and the code is judged for 2.13.1: not used"),
+        (["--torch-version", "2.13.0+cu121"],
+         "p.json: measured with torch 2.13.0+cu128, and the code is judged for 2.13.0+cu121: not used"),
         (["--devices", "cpu"], "p.json: measured on cuda, and the code runs on cpu: not used"),
     ],
-)
+)  # fmt: skip
 def test_a_measurement_of_something_else_is_not_used_and_one_line_says_so(project, options, note):
     (project / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
     out, err = ran(project, "check", "sums.py", "--no-cache", "--exit-zero", "--measured", "p.json", *options)
@@ -507,6 +523,36 @@ def test_a_broken_measurement_is_an_error(project):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("machine", "what"),
+    [
+        ('name = "NVIDIA A100"', "NVIDIA H100, not NVIDIA A100"),
+        ('driver = "560.35.03"', "driver 550.54.14, not 560.35.03"),
+        ('cuda = "13.0"', "CUDA 12.8, not 13.0"),
+        ('cudnn = "91100"', "cuDNN 91002, not 91100"),
+        ("threads = 4", "8 threads, not 4"),
+        ('driver = "560.35.03", threads = 4', "driver 550.54.14, not 560.35.03; 8 threads, not 4"),
+        ('name = "NVIDIA H100", driver = "550.54.14", cuda = "12.8", cudnn = "91002", threads = 8', ""),
+    ],
+)
+def test_what_the_configuration_says_of_the_machine_must_be_as_it_was_measured(project, machine, what):
+    (project / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
+    text = f'[tool.torchdet-lint]\nmeasured = "p.json"\nmachine = {{ {machine} }}\n'
+    (project / "pyproject.toml").write_text(text)
+    settings = config.merge(config.find([str(project)]), config.Options())
+    assert settings.notes == ((f"p.json: measured with {what} (`machine`): not used",) if what else ())
+    assert bool(settings.measured) is not bool(what)
+    assert not config.merge(config.find([str(project)]), config.Options(measured="")).measured
+
+
+def test_a_field_of_the_machine_that_there_is_not_is_an_error(project):
+    (project / "pyproject.toml").write_text("[tool.torchdet-lint]\nmachine = { memory = 80 }\n")
+    _, err = ran(project, "check", "sums.py", status=2)
+    assert "machine" in err
+    assert "memory" in err
+    assert err.count("\n") == 1
+
+
 def test_a_forecast_speaks_of_it_too(tmp_path):
     (tmp_path / "program.py").write_text("import torch\ntorch.histc(torch.rand(50), 10)\n")
     (tmp_path / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
@@ -515,6 +561,100 @@ def test_a_forecast_speaks_of_it_too(tmp_path):
     assert "with torch 2.13;" in out
     _, err = ran(tmp_path, "forecast", "--measured", "p.json", "--device", "mps", "program.py", status=2)
     assert err == "torchdet-lint forecast: p.json: measured on cuda, not on mps\n"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "what"),
+    [
+        ("name", "NVIDIA A100", "NVIDIA H100, not NVIDIA A100"),
+        ("driver", "560.35.03", "driver 550.54.14, not 560.35.03"),
+        ("torch", "2.13.1+cu128", "torch 2.13.0+cu128, not 2.13.1+cu128"),
+        ("cudnn", "", "cuDNN 91002, not none"),
+        ("threads", 1, "8 threads, not 1"),
+        ("platform", "Windows AMD64", ""),
+    ],
+)
+def test_a_measurement_holds_on_the_machine_that_was_measured(tmp_path, monkeypatch, capsys, field, value, what):
+    """Where torch runs, all that a measurement is valid for is compared with the machine at hand."""
+    (tmp_path / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
+    at_hand = msgspec.structs.replace(MACHINE, **{field: value})
+    monkeypatch.setattr(validity, "this_machine", lambda _device: at_hand)
+    path = tmp_path / "p.json"
+    valid, why = validity.here(path)
+    assert (valid is None, why) == (bool(what), f"p.json: measured with {what}: not used" if what else "")
+    options = argparse.Namespace(measured=str(path), torch_version="", device="cuda")
+    assert (forecast._measurement(options, "") is None) is bool(what)
+    assert capsys.readouterr().err == (f"torchdet-lint forecast: {why}\n" if what else "")
+
+
+def test_a_forecast_on_a_machine_without_the_device_is_for_the_one_that_was_measured(tmp_path, monkeypatch):
+    (tmp_path / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
+    monkeypatch.setattr(validity, "this_machine", lambda _device: None)
+    assert validity.here(tmp_path / "p.json") == (
+        None,
+        "p.json: measured on cuda, and torch sees no such device here: not used",
+    )
+    asked = argparse.Namespace(measured=None, torch_version="", device="cuda")
+    assert forecast._measurement(asked, str(tmp_path / "p.json")).machine == MACHINE
+    assert asked.torch_version == "2.13"
+
+
+VARIES = """
+import torch
+
+torch.manual_seed(0)
+x = torch.randn(40, requires_grad=True)
+y = x.take(torch.randint(0, 40, (90,)))
+y.sum().backward()
+"""
+
+
+def test_verify_judges_by_a_measurement_of_this_machine(tmp_path):
+    """An equal pair names the ops that were measured to differ; the project's configuration names the file."""
+    (tmp_path / "program.py").write_text(VARIES)
+    (tmp_path / "pyproject.toml").write_text('[tool.torchdet-lint]\nmeasured = "p.json"\n')
+    row = next(op for op in loading.load().facts.ops if op.op == "torch.take" and "cpu" in op.devices)
+    about = measured.Row(
+        op=row.op, direction=row.direction, spelling=row.spellings[0].name, condition=row.condition,
+        devices=row.devices, results=(DIFFERS,),
+    )  # fmt: skip
+    here = validity.this_machine("cpu")
+    (tmp_path / "p.json").write_bytes(measurement(about, machine=here))
+    out, err = ran(tmp_path, "verify", "program.py")
+    assert "equal here, and nondeterministic when measured: program.py:6 the gradient of torch.take" in out
+    assert "differed in 34 of 200 runs" in " ".join(out.split())
+    assert f"judged by a measurement, which is valid for {here.name}" in out
+    assert not err
+
+
+def test_verify_says_in_one_line_that_a_measurement_is_of_another_machine(tmp_path, monkeypatch, capsys):
+    (tmp_path / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
+    at_hand = msgspec.structs.replace(MACHINE, threads=4)
+    monkeypatch.setattr(validity, "this_machine", lambda _device: at_hand)
+    assert cli._valid(str(tmp_path / "p.json")) is None
+    assert capsys.readouterr().err == "torchdet-lint verify: p.json: measured with 8 threads, not 4: not used\n"
+    assert cli._valid("") is None
+
+
+def test_a_cause_speaks_of_what_was_measured_and_an_op_that_no_table_lists_is_named_by_it():
+    op = next(op for op in loading.load().facts.ops if op.op == "torch.gather" and "cpu" not in op.devices)
+    row = measured.Row(
+        op=op.op, direction=op.direction, spelling=op.spellings[0].name, devices=op.devices, results=(DIFFERS,)
+    )
+    machine = msgspec.structs.replace(MACHINE, device="cpu", name="Xeon")
+    given = msgspec.json.decode(measurement(row, machine=machine), type=Measurement)
+    item = Divergence(
+        site=Site("aten.scatter_add.default", "backward", "a.py", 3, "f", "aten.gather.default", "a.py", 2),
+        index=0, kind="cause", source="op", evidence=Evidence(inputs_equal=True, numbers_equal=True),
+    )  # fmt: skip
+    plain = explain.explain(item, ("cpu",))
+    told = explain.explain(item, ("cpu",), validity.Valid(Path("p.json"), given).table(("cpu",)))
+    assert "measured" not in plain.sentence
+    assert told.rule == "TDL403"
+    assert told.sentence == (
+        "the gradient of aten.gather.default is not deterministic "
+        "(measured: differed in 34 of 200 runs on Xeon, torch 2.13)"
+    )
 
 
 def test_verify_shows_what_the_linter_says_of_it(tmp_path):

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 SCHEMA = "torchdet-lint/probe/1"
+IDENTITY = ("name", "driver", "torch", "cuda", "cudnn", "threads")
+"""The fields of a machine that its results are valid for, besides the kind of device."""
+_WORDS = {"name": "", "driver": "driver ", "torch": "torch ", "cuda": "CUDA ", "cudnn": "cuDNN "}
 
 Outcome = Literal["equal", "differs", "raises", "crashes", "hangs", "out of memory", "unavailable", "not run"]
 
@@ -42,6 +48,30 @@ class Machine(_Table, frozen=True, kw_only=True):
     def title(self) -> str:
         """The device and torch in a few words."""
         return f"{self.name}, torch {self.release}"
+
+    @property
+    def identity(self) -> dict[str, str | int]:
+        """All that the results are valid for, besides the kind of device."""
+        return {name: getattr(self, name) for name in IDENTITY}
+
+    @property
+    def whole(self) -> str:
+        """All that the results are valid for, on one line."""
+        return ", ".join(_said(name, value) for name, value in self.identity.items() if value)
+
+    def unlike(self, other: Mapping[str, str | int]) -> str:
+        """What of it is not as in `other`, by the names in `IDENTITY`; empty: nothing. What `other` leaves out counts
+        for nothing.
+        """
+        names = [name for name in IDENTITY if name in other and getattr(self, name) != other[name]]
+        return "; ".join(f"{_said(name, getattr(self, name))}, not {other[name] or 'none'}" for name in names)
+
+    def fits(self, torch: str) -> bool:
+        """Whether it ran that torch: `torch` may leave out the patch release and the build ("2.13", "2.13.0")."""
+        public, _, build = torch.partition("+")
+        mine, _, own = self.torch.partition("+")
+        parts = public.split(".")
+        return mine.split(".")[: len(parts)] == parts and build in ("", own)
 
 
 class Result(_Table, frozen=True, kw_only=True):
@@ -124,6 +154,13 @@ class Measurement(_Table, frozen=True, kw_only=True):
     catalogue: str = ""
     version: str = ""
     rows: tuple[Row, ...] = ()
+
+
+def _said(name: str, value: str | int) -> str:
+    """A field in words: "driver 550.54.14", "8 threads"; one that is empty: "no driver"."""
+    if name == "threads":
+        return f"{value} thread{'s' * (value != 1)}"
+    return f"{_WORDS[name]}{value}" if value else f"no {_WORDS[name]}".rstrip()
 
 
 def encode(measurement: Measurement) -> bytes:

@@ -68,8 +68,8 @@ class Op(Table, frozen=True, kw_only=True):
     reported alone; `silent_because` one that no check reports, and why. `unless_within` are context managers, `name` or
     `name(argument)`, under which it does not vary. `rule` is the code that reports it where direction and status do not
     say. `package` is the distribution whose releases the history counts. `severity` is one of its own; `strict` says
-    that deterministic mode makes it so only without `warn_only`. `measured` and `softened` stand in no rule file: they
-    say what a measurement of the user's machine showed, and that it showed no difference.
+    that deterministic mode makes it so only without `warn_only`. `measured`, `machine` and `softened` stand in no
+    rule file: they say what a measurement showed, what machine it is valid for, and that it showed no difference.
     """
 
     op: str
@@ -95,6 +95,7 @@ class Op(Table, frozen=True, kw_only=True):
     evidence: tuple[str, ...] = ()
     probe: Probe | None = None
     measured: str = ""
+    machine: str = ""
     softened: bool = False
 
 

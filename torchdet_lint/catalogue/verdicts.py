@@ -57,7 +57,7 @@ def apply(ops: Iterable[Op], measurement: Measurement, devices: Sequence[str]) -
             applied += _differing(op, row, found, measurement.machine)
         elif found.outcome == "equal" and found.finds <= SURE and {*op.devices} & {*devices} == {device}:
             note = f"no difference seen in {found.runs} runs on {measurement.machine.title}"
-            applied.append(msgspec.structs.replace(op, measured=note, softened=True))
+            applied.append(msgspec.structs.replace(op, measured=note, machine=measurement.machine.whole, softened=True))
         else:
             applied.append(op)
     return tuple(applied)
@@ -65,7 +65,7 @@ def apply(ops: Iterable[Op], measurement: Measurement, devices: Sequence[str]) -
 
 def _differing(op: Op, row: Row, found: Result, machine: Machine) -> list[Op]:
     note = f"differed in {found.differing} of {found.runs} runs on {machine.title}"
-    measured = msgspec.structs.replace(op, measured=note, exact=False)
+    measured = msgspec.structs.replace(op, measured=note, machine=machine.whole, exact=False)
     history = _history(op, _verdict(row))
     if machine.device not in op.devices:
         return [msgspec.structs.replace(measured, devices=(machine.device,), status=history, aggregate=False), op]

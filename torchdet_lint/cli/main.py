@@ -109,5 +109,17 @@ def _runtime(arguments: list[str]) -> int:
         return fail(
             f"`torchdet-lint {arguments[0]}` needs {error.name}: install it with `pip install 'torchdet-lint[verify]'`"
         )
-    status: int = cli.main(arguments)
+    status: int = cli.main(arguments, _configured() if arguments[0] in ("verify", "forecast") else "")
     return status
+
+
+def _configured() -> str:
+    """The file of measurements that the configuration above the working folder names; empty where none does."""
+    from torchdet_lint import config
+
+    try:
+        found = config.find(["."])
+    except config.ConfigError as error:
+        raise UsageError(str(error)) from error
+    measured = found.options.measured
+    return os.path.join(found.root, measured) if measured else ""

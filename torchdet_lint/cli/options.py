@@ -70,7 +70,9 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     known.add_argument("--baseline", metavar="FILE", help="subtract the findings in this file")
     known.add_argument("--no-baseline", action="store_true", help="subtract none")
     rules.add_argument("--ignore-noqa", action="store_true", help="report what `# noqa` comments suppress too")
-    rules.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there")
+    judged = rules.add_mutually_exclusive_group()
+    judged.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there")
+    judged.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the tables alone")
     files = parser.add_argument_group("files")
     files.add_argument(
         "--exclude", metavar="GLOBS", action="append", help="what to leave out, in place of the usual folders"

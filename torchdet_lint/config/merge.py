@@ -53,23 +53,26 @@ def merge(found: Found, flags: Options) -> Settings:
     release = flags.torch_version or file.torch_version
     given["torch"] = _release(release) if release else found.torch or NEWEST_TORCH
     given["rule_files"] = tuple(_expanded(file.rule_files or (), root, where))
+    if file.machine is not None:
+        given["machine"] = file.machine
     for name in ("baseline", "cache_dir", "measured"):
         if (flag := getattr(flags, name)) is not None:
-            given[name] = str(Path(flag).absolute())
+            given[name] = str(Path(flag).absolute()) if flag else ""
         elif (value := getattr(file, name)) is not None:
             given[name] = str(root / value)
             if name == "cache_dir" and not inside(given[name], found.root):
                 raise ConfigError(f"{where}cache-dir: {value!r} is outside of the project; only --cache-dir may say so")
     given.setdefault("cache_dir", str(root / ".torchdet_cache"))
     settings = Settings(root=found.root, file=found.file, **given)
-    return _with_measurement(settings, pinned=bool(release), newest=found.torch) if settings.measured else settings
+    return _with_measurement(settings, pinned=release or "", newest=found.torch) if settings.measured else settings
 
 
-def _with_measurement(settings: Settings, *, pinned: bool, newest: tuple[int, int] | None) -> Settings:
+def _with_measurement(settings: Settings, *, pinned: str, newest: tuple[int, int] | None) -> Settings:
     """The settings for the machine that was measured, if it is one that the code runs on; else a note, and without it.
 
     Where no release of torch is `pinned`, the measured one is judged for, if the project allows it: `newest` is the
-    newest that it does (`None`: it does not say).
+    newest that it does (`None`: it does not say). What the configuration says of the machine must be
+    as it was measured.
     """
     from torchdet_lint.catalogue import measured
 
@@ -81,12 +84,17 @@ def _with_measurement(settings: Settings, *, pinned: bool, newest: tuple[int, in
     if not pinned and (newest is None or release <= newest):
         settings = msgspec.structs.replace(settings, torch=release)
     name = Path(settings.measured).name
+    other = machine.unlike(msgspec.to_builtins(settings.machine))
     note = ""
     if release != settings.torch:
         wanted = ".".join(map(str, settings.torch))
         note = f"{name}: measured with torch {machine.release}, and the code is judged for {wanted}: not used"
     elif machine.device not in settings.devices:
         note = f"{name}: measured on {machine.device}, and the code runs on {', '.join(settings.devices)}: not used"
+    elif pinned and not machine.fits(pinned):
+        note = f"{name}: measured with torch {machine.torch}, and the code is judged for {pinned}: not used"
+    elif other:
+        note = f"{name}: measured with {other} (`machine`): not used"
     return msgspec.structs.replace(settings, measured="", notes=(note,)) if note else settings
 
 

@@ -17,6 +17,16 @@ class ConfigError(Exception):
     """A configuration or an option that cannot be used; the text names the file and the key."""
 
 
+class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What is known of the machine that the code runs on; empty, or 0, is not known. `name` is the device's."""
+
+    name: str = ""
+    driver: str = ""
+    cuda: str = ""
+    cudnn: str = ""
+    threads: int = 0
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The keys of `[tool.torchdet-lint]`; `None` is a key that is not given. The flags fill the same struct."""
 
@@ -39,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     deterministic_algorithms: bool | None = None
     baseline: str | None = None
     measured: str | None = None
+    machine: Target | None = None
     cache_dir: str | None = None
     jobs: int | None = None
     min_severity: Severity | None = None
@@ -73,6 +84,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     deterministic_algorithms: bool = False
     baseline: str = ""
     measured: str = ""
+    machine: Target = Target()
     notes: tuple[str, ...] = ()
     cache_dir: str = ""
     jobs: int = 0

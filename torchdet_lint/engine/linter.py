@@ -283,6 +283,8 @@ class Linter:
         planned = self._planned(module, rule, found)
         withheld = planned.withheld if planned is not None else ""
         advice = found.details.get("instead") or first_sentence(rule.instead)
+        if machine := found.details.get("measured_on"):
+            advice = f"{advice} The measurement is valid for {machine}."
         finding = Finding(
             "",
             Location(row, start.column + source.shift(start.row)),

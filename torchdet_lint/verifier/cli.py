@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
+    from torchdet_lint.verifier.probe.validity import Valid
     from torchdet_lint.verifier.verification.report import Report
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
@@ -35,17 +37,18 @@ class _Parser(argparse.ArgumentParser):
         raise _UsageError(f"{self.prog}: {message}")
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run one command; `argv` begins with its name. Returns the exit status: 0 identical (or done), 1 diverged, 2
+def main(argv: Sequence[str], measured: str = "") -> int:
+    """Run one command; `argv` begins with its name, `measured` is the file of measurements that the project's
+    configuration names. Returns the exit status: 0 identical (or done), 1 diverged, 2
     usage, 3 the program itself failed; for `run`, the program's own. Torch that is missing costs one line and status
     2.
     """
     commands: dict[str, Callable[[list[str]], int]] = {
         "record": _record,
         "compare": _compare,
-        "verify": _verify,
+        "verify": functools.partial(_verify, configured=measured),
         "run": _run,
-        "forecast": _forecast,
+        "forecast": functools.partial(_forecast, configured=measured),
         "probe": _probe,
     }
     arguments = list(argv)
@@ -228,7 +231,7 @@ def _compare(arguments: list[str]) -> int:
     return _deliver(compare_traces(options.a, options.b, lint=not options.no_lint), options)
 
 
-def _verify(arguments: list[str]) -> int:
+def _verify(arguments: list[str], *, configured: str) -> int:
     parser = _parser("verify", "Run a program twice or more and say where and why the runs differ.")
     parser.add_argument("--runs", type=int, default=2)
     parser.add_argument("--mode", choices=("pair", "stress"), default="pair")
@@ -243,6 +246,8 @@ def _verify(arguments: list[str]) -> int:
     parser.add_argument(
         "--keep", type=Path, default=None, metavar="FOLDER", help="keep the traces and the output there"
     )
+    parser.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there too")
+    parser.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
     _fix_options(parser)
     _report_options(parser)
     ours, words = _split(parser, arguments)
@@ -256,6 +261,7 @@ def _verify(arguments: list[str]) -> int:
     if options.steps < 0:
         raise VerifyError("--steps must be a positive number")
     asked = _interventions(options, default=False)
+    valid = _valid(configured if options.measured is None else options.measured)
     with _Progress() as progress:
         how: dict[str, Any] = {
             "runs": options.runs,
@@ -267,6 +273,7 @@ def _verify(arguments: list[str]) -> int:
             "lint": not options.no_lint,
             "in_place": options.in_place,
             "workdir": options.workdir,
+            "valid": valid,
         }
         if options.fix is None:
             report = verify_program(program, **how)
@@ -275,6 +282,22 @@ def _verify(arguments: list[str]) -> int:
 
             report = verify_fixed(program, asked, **how)
     return _deliver(report, options)
+
+
+def _valid(path: str) -> Valid | None:
+    """The measurement that the ops are judged by, if it holds here; else a line says why not."""
+    if not path:
+        return None
+    from torchdet_lint.catalogue.measured import MeasuredError
+    from torchdet_lint.verifier.probe import validity
+
+    try:
+        valid, why = validity.here(Path(path))
+    except (MeasuredError, validity.ChildError) as error:
+        raise _UsageError(f"torchdet-lint verify: {error}") from error
+    if why:
+        sys.stderr.write(f"torchdet-lint verify: {why}\n")
+    return valid
 
 
 def _run(arguments: list[str]) -> int:
@@ -311,12 +334,12 @@ def _strictly(asked: Interventions, options: argparse.Namespace) -> Intervention
     return dataclasses.replace(asked, fixes=kept, strict=True)
 
 
-def _forecast(arguments: list[str]) -> int:
+def _forecast(arguments: list[str], *, configured: str) -> int:
     try:
         from torchdet_lint.verifier.verification import forecast
     except ImportError as error:
         raise _UsageError(f"torchdet-lint forecast: not available: {error}") from error
-    status: int = forecast.main(arguments)
+    status: int = forecast.main(arguments, configured)
     return status
 
 

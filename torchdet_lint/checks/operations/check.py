@@ -44,6 +44,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
             "condition": _conditions(op),
             "release": ".".join(map(str, module.target.torch)),
             "instead": op.instead or _advice(operation),
+            "measured_on": op.machine,
         }
         yield Found(
             call.node,

@@ -19,6 +19,7 @@ from torchdet_lint.verifier.trace import BATCH
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.comparison.outcome import Divergence
 
 _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
@@ -70,21 +71,29 @@ class Finding(msgspec.Struct, frozen=True):
 def op_rule(op: str, direction: str, devices: Sequence[str] = ("cpu",)) -> str:
     """The rule for an op of aten (`aten.index_put_`) in a direction (`forward`, `backward`); empty if the tables do
     not list it.
+    """
+    return _listed(op, direction, devices, loading.load().facts.ops)[0]
+
+
+def _listed(op: str, direction: str, devices: Sequence[str], table: Iterable[Op]) -> tuple[str, str]:
+    """The rule for an op of aten by `table`, and what was measured of it.
 
     Only rows of torch's own ops for one of `devices` count, the last device's first, and none that the tables call
     deterministic.
     """
     base = op.split(".")[1] if "." in op else op
     name = _ATEN_NAMES.get(base, base).strip("_").replace("_backward", "")
-    rows = [row for device in reversed(devices) for row in loading.load().facts.ops if device in row.devices]
+    every = tuple(table)
+    rows = [row for device in reversed(devices) for row in every if device in row.devices]
     for row in rows:
         if row.direction != direction or row.status[-1].status in ("deterministic", "absent"):
             continue
         if " " in row.op or not any(_is_spelled(one.name, name) for one in row.spellings):
             continue
         switchable = row.status[-1].status == "switchable"
-        return row.rule or ("TDL403" if direction == "backward" else "TDL402" if switchable else "TDL401")
-    return ""
+        rule = row.rule or ("TDL403" if direction == "backward" else "TDL402" if switchable else "TDL401")
+        return rule, row.measured
+    return "", ""
 
 
 def _is_spelled(spelling: str, name: str) -> bool:
@@ -92,10 +101,12 @@ def _is_spelled(spelling: str, name: str) -> bool:
     return package.partition(".")[0] == "torch" and last.strip("_").lower() == name
 
 
-def explain(item: Divergence, devices: Sequence[str] = ("cpu",)) -> Explanation:
-    """The explanation of one divergence in a run on `devices`."""
+def explain(item: Divergence, devices: Sequence[str] = ("cpu",), table: Iterable[Op] = ()) -> Explanation:
+    """The explanation of one divergence in a run on `devices`. `table` is the catalogue's table of ops, or what a
+    measurement makes of it.
+    """
     if item.source == "op":
-        return _op(item, devices)
+        return _op(item, devices, tuple(table) or loading.load().facts.ops)
     return {
         "random": _random,
         "outside": _outside,
@@ -205,16 +216,20 @@ def _path(item: Divergence) -> Explanation:
     )
 
 
-def _op(item: Divergence, devices: Sequence[str]) -> Explanation:
+def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explanation:
     site = item.site
     if site.phase == "backward":
-        rule = op_rule(site.forward_op, "backward", devices) or op_rule(site.op, "forward", devices)
+        rule, known = _listed(site.forward_op, "backward", devices, table)
+        if not rule:
+            rule, known = _listed(site.op, "forward", devices, table)
         if rule:
-            words = f"the gradient of {site.forward_op or site.op} is not deterministic"
+            words = f"the gradient of {site.forward_op or site.op} is not deterministic{_measured(known)}"
             return Explanation(words, "TDL403", _SWITCHES)
-    elif rule := op_rule(site.op, "forward", devices):
-        also = _SWITCHES if rule == "TDL402" else ()
-        return Explanation(f"{site.op} is not deterministic on these inputs", rule, also)
+    else:
+        rule, known = _listed(site.op, "forward", devices, table)
+        if rule:
+            also = _SWITCHES if rule == "TDL402" else ()
+            return Explanation(f"{site.op} is not deterministic on these inputs{_measured(known)}", rule, also)
     return Explanation(
         "it read equal values and wrote different ones, and no table lists the op: memory that was never written, or "
         "that another thread, process or library wrote to",
@@ -223,18 +238,24 @@ def _op(item: Divergence, devices: Sequence[str]) -> Explanation:
     )
 
 
+def _measured(known: str) -> str:
+    return f" (measured: {known})" if known else ""
+
+
 def _consequence(item: Divergence) -> Explanation:
     return Explanation("follows from an earlier difference")
 
 
-def lint(files: Iterable[Path], *, python: str = sys.executable) -> tuple[Finding, ...]:
+def lint(files: Iterable[Path], *, python: str = sys.executable, measured: str = "") -> tuple[Finding, ...]:
     """What the linter finds in `files`; nothing where it cannot be run. One fresh process, so that no import is
-    shared.
+    shared. `measured` is the file of measurements that it judges by; without one it uses none.
     """
     names = sorted({str(path) for path in files if path.is_file()})
     if not names:
         return ()
-    answer = run_linter(["--output-format", "json", "--no-cache", "--exit-zero", *names], Path.cwd(), python=python)
+    by = ["--measured", measured] if measured else ["--no-measured"]
+    words = ["--output-format", "json", "--no-cache", "--exit-zero", *by, *names]
+    answer = run_linter(words, Path.cwd(), python=python)
     try:
         rows = json.loads(answer or b"[]")
     except ValueError:

@@ -32,6 +32,10 @@ class ChildError(Exception):
     """A measuring process that does not start; the text is one line."""
 
 
+class AbsentError(ChildError):
+    """Torch sees no such device here."""
+
+
 class _EndedError(Exception):
     """The process ended, or was ended; carries the batch that says so."""
 
@@ -73,7 +77,7 @@ class Child:
             raise
         if hello == b"null":
             self.close()
-            raise ChildError(f"torch sees no {device} device here")
+            raise AbsentError(f"torch sees no {device} device here")
         self.machine = msgspec.json.decode(hello, type=Machine)
 
     def __enter__(self) -> Child:

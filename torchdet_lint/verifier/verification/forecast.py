@@ -15,17 +15,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from torchdet_lint.catalogue import loading, measured, ops, verdicts
-from torchdet_lint.verifier.ops import aten
 from torchdet_lint.verifier.patching.frames import shown
+from torchdet_lint.verifier.probe import validity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from torchdet_lint.catalogue.measured import Measurement
+    from torchdet_lint.catalogue.measured import Machine, Measurement
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.launch.launch import Program
-    from torchdet_lint.verifier.trace import Site
 
 SCHEMA = "torchdet-lint/forecast/1"
 NEWEST = "2.13"
@@ -114,30 +115,13 @@ def _executions(
             at = occurrences[site.op]
             occurrences[site.op] += stream.number == recorded.main.number
             known = notes["names"][verdicts[at]] if at < len(verdicts) else ""
-            for op, direction in _named(site, known):
+            for op, direction in validity.named(site, known):
                 backward = site.phase == "backward" and site.forward_file
                 file, line = (site.forward_file, site.forward_line) if backward else (site.file, site.line)
                 seen[op, direction, file, line, site.op] += 1
     for op, file, line, count in notes["calls"]:
         seen[op, "backward", shown(file, roots), line, ""] += count
     return seen
-
-
-def _named(site: Site, by_arguments: str) -> Iterator[tuple[str, str]]:
-    """The catalogue's names for what ran at a site, each with its direction."""
-    name = aten.base_name(site.op) if site.op.startswith("aten.") else ""
-    if name in aten.BACKWARD:
-        yield aten.BACKWARD[name], "backward"
-    if site.phase == "backward":
-        forward = aten.base_name(site.forward_op) if site.forward_op.startswith("aten.") else ""
-        composed = aten.COMPOSED_BACKWARD.get((name, forward))
-        if composed:
-            yield composed, "backward"
-            return
-    if name in aten.FORWARD:
-        yield aten.FORWARD[name], "forward"
-    if by_arguments:
-        yield by_arguments, "backward" if name == "_embedding_bag" else "forward"
 
 
 def _places(
@@ -163,11 +147,13 @@ def _row(table: Iterable[Op], op: str, direction: str, device: str) -> Op | None
     return next(rows, None)
 
 
-def text(places: tuple[Place, ...], device: str, torch_version: str) -> str:
-    """The forecast for a screen."""
+def text(places: tuple[Place, ...], device: str, torch_version: str, machine: Machine | None = None) -> str:
+    """The forecast for a screen; `machine` is the one that was measured, where a measurement was used."""
     own = [place for place in places if not place.aggregate]
     everywhere = sorted({place.op for place in places if place.aggregate})
     lines = [f"{len(own)} places would differ on {device} with torch {torch_version}; the run here was on the CPU"]
+    if machine is not None:
+        lines.append(f"judged by a measurement, which is valid for {machine.whole}")
     rules = loading.load().rules
     for place in own:
         name = f" {rules[place.rule].name}" if place.rule in rules else ""
@@ -190,8 +176,10 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def main(arguments: list[str]) -> int:
-    """The command; exit status 0 nothing would differ, 1 something would, 2 usage, 3 the program failed."""
+def main(arguments: list[str], configured: str = "") -> int:
+    """The command; exit status 0 nothing would differ, 1 something would, 2 usage, 3 the program failed. `configured`
+    is the file of measurements that the project's configuration names.
+    """
     from torchdet_lint.verifier.launch import launch
 
     parser = argparse.ArgumentParser(
@@ -201,17 +189,18 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--device", default="cuda", choices=("cuda", "mps"))
     parser.add_argument("--torch-version", default="", metavar="RELEASE")
-    parser.add_argument("--measured", default="", metavar="FILE", help="what `torchdet-lint probe` wrote there")
+    parser.add_argument("--measured", metavar="FILE", help="what `torchdet-lint probe` wrote there")
+    parser.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
     parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS")
     parser.add_argument("--output-format", default="text", choices=("text", "json"))
     parser.add_argument("-o", "--output-file", type=Path, default=None, metavar="FILE")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)
     try:
-        measurement = _measurement(options)
+        measurement = _measurement(options, configured)
         ops.release(options.torch_version)
         program = launch.Program.parse(options.program)
-    except (ValueError, launch.LaunchError, measured.MeasuredError) as error:
+    except (ValueError, launch.LaunchError, measured.MeasuredError, validity.ChildError) as error:
         sys.stderr.write(f"torchdet-lint forecast: {error}\n")
         return 2
     try:
@@ -230,12 +219,14 @@ def main(arguments: list[str]) -> int:
             "schema": SCHEMA,
             "device": options.device,
             "torch": options.torch_version,
+            "measured_on": msgspec.to_builtins(measurement.machine) if measurement is not None else None,
             "program": program.words,
             "places": [dataclasses.asdict(place) for place in places],
         }
         output = json.dumps(table, indent=2) + "\n"
     else:
-        output = text(places, options.device, options.torch_version)
+        machine = measurement.machine if measurement is not None else None
+        output = text(places, options.device, options.torch_version, machine)
     if options.output_file is None:
         sys.stdout.write(output)
     else:
@@ -243,18 +234,33 @@ def main(arguments: list[str]) -> int:
     return int(any(not place.aggregate for place in places))
 
 
-def _measurement(options: argparse.Namespace) -> Measurement | None:
-    """The measurement that was asked for, which settles the release; it counts for its own device and release alone."""
-    if not options.measured:
+def _measurement(options: argparse.Namespace, configured: str) -> Measurement | None:
+    """The measurement that is asked for, or that the project names; it settles the release where none is asked for.
+
+    One of another device or release is an error where the command line asks for both, else a line says that it is not
+    used. Where torch sees such a device here, it must be the one that was measured; where it sees none, the forecast is
+    for the machine that was measured.
+    """
+    path = Path(configured if options.measured is None else options.measured or "")
+    if not path.name:
         options.torch_version = options.torch_version or NEWEST
         return None
-    found = measured.read(options.measured)
+    found = measured.read(str(path))
     machine = found.machine
-    options.torch_version = options.torch_version or machine.release
+    release = options.torch_version or machine.release
+    why = ""
     if machine.device != options.device:
-        raise measured.MeasuredError(f"{options.measured}: measured on {machine.device}, not on {options.device}")
-    if ops.release(options.torch_version) != ops.release(machine.torch):
-        raise measured.MeasuredError(
-            f"{options.measured}: measured with torch {machine.release}, not with {options.torch_version}"
-        )
+        why = f"measured on {machine.device}, not on {options.device}"
+    elif ops.release(release) != ops.release(machine.torch) or not machine.fits(release):
+        why = f"measured with torch {machine.torch}, not with {release}"
+    if why and options.measured:
+        raise measured.MeasuredError(f"{path}: {why}")
+    there = validity.this_machine(options.device) if not why else None
+    if there is not None and (other := machine.unlike(there.identity)):
+        why = f"measured with {other}"
+    if why:
+        sys.stderr.write(f"torchdet-lint forecast: {path.name}: {why}: not used\n")
+        options.torch_version = options.torch_version or NEWEST
+        return None
+    options.torch_version = release
     return found

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 import torchdet_lint
+from torchdet_lint.catalogue.measured import Machine
 from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.outcome import Parting
 
@@ -119,7 +120,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """The outcome of a verification; `verdict` first, then what was not covered, the causes in order of execution,
     how far they spread, and what differs between the two environments. `without_effect` are differences that left no
     trace in the results; `held` is what the program did against the fixes; `left` what differs in what the runs left
-    behind, of which `compared_files` and `compared_lines` were compared; `crash` how a run ended that failed alone.
+    behind, of which `compared_files` and `compared_lines` were compared; `crash` how a run ended that failed alone;
+    `measured_on` the machine whose measurement the ops were judged by.
     """
 
     verdict: Verdict
@@ -140,6 +142,7 @@ class Outcome(msgspec.Struct, frozen=True):
     crash: str = ""
     failure: str = ""
     command: str = ""
+    measured_on: Machine | None = None
     schema: str = SCHEMA
     version: str = torchdet_lint.__version__
 

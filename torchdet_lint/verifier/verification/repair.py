@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import Program
+    from torchdet_lint.verifier.probe.validity import Valid
     from torchdet_lint.verifier.verification.outcome import Mode
     from torchdet_lint.verifier.verification.report import Report
     from torchdet_lint.verifier.verification.session import Progress
@@ -34,6 +35,7 @@ def verify_fixed(
     steps: int = 0,
     in_place: bool = False,
     workdir: Path | None = None,
+    valid: Valid | None = None,
 ) -> Report:
     """Verify `program` plain and with the fixes `asked`; the report is the plain one with `fix` filled in.
 
@@ -51,7 +53,7 @@ def verify_fixed(
         in_place=in_place,
         workdir=workdir,
     )
-    plain = once(lint=lint, keep=keep)
+    plain = once(lint=lint, keep=keep, valid=valid)
     if plain.verdict != "diverged":
         return plain
     fixed = once(interventions=asked, lint=False)

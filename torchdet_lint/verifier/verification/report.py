@@ -14,7 +14,9 @@ from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Left, O
 from torchdet_lint.verifier.verification.text import text
 
 if TYPE_CHECKING:
+    from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence
+    from torchdet_lint.verifier.probe.validity import Valid
 
 _VARIED = frozenset({"$PYTHONHASHSEED", "$MALLOC_PERTURB_"})
 """What a stress pair itself sets."""
@@ -44,21 +46,29 @@ def report_on(
     lint: bool,
     harmless: bool = False,
     left: Leftovers | None = None,
+    valid: Valid | None = None,
 ) -> Report:
-    """The report on `runs` of `program` that compared as `outcome` says; lines are relative to `root`."""
+    """The report on `runs` of `program` that compared as `outcome` says; lines are relative to `root`. The ops are
+    judged by the measurement `valid` too.
+    """
     causes = outcome.causes
+    measured = str(valid.path) if valid is not None else ""
+    table = valid.table(outcome.devices) if valid is not None else ()
     findings: tuple[explain.Finding, ...] = ()
     if lint and causes and not harmless:
         findings = explain.lint(
-            root / name.partition("#cell-")[0]
-            for item in causes
-            for name in (item.site.file, item.site.forward_file, item.evidence.arrival.rpartition(":")[0])
-            if name
+            (
+                root / name.partition("#cell-")[0]
+                for item in causes
+                for name in (item.site.file, item.site.forward_file, item.evidence.arrival.rpartition(":")[0])
+                if name
+            ),
+            measured=measured,
         )
-    told = tuple(_cause(item, outcome, findings, root) for item in causes)
+    told = tuple(_cause(item, outcome, findings, root, table) for item in causes)
     remains = left or Leftovers()
     if outcome.identical and remains.certain:
-        told = (_of_what_is_left(remains.certain, program, root, lint=lint),)
+        told = (_of_what_is_left(remains.certain, program, root, lint=lint, measured=measured),)
     return Report(
         verdict="identical" if (outcome.identical and not remains.certain) or harmless else "diverged",
         left=remains.differing,
@@ -80,6 +90,7 @@ def report_on(
         environment={n: pair for n, pair in outcome.environment.items() if mode != "stress" or n not in _VARIED},
         fixes=fixes,
         command=_command(mode, program),
+        measured_on=valid.measurement.machine if valid is not None else None,
     )
 
 
@@ -91,8 +102,14 @@ def _command(mode: str, program: tuple[str, ...]) -> str:
     return f"torchdet-lint verify{' --mode stress' if mode == 'stress' else ''} {shlex.join(program)}"
 
 
-def _cause(item: Divergence, outcome: Comparison, findings: tuple[explain.Finding, ...], root: Path) -> Cause:
-    why = explain.explain(item, outcome.devices)
+def _cause(
+    item: Divergence,
+    outcome: Comparison,
+    findings: tuple[explain.Finding, ...],
+    root: Path,
+    table: tuple[Op, ...],
+) -> Cause:
+    why = explain.explain(item, outcome.devices, table)
     finding = explain.standing_on(item, why, findings, root)
     named = (why.rule, *why.also)
     code = why.rule
@@ -128,11 +145,13 @@ def _cause(item: Divergence, outcome: Comparison, findings: tuple[explain.Findin
     )
 
 
-def _of_what_is_left(left: tuple[Left, ...], program: tuple[str, ...], root: Path, *, lint: bool) -> Cause:
+def _of_what_is_left(
+    left: tuple[Left, ...], program: tuple[str, ...], root: Path, *, lint: bool, measured: str
+) -> Cause:
     """The cause where every op was equal: what the linter says of the program's file is all that is known of it."""
     names = ", ".join(one.name for one in left[:3])
     file = next((root / Path(word).name for word in program[:1] if word.endswith(".py")), None)
-    findings = explain.lint([file]) if lint and file is not None else ()
+    findings = explain.lint([file], measured=measured) if lint and file is not None else ()
     told = [finding for code in explain.OUTSIDE_TORCH for finding in findings if finding.code == code]
     return Cause(
         rule="",

@@ -20,6 +20,7 @@ from torchdet_lint.verifier.launch.interventions import environment as environme
 from torchdet_lint.verifier.patching.events import read_events
 from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
+from torchdet_lint.verifier.probe.validity import differing
 from torchdet_lint.verifier.trace import SUFFIX
 from torchdet_lint.verifier.verification.leftovers import Leftovers, Remains, compare_left
 from torchdet_lint.verifier.verification.outcome import Held, Mode, RunSummary, VerifyError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
+    from torchdet_lint.verifier.probe.validity import Valid
     from torchdet_lint.verifier.verification.workspace import Workspace
 
 
@@ -59,6 +61,7 @@ class Session:
         environment: dict[str, str] | None,
         steps: int,
         workspace: Workspace,
+        valid: Valid | None = None,
     ) -> None:
         self.program, self.base, self.mode, self.timeout = program, base, mode, timeout
         self.progress, self.folder, self.environment, self.steps = progress, folder, environment, steps
@@ -69,6 +72,7 @@ class Session:
         self.workspace = workspace
         self.files: list[dict[str, Path]] = []
         self.left = Leftovers()
+        self.valid = valid
 
     @property
     def root(self) -> Path:
@@ -179,6 +183,10 @@ class Session:
     def conclude(self, *, lint: bool) -> Report:
         """The report on runs that are all equal."""
         report = self._report(lint=lint)
+        if self.valid is not None and self.trace(0).exists():
+            ran = differing(self.trace(0), self.valid)
+            notes = (f"equal here, and nondeterministic when measured: {one}" for one in ran)
+            report = msgspec.structs.replace(report, not_covered=(*notes, *report.not_covered))
         if report.verdict == "identical" and not (report.spread.compared or self.left.files or self.left.lines):
             why = "the program ran no op of torch, wrote no file in its folder and printed no number"
             return msgspec.structs.replace(report, verdict="nothing", failure=why, not_covered=())
@@ -231,6 +239,7 @@ class Session:
             lint=lint,
             harmless=harmless,
             left=self.left,
+            valid=self.valid,
         )
         notes = list(report.not_covered)
         notes += [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]

@@ -25,6 +25,7 @@ def text(report: Outcome, *, colour: bool = False) -> str:
         *_spread(report),
         *_fix(report, colour),
         *_held(report),
+        *_measured_on(report),
         *_environment(report),
         *_not_covered(report, colour),
     ]
@@ -193,6 +194,12 @@ def _held(report: Outcome) -> list[str]:
     if len(report.held) > 3:
         lines.append(f"  … and {len(report.held) - 3} more")
     return lines
+
+
+def _measured_on(report: Outcome) -> list[str]:
+    if report.measured_on is None:
+        return []
+    return _wrapped(f"judged by a measurement, which is valid for {report.measured_on.whole}")
 
 
 def _environment(report: Outcome) -> list[str]:

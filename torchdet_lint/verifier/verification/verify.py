@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from torchdet_lint.verifier.launch.launch import Program
+    from torchdet_lint.verifier.probe.validity import Valid
     from torchdet_lint.verifier.verification.outcome import Mode
     from torchdet_lint.verifier.verification.report import Report
     from torchdet_lint.verifier.verification.session import Progress
@@ -38,6 +39,7 @@ def verify_program(
     steps: int = 0,
     in_place: bool = False,
     workdir: Path | None = None,
+    valid: Valid | None = None,
 ) -> Report:
     """Run `program` `runs` times in fresh processes, one after the other, and compare each run with the first.
 
@@ -45,8 +47,9 @@ def verify_program(
     copies are made, however large. What the runs leave behind there is compared too.
     Stops at the first run that differs. `mode` `stress` gives run A and run B opposite, legal conditions. `timeout`
     is in seconds for each run, `steps` ends each after so many optimizer steps; `keep` is a folder where the traces
-    and the programs' output stay; `lint` looks for the linter's findings on the diverging lines. The program's
-    standard output and error go to files; its standard input is a file or terminal of ours if there is one. Raises
+    and the programs' output stay; `lint` looks for the linter's findings on the diverging lines; `valid` is a
+    measurement of this machine that the ops are judged by. The program's standard
+    output and error go to files; its standard input is a file or terminal of ours if there is one. Raises
     `VerifyError`, `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
     if runs < 2:
@@ -55,7 +58,7 @@ def verify_program(
     with _folder(keep) as folder, _folder(None, workdir) as room:
         start = Path(program.directory or Path.cwd())
         workspace = Workspace(start, room, in_place=in_place, own=keep, bounded=workdir is None)
-        session = Session(program, base, mode, timeout, progress, folder, environment, steps, workspace)
+        session = Session(program, base, mode, timeout, progress, folder, environment, steps, workspace, valid)
         for number in range(runs):
             result = session.run(number)
             if result.status == "interrupted":

@@ -70,17 +70,7 @@ def how(result: Result) -> str:
 
 def machine(about: Machine) -> str:
     """The machine on one line."""
-    parts = [about.name]
-    if about.driver:
-        parts.append(f"driver {about.driver}")
-    parts.append(f"torch {about.torch}")
-    if about.cuda:
-        parts.append(f"CUDA {about.cuda}")
-    if about.cudnn:
-        parts.append(f"cuDNN {about.cudnn}")
-    if about.device == "cpu":
-        parts.append(f"{about.threads} thread{'s' * (about.threads != 1)}")
-    return ", ".join([*parts, about.platform])
+    return f"{about.whole}, {about.platform}"
 
 
 def slowdown(row: Row) -> float | None:
