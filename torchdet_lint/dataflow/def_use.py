@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 # Of the reads of one value, so many are looked at.
 _MOST = 500
 _order = operator.attrgetter("order")
+
+
+class Sorted(NamedTuple):
+    """Reads of a name in the order of the source, and their orders."""
+
+    loads: list[cst.Name]
+    orders: list[int]
 
 
 class Reads:
@@ -50,7 +57,8 @@ class DefUse:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.orders = module.library.facts.orders
-        self._sorted: dict[tuple[int, str], tuple[list[cst.Name], list[int]]] = {}
+        self._sorted: dict[tuple[int, str], Sorted] = {}
+        self._split: dict[tuple[str, int], tuple[Sorted, Sorted, list[cst.Name]]] = {}
         self._bound: dict[tuple[Scope, str], tuple[int, list[Binding]]] = {}
 
     def loads_after(self, name: cst.Name, node: cst.CSTNode) -> list[cst.Name]:
@@ -66,39 +74,43 @@ class DefUse:
     ) -> list[cst.Name]:
         """The reads of `name` in `function` (None: the whole file) that see what `node` binds (None: a parameter)."""
         module = self.module
-        loads, orders = self._sorted_loads(function, name.value)
+        reads = self._sorted_reads(function, name.value)
         if node is None:
-            found, _ = self._straight(loads, orders, name.value, home, None)
+            found, _ = self._straight(reads, 0, name.value, home, None)
             return found
         start = module.order_of(node)
-        first = bisect.bisect_right(orders, start)
         if function is not None:
-            found, _ = self._straight(loads[first:], orders[first:], name.value, home, node)
+            found, _ = self._straight(reads, bisect.bisect_right(reads.orders, start), name.value, home, node)
             return found
         # A function may run at any time: it sees what a global is at last.
-        here = module.enclosing_function(node)
-        at_once, later = [], []
-        for load, order in zip(loads[:_MOST], orders[:_MOST], strict=True):
-            inner = module.enclosing_function(load)
-            if inner is not None and inner is not here:
-                later.append(load)
-            elif order > start:
-                at_once.append((load, order))
-        found, hidden = self._straight([one for one, _ in at_once], [one for _, one in at_once], name.value, home, node)
+        at_once, later = self._by_function(name.value, reads, module.enclosing_function(node))
+        first = bisect.bisect_right(at_once.orders, start)
+        found, hidden = self._straight(at_once, first, name.value, home, node)
         if hidden is not None:
             found += [load for load in later if self._is_seen(load, name.value, home, node, hidden)]
         return found
 
+    def _by_function(self, word: str, reads: Sorted, here: cst.FunctionDef | None) -> tuple[Sorted, list[cst.Name]]:
+        """The reads of a global that run when the file does, or that the function `here` does, and those of others."""
+        known = self._split.get((word, id(here)))
+        if known is None or known[0] is not reads:
+            functions = [self.module.enclosing_function(load) for load in reads.loads]
+            own = [at for at, inner in enumerate(functions) if inner is None or inner is here]
+            at_once = Sorted([reads.loads[at] for at in own], [reads.orders[at] for at in own])
+            later = [load for load, inner in zip(reads.loads, functions, strict=True) if inner not in (None, here)]
+            known = self._split[word, id(here)] = reads, at_once, later[:_MOST]
+        return known[1], known[2]
+
     def _straight(
-        self, loads: list[cst.Name], orders: list[int], word: str, home: Scope | None, node: cst.CSTNode | None
+        self, reads: Sorted, first: int, word: str, home: Scope | None, node: cst.CSTNode | None
     ) -> tuple[list[cst.Name], set[int] | None]:
-        """Those of `loads` that see what `node` binds, and the blocks in which other values hide it: None, where one
-        does so everywhere after it."""
+        """Those of `reads` from the `first` on that see what `node` binds, and the blocks in which other values hide
+        it: None, where one does so everywhere after it."""
         killers = self._killers(home, word) if home is not None else []
         at = bisect.bisect_right(killers, self.module.order_of(node) if node is not None else -1, key=_order)
         hidden: set[int] = set()
         found: list[cst.Name] = []
-        for load, order in zip(loads[:_MOST], orders, strict=False):
+        for load, order in zip(reads.loads[first : first + _MOST], reads.orders[first : first + _MOST], strict=True):
             while at < len(killers) and killers[at].order < order:
                 binding, at = killers[at], at + 1
                 if binding.node is None or binding.node is node:
@@ -109,7 +121,7 @@ class DefUse:
                 hidden.add(id(block))
             if self._is_seen(load, word, home, node, hidden):
                 found.append(load)
-        for binding in killers[at:] if home is not None and home.kind == "module" else ():
+        for binding in killers[at : at + _MOST] if home is not None and home.kind == "module" else ():
             other = binding.node is not None and binding.node is not node
             if other and binding.node is not None and self._reach(binding.node, binding.value, node) is None:
                 return found, None
@@ -124,13 +136,14 @@ class DefUse:
         around = [id(one) for one in self.module.ancestors(load)]
         return (node is None or id(node) not in around) and hidden.isdisjoint(around)
 
-    def _sorted_loads(self, function: cst.FunctionDef | None, word: str) -> tuple[list[cst.Name], list[int]]:
-        """The reads of a name and their orders, in the order of the source."""
+    def _sorted_reads(self, function: cst.FunctionDef | None, word: str) -> Sorted:
+        """The reads of a name, in the order of the source."""
         loads = self.loads_in(function, word)
         known = self._sorted.get((id(function), word))
-        if known is None or len(known[0]) != len(loads):
+        if known is None or len(known.loads) != len(loads):
             pairs = sorted(((self.module.order_of(load), load) for load in loads), key=operator.itemgetter(0))
-            known = self._sorted[id(function), word] = [load for _, load in pairs], [order for order, _ in pairs]
+            known = Sorted([load for _, load in pairs], [order for order, _ in pairs])
+            self._sorted[id(function), word] = known
         return known
 
     def _killers(self, home: Scope, word: str) -> list[Binding]:

@@ -18,6 +18,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _ANNOTATION = ("annotation", "returns")
+# A way of more calls than this is not followed: nobody seeds so far from where a generator is made.
+_LONGEST = 16
 
 
 class Site(NamedTuple):
@@ -35,9 +37,10 @@ class CallChain:
         self.parents: dict[ast.AST, ast.AST] = {}
         self.uses: dict[str, list[ast.Name | ast.Attribute]] = {}
         self.functions: dict[str, list[Function]] = {}
-        self.places: dict[tuple[int, int], list[ast.Call]] = {}
+        self.places: dict[tuple[int, int, int | None, int | None], ast.Call] = {}
         self.imported: dict[str, str] = {}
         self.tree: ast.Module | None = None
+        self._known_calls: dict[Function, list[ast.Call] | None] = {}
         try:
             self.tree = parsed(module.text)
         except SyntaxFault:
@@ -54,28 +57,22 @@ class CallChain:
             elif isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imported.update(imported(node))
             elif isinstance(node, ast.Call):
-                self.places.setdefault((node.lineno, node.col_offset), []).append(node)
+                place = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+                self.places.setdefault(place, node)
 
     def call_at(self, node: cst.CSTNode) -> ast.Call | None:
         """The call that `node`, a call of the libcst tree, is in this tree."""
         start, end = self.module.span(node)
         lines = self.module.skeleton.lines
         column, last = (len(lines[place.row - 1][: place.column - 1].encode()) for place in (start, end))
-        return next(
-            (
-                call
-                for call in self.places.get((start.row, column), ())
-                if (call.end_lineno, call.end_col_offset) == (end.row, last)
-            ),
-            None,
-        )
+        return self.places.get((start.row, column, end.row, last))
 
     def to(self, node: ast.expr) -> tuple[Site, ...] | None:
         """The calls that lead to `node`, the innermost first and beginning with itself; None where it may run more than
-        once, or where nobody can see what runs it."""
+        once, where nobody can see what runs it, and where the way is long."""
         chain: list[Site] = []
         seen: set[ast.AST] = set()
-        while True:
+        while len(chain) < _LONGEST:
             function = self._once(node)
             if function is None:
                 return None
@@ -89,16 +86,14 @@ class CallChain:
             if calls is None or len(calls) != 1:
                 return None
             node = calls[0]
+        return None
 
-    def before(self, site: Site) -> Iterator[ast.Call]:
-        """The calls that stand above `site` in the same function, the nearest first."""
-        place = (site.node.lineno, site.node.col_offset)
-        body = site.function if site.function is not None else self.tree
-        assert body is not None
-        found = [call for call in self.within(body) if (call.lineno, call.col_offset) < place]
-        for call in sorted(found, key=lambda call: (call.lineno, call.col_offset), reverse=True):
-            if site.node not in ast.walk(call):
-                yield call
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """`node` and what holds it, up to the file."""
+        around: ast.AST | None = node
+        while around is not None:
+            yield around
+            around = self.parents.get(around)
 
     def within(self, body: ast.AST) -> Iterator[ast.Call]:
         """The calls in a function or in the file, but for those in the functions that are defined there."""
@@ -137,6 +132,11 @@ class CallChain:
 
     def _calls_of(self, function: Function) -> list[ast.Call] | None:
         """The calls that run `function`; None where something else may run it too."""
+        if function not in self._known_calls:
+            self._known_calls[function] = self._found_calls(function)
+        return self._known_calls[function]
+
+    def _found_calls(self, function: Function) -> list[ast.Call] | None:
         owner = self.parents[function]
         if self.suspends(function) or not all(self._passes_through(one) for one in function.decorator_list):
             return None

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import functools
 import re
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, root_of, start_of
 from torchdet_lint.finding import NeedImport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import libcst as cst
 
     from torchdet_lint.dataflow.seeding.call_chain import Function, Site
+    from torchdet_lint.dataflow.seeding.ordered import Ordered
     from torchdet_lint.finding import Applicability, Change
     from torchdet_lint.module.module import Module
 
@@ -22,19 +27,14 @@ INITIAL_SEED = "{torch}.initial_seed()"
 _SPEAKS_OF_SEEDS = re.compile(r"seed|determinis|reproduc", re.IGNORECASE)
 _COMMENT = re.compile(r"#[^\n]*")
 # A generator that has been given the seed already, and what was added to it.
-_OFFSET = (
-    r"(?:rng|[Rr]andom\w*|Sequence|PCG\w+|MT19937|Philox|random_state|manual_seed)\s*[(=]\s*(?:\w+\s*=\s*)?"
-    r"{0}(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?"
+_GIVEN = re.compile(
+    r"(?:rng|[Rr]andom\w*|Sequence|PCG\w+|MT19937|Philox|random_state|manual_seed)\s*[(=]\s*(?=(\w+\s*=\s*)?)"
 )
+_OFFSET = re.compile(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
+_LONGEST_SEED = 80
 _DEEP = 3
-
-
-class Seeding(NamedTuple):
-    """A call that seeds `libraries`; `value` is what it is given, where that is in sight."""
-
-    call: ast.Call
-    libraries: frozenset[str]
-    value: ast.expr | None
+# So many seedings on either side of a place are looked at for one whose seed it can read.
+_NEAREST = 20
 
 
 class GeneratorSeed(NamedTuple):
@@ -53,19 +53,21 @@ class ProgramSeeds:
         self.chains = module.shared(CallChain)
         self.given: dict[str, int] = {}
         self._rows = {name: row for row in module.library.facts.seeds for name in row.names}
+        self._known_seedings: dict[ast.AST, Seedings] = {}
+        self._known_libraries: dict[tuple[str, int], frozenset[str]] = {}
+        self._known_stores: dict[ast.AST, dict[str, set[ast.stmt]]] = {}
+        self._known_binders: dict[tuple[ast.AST, str, str], Stores] = {}
+        self._known_names: dict[ast.AST, set[str]] = {}
 
     def torch_seeded(self, node: cst.CSTNode) -> bool:
         """Whether `node`, a call, runs once, and torch is seeded on the way to it."""
         chain = self._chain(node)
-        return chain is not None and any(
-            "torch" in seeding.libraries for site in chain for seeding in self._before(site)
-        )
+        return chain is not None and self._seeds_torch(chain)
 
     def initial_seed(self, node: cst.CSTNode) -> GeneratorSeed:
         """The seed of a `torch.Generator` made at `node` that belongs to that call alone."""
         text = INITIAL_SEED + self._apart(INITIAL_SEED, INITIAL_SEED)
-        elsewhere = any(f"{word}(" in self.module.text for word in self.module.library.facts.conventions.devices)
-        safe = not elsewhere and self.torch_seeded(node)
+        safe = not self._elsewhere and self.torch_seeded(node)
         return GeneratorSeed(text, None if safe else "unsafe", (NeedImport("torch"),))
 
     def seed(self, node: cst.CSTNode, library: str = "") -> GeneratorSeed:
@@ -75,8 +77,8 @@ class ProgramSeeds:
         if found is not None:
             return found
         text = "{seed}" + self._apart("{seed}", "0")
-        own = _SPEAKS_OF_SEEDS.search(_COMMENT.sub("", self._around(node))) is None
-        return GeneratorSeed(text, None if own and self._is_program() and not self._together else "unsafe")
+        own = not self._speaks_of_seeds_around(node)
+        return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
 
     def replacement(self, node: cst.CSTNode) -> GeneratorSeed:
         """The seed in the place of one that differs in every run: `node` makes it, or is the call that asks for it."""
@@ -94,35 +96,45 @@ class ProgramSeeds:
             offset = self._apart(key, key, int(library in libraries)) if apart else ""
             return GeneratorSeed(text + offset, "unsafe" if self._together and not ranked else None, needs)
 
-        seedings = [(seeding, site) for site in chain for seeding in self._around_site(site)]
-        for seeding, site in seedings:
-            text = self._readable(seeding, site, chain[0])
-            if text:
-                return made(text, text, seeding.libraries)
-        earlier = [seeding for site in chain for seeding in self._before(site)]
-        if any("torch" in seeding.libraries for seeding in earlier):
+        for site in chain:
+            for seeding in self._near(self._seedings(site).named, site):
+                text = self._readable(seeding, site, chain[0])
+                if text:
+                    return made(text, text, seeding.libraries)
+        if self._seeds_torch(chain):
             return made(f"{INITIAL_SEED} % 2**32", INITIAL_SEED, frozenset(), (NeedImport("torch"),))
-        for seeding, _ in seedings:
-            if isinstance(seeding.value, ast.Constant) and isinstance(seeding.value.value, int):
+        for site in chain:
+            for seeding in self._near(self._seedings(site).constant, site):
+                assert isinstance(seeding.value, ast.Constant)
                 text = str(seeding.value.value)
                 return made(text, text, seeding.libraries)
         return None
 
-    @property
+    @functools.cached_property
+    def _elsewhere(self) -> bool:
+        """Whether the file may put tensors on a device of which `torch.Generator()` is none."""
+        return any(f"{word}(" in self.module.text for word in self.module.library.facts.conventions.devices)
+
+    @functools.cached_property
     def _together(self) -> bool:
         """Whether several processes run the file: one seed would make all of them draw the same."""
         text = self.module.text
         return any(word in text for word in self.module.library.facts.conventions.distributed)
 
-    def _around(self, node: cst.CSTNode) -> str:
-        """The text of the file without `node`."""
+    def _speaks_of_seeds_around(self, node: cst.CSTNode) -> bool:
+        """Whether the file speaks of seeds anywhere but in `node` and in comments."""
         start, end = self.module.span(node)
-        lines = self.module.skeleton.lines
-        return "".join(
-            [*lines[: start.row - 1], lines[start.row - 1][: start.column - 1], lines[end.row - 1][end.column - 1 :],
-             *lines[end.row :]]
-        )  # fmt: skip
+        lines, counts = self.module.skeleton.lines, self._rows_about_seeds
+        if counts[start.row - 1] or counts[-1] > counts[end.row]:
+            return True
+        return _speaks(lines[start.row - 1][: start.column - 1] + lines[end.row - 1][end.column - 1 :])
 
+    @functools.cached_property
+    def _rows_about_seeds(self) -> list[int]:
+        """How many of the first n rows speak of seeds."""
+        return list(accumulate(map(_speaks, self.module.skeleton.lines), initial=0))
+
+    @functools.cached_property
     def _is_program(self) -> bool:
         """Whether a person evidently starts the file: it has a main guard, it is a notebook, or it does work."""
         tree = self.chains.tree
@@ -142,32 +154,58 @@ class ProgramSeeds:
     def _apart(self, key: str, written: str, start: int = 0) -> str:
         """What is added to a seed so that no two generators of the file draw the same numbers."""
         if key not in self.given:
-            pattern = _OFFSET.format(re.escape(written.replace("{torch}", "torch")))
-            known = [int(match[1] or 0) + 1 for match in re.finditer(pattern, self.module.text)]
+            text = written.replace("{torch}", "torch")
+            known = [int(match[1] or 0) + 1 for at in self._starting_with(text) if (match := self._offset(text, at))]
             self.given[key] = max(known, default=start)
         number = max(self.given[key], start)
         self.given[key] = number + 1
         return f" + {number}" if number else ""
 
+    def _offset(self, text: str, at: int) -> re.Match[str] | None:
+        found = self.module.text.startswith(text, at)
+        return _OFFSET.match(self.module.text, at + len(text)) if found else None
+
+    def _starting_with(self, text: str) -> Iterator[int]:
+        """Where the file gives a generator something that starts as `text` does."""
+        text = text[:_LONGEST_SEED]
+        for at in range(bisect.bisect_left(self._seeds_given, (text, 0)), len(self._seeds_given)):
+            given, place = self._seeds_given[at]
+            if not given.startswith(text):
+                return
+            yield place
+
+    @functools.cached_property
+    def _seeds_given(self) -> list[tuple[str, int]]:
+        """What the file gives generators, the beginning of its text, and where, sorted."""
+        text, places = self.module.text, set[int]()
+        for match in _GIVEN.finditer(text):
+            places |= {match.end(), match.end() + len(match[1] or "")}
+        return sorted((text[at : at + _LONGEST_SEED], at) for at in places)
+
     # -------------------------------------------------------------------------------------------------- what seeds
 
-    def _before(self, site: Site) -> Iterator[Seeding]:
-        """What is seeded above a place, in the same function."""
-        for call in self.chains.before(site):
-            seeding = self.seeding(call)
-            if seeding is not None:
-                yield seeding
-
-    def _around_site(self, site: Site) -> Iterator[Seeding]:
-        """What is seeded in the function of a place: above it, then below."""
-        yield from self._before(site)
-        place = (site.node.lineno, site.node.col_offset)
+    def _seedings(self, site: Site) -> Seedings:
+        """What is seeded in the function of a place."""
         body = site.function if site.function is not None else self.chains.tree
-        below = [call for call in self.chains.within(body) if (call.lineno, call.col_offset) > place] if body else []
-        for call in sorted(below, key=lambda call: (call.lineno, call.col_offset)):
-            seeding = self.seeding(call)
-            if seeding is not None:
-                yield seeding
+        assert body is not None
+        if body not in self._known_seedings:
+            found = [seeding for call in self.chains.within(body) if (seeding := self.seeding(call)) is not None]
+            self._known_seedings[body] = Seedings(found)
+        return self._known_seedings[body]
+
+    def _seeds_torch(self, chain: Sequence[Site]) -> bool:
+        """Whether torch is seeded above one of the places."""
+        return any(True for site in chain for _ in self._above(self._seedings(site).torch, site))
+
+    def _above(self, seedings: Ordered, site: Site) -> Iterator[Seeding]:
+        """Those of `seedings` that are done above a place, the nearest first."""
+        around = set(self.chains.around(site.node))
+        return (one for one in seedings.above(start_of(site.node)) if one.call not in around)
+
+    def _near(self, seedings: Ordered, site: Site) -> Iterator[Seeding]:
+        """Those of `seedings` next to a place: above it, then below, the nearest first."""
+        yield from islice(self._above(seedings, site), _NEAREST)
+        yield from islice(seedings.below(start_of(site.node)), _NEAREST)
 
     def seeding(self, call: ast.Call, depth: int = 0) -> Seeding | None:
         """What a call seeds: a function of the catalogue, of this file, or one that says so by its name."""
@@ -182,24 +220,28 @@ class ProgramSeeds:
                 return None
             return Seeding(call, frozenset(row.seeds), value)
         last = name.rpartition(".")[2]
-        local = self.chains.functions.get(name if isinstance(call.func, ast.Name) else last, [])
+        function = name if isinstance(call.func, ast.Name) else last
+        local = self.chains.functions.get(function, [])
         if local:
-            libraries = frozenset(library for one in local for library in self.seeded_by(one, depth + 1))
+            libraries = self._seeded_by(function, depth + 1)
             return Seeding(call, libraries, self._passed(call, local[0])) if libraries else None
         if last and first is not None and self.module.library.facts.conventions.seeds.fullmatch(last):
             return Seeding(call, frozenset(("python", "numpy", "torch")), first)
         return None
 
-    def seeded_by(self, function: Function, depth: int = 0) -> frozenset[str]:
-        """The libraries whose global generators a function of the file seeds and leaves seeded."""
-        if depth > _DEEP or self.chains.suspends(function) or self._manages(function):
+    def _seeded_by(self, name: str, depth: int) -> frozenset[str]:
+        """The libraries whose global generators the functions `name` of the file seed and leave seeded."""
+        if depth > _DEEP:
             return frozenset()
-        found: set[str] = set()
-        for call in self.chains.within(function):
-            seeding = self.seeding(call, depth + 1)
-            if seeding is not None:
-                found |= seeding.libraries
-        return frozenset(found)
+        if (name, depth) not in self._known_libraries:
+            found: set[str] = set()
+            for function in self.chains.functions[name]:
+                if not self.chains.suspends(function) and not self._manages(function):
+                    for call in self.chains.within(function):
+                        seeding = self.seeding(call, depth + 1)
+                        found |= seeding.libraries if seeding is not None else set()
+            self._known_libraries[name, depth] = frozenset(found)
+        return self._known_libraries[name, depth]
 
     def _manages(self, function: Function) -> bool:
         """Whether `function` is decorated as a context manager, which does nothing when it is called bare."""
@@ -219,17 +261,14 @@ class ProgramSeeds:
     def _readable(self, seeding: Seeding, site: Site, place: Site) -> str:
         """The seed that `seeding` is given, as `place` can read it; empty where it cannot, where that is a literal, and
         where it may be `None`."""
-        value = seeding.value
-        inner = value
-        while isinstance(inner, ast.Attribute):
-            inner = inner.value
-        if value is None or not isinstance(inner, ast.Name) or self._perhaps(seeding.call):
+        root = root_of(seeding.value)
+        if seeding.value is None or root is None or self._perhaps(seeding.call):
             return ""
         here = site.function is place.function
-        if not here and (site.function is not None or self._bound_inside(place, inner.id)):
+        if not here and (site.function is not None or self._bound_inside(place, root)):
             return ""
-        text = ast.unparse(value)
-        return text if self._bound_before(text, inner.id, site, seeding.call) else ""
+        text = ast.unparse(seeding.value)
+        return text if self._bound_before(text, root, site, seeding.call) else ""
 
     def _perhaps(self, call: ast.Call) -> bool:
         """Whether `call` runs on some condition other than the main guard."""
@@ -243,59 +282,59 @@ class ProgramSeeds:
     def _bound_before(self, text: str, root: str, site: Site, seeding: ast.Call) -> bool:
         """Whether `text`, whose first name is `root`, is bound above `site`, and there is what it is at `seeding`."""
         function = site.function
-        stores = list(self._stores(function, text, root)) if function is not None else []
+        stores = self._stores(function, text, root) if function is not None else Stores(())
         known = function is not None and any(
             node.arg == root for node in ast.walk(function.args) if isinstance(node, ast.arg)
         )
         if not stores and not known:
             assert self.chains.tree is not None
-            stores = list(self._stores(self.chains.tree, text, root))
+            stores = self._stores(self.chains.tree, text, root)
             if function is not None:
                 return bool(stores)
-        place, other = _start(site.node), _start(seeding)
-        for statement in stores:
-            if _start(statement) <= place <= _end(statement) or min(place, other) < _start(statement) < max(
-                place, other
-            ):
-                return False
-            known = known or _end(statement) < place
-        return known
+        place = start_of(site.node)
+        if stores.between(place, start_of(seeding)) or stores.hold(self.chains.around(site.node)):
+            return False
+        return known or (stores.first_end is not None and stores.first_end < place)
 
-    def _stores(self, body: ast.AST, text: str, root: str) -> Iterator[ast.stmt]:
+    def _stores(self, body: ast.AST, text: str, root: str) -> Stores:
         """The statements of `body` that give `root`, or the attribute `text` of it, a value."""
-        queue = list(ast.iter_child_nodes(body))
-        while queue:
-            node = queue.pop()
-            if _stores(node) and ast.unparse(node) in (text, root):
-                yield self._statement(node)
-            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-                queue.extend(ast.iter_child_nodes(node))
+        if body not in self._known_stores:
+            found: dict[str, set[ast.stmt]] = {}
+            queue = list(ast.iter_child_nodes(body))
+            while queue:
+                node = queue.pop()
+                if _stores(node):
+                    found.setdefault(node.id if isinstance(node, ast.Name) else ast.unparse(node), set()).add(
+                        self._statement(node)
+                    )
+                if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+                    queue.extend(ast.iter_child_nodes(node))
+            self._known_stores[body] = found
+        if (body, text, root) not in self._known_binders:
+            known = self._known_stores[body]
+            self._known_binders[body, text, root] = Stores(known.get(text, set()) | known.get(root, set()))
+        return self._known_binders[body, text, root]
 
     def _statement(self, node: ast.AST) -> ast.stmt:
-        while not isinstance(node, ast.stmt):
-            node = self.chains.parents[node]
-        return node
+        return next(one for one in self.chains.around(node) if isinstance(one, ast.stmt))
 
     def _bound_inside(self, place: Site, name: str) -> bool:
         """Whether a function around `place` has a `name` of its own."""
-        around: ast.AST | None = place.node
-        while around is not None:
-            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(
-                (isinstance(node, ast.arg) and node.arg == name) or (_stores(node) and ast.unparse(node) == name)
-                for node in ast.walk(around)
-            ):
-                return True
-            around = self.chains.parents.get(around)
-        return False
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return any(name in self._names_of(one) for one in self.chains.around(place.node) if isinstance(one, functions))
+
+    def _names_of(self, function: Function) -> set[str]:
+        """The parameters and the names that are bound in a function, those of functions in it too."""
+        if function not in self._known_names:
+            nodes = list(ast.walk(function))
+            stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+            self._known_names[function] = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
+        return self._known_names[function]
+
+
+def _speaks(line: str) -> bool:
+    return _SPEAKS_OF_SEEDS.search(_COMMENT.sub("", line)) is not None
 
 
 def _stores(node: ast.AST) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
-
-
-def _start(node: ast.expr | ast.stmt) -> tuple[int, int]:
-    return node.lineno, node.col_offset
-
-
-def _end(node: ast.expr | ast.stmt) -> tuple[int, int]:
-    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset

@@ -43,8 +43,8 @@ class Resolver:
         self.scopes = scopes
         self.wrappers = wrappers
         self.canonical = canonical
-        self._resolved: dict[tuple[ast.expr, Scope], Names] = {}
-        self._shallow: dict[tuple[ast.expr, Scope, int], Names] = {}
+        self._resolved: dict[tuple[object, ...], Names] = {}
+        self._shallow: dict[tuple[tuple[object, ...], int], Names] = {}
         self._cut = 0
         self._elements: dict[tuple[ast.expr, Scope], Names] = {}
         self._registries: dict[str, Names] = {}
@@ -55,21 +55,23 @@ class Resolver:
         if depth <= 0:
             self._cut += 1
             return ()
-        key = (node, scope)
+        key: tuple[object, ...] = (node, scope)
+        if isinstance(node, ast.Name):
+            # All reads of a name in one scope stand for the same.
+            home = scope.home(node.id)
+            key = (node.id, home, home is scope)
         known = self._resolved.get(key)
+        if known is None and (known := self._shallow.get((key, depth))) is not None:
+            self._cut += 1
         if known is None:
-            known = self._shallow.get((node, scope, depth))
-        if known is None:
-            self._resolved[key] = ()
             before = self._cut
             found = self._resolve(node, scope, depth)
             known = tuple(dict.fromkeys(name for name in found if len(name) < _LONGEST))[:NAMES]
-            if self._cut == before or depth == DEPTH:
+            if self._cut == before:
                 self._resolved[key] = known
             else:
                 # Who asks here first has more to see than who came by on the way from somewhere else.
-                del self._resolved[key]
-                self._shallow[node, scope, depth] = known
+                self._shallow[key, depth] = known
         return known
 
     def _resolve(self, node: ast.expr, scope: Scope, depth: int) -> Iterable[str]:
