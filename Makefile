@@ -40,8 +40,10 @@ corpus: .venv/test.stamp  ## what the two readers of Python call every call of T
 shapes: .venv/test.stamp  ## how time grows with the program, for two hundred shapes of program
 	$(BIN)/python benchmarks/shapes.py $(SHAPES)
 
-fuzz: .venv/test.stamp  ## any grammatical program, for longer than the suite takes
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest tests/test_fuzz.py
+MINUTES ?= 10
+
+fuzz: .venv/test.stamp  ## inputs at random for MINUTES, made of the examples and of the files in TREES
+	$(BIN)/python tests/fuzz.py $(TREES) --minutes $(MINUTES)
 
 cache-walk: .venv/test.stamp  ## a thousand edits of a project, each linted with the cache and without
 	$(BIN)/python -m pytest -m slow tests/test_cache_walk.py

@@ -1,80 +1,97 @@
-"""No program that Python's grammar allows makes the linter crash, and no bytes at all do."""
+"""No program that Python's grammar allows makes the linter crash, and no bytes do; `make fuzz` goes on from here."""
 
 from __future__ import annotations
 
-import os
+from pathlib import Path
 
 import hypothesmith
 import pytest
-import rulebook
+from fuzzing.making import Maker
+from fuzzing.oracles import Input, judge
+from fuzzing.shrinking import shrunk
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from torchdet_lint.config import Settings
-from torchdet_lint.engine import run
-from torchdet_lint.engine.linter import SYNTAX, Linter
-from torchdet_lint.fixes import patch
-from torchdet_lint.source.decoding import decode
 
 settings.register_profile(
     "suite", max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
 )
-settings.register_profile("long", max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+settings.load_profile("suite")
 
-LINTER = Linter(Settings(root="", min_severity="note"))
-EXAMPLES = [case.example.code for case in rulebook.cases()]
-NAMES = ["torch", "np", "random", "DataLoader", "x", "self", "loader", "F", "nn", "index_add_", "seed", "os"]
+PAST = sorted(Path(__file__).with_name("data").joinpath("fuzz").glob("*.json"))
+HEAD = b"import torch, random, numpy as np, os\nfrom torch.utils.data import DataLoader\n"
 
 
-def survives(text: str) -> None:
-    """Every check runs through, every finding stands inside the text, and what the fixes make of it is Python."""
-    data = text.encode("utf-8", "surrogatepass")
-    findings, errors = run.examine(LINTER, {"fuzz.py": data})
-    assert errors == []
-    lines = text.splitlines() or [""]
-    for finding in findings:
-        assert 1 <= finding.location.row <= len(lines) + 1
-        assert finding.location <= finding.end_location
-    if not any(finding.code == SYNTAX for finding in findings):
-        patched = patch.apply(decode("fuzz.py", data), [finding.fix for finding in findings if finding.fix is not None])
-        again, errors = run.examine(LINTER, {"fuzz.py": patched.data})
-        assert errors == []
-        assert SYNTAX not in {finding.code for finding in again}
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a program imports is not to be found in the working folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("empty"))
+        yield
+
+
+def holds(files: dict[str, bytes]) -> None:
+    failure = judge(Input("source", files)).failure
+    assert failure is None, failure.story
 
 
 @given(hypothesmith.from_grammar(auto_target=False))
 def test_any_grammatical_program(text: str) -> None:
-    survives("import torch\n" + text)
+    holds({"fuzz.py": b"import torch\n" + text.encode("utf-8", "surrogatepass")})
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(hypothesmith.from_node(auto_target=False))
 def test_any_tree_of_libcst(text: str) -> None:
-    survives("import torch, random, numpy as np, os\nfrom torch.utils.data import DataLoader\n" + text)
-
-
-@settings(max_examples=10 * settings().max_examples)
-@given(st.sampled_from(EXAMPLES), st.data())
-def test_any_example_cut_and_stirred(text: str, data: st.DataObject) -> None:
-    """Faulty code with a piece cut out, doubled or renamed: near to what people type, and often no Python."""
-    start = data.draw(st.integers(0, len(text)))
-    end = data.draw(st.integers(start, min(len(text), start + 80)))
-    middle = data.draw(
-        st.sampled_from(["", text[start:end] * 2, *NAMES, "(", "*", "**", "lambda: ", ":=", "\n", "\t", "\r"])
-    )
-    survives(text[:start] + middle + text[end:])
+    holds({"fuzz.py": HEAD + text.encode("utf-8", "surrogatepass")})
 
 
 @settings(max_examples=10 * settings().max_examples)
 @given(st.binary(max_size=200))
 def test_any_bytes(data: bytes) -> None:
-    for name in ("fuzz.py", "fuzz.ipynb"):
-        _, errors = run.examine(LINTER, {name: data})
-        assert errors == []
+    holds({"fuzz.py": data})
+    holds({"fuzz.ipynb": data})
+
+
+def test_examples_stirred() -> None:
+    """What `make fuzz` begins with: examples, notebooks, configurations, baselines, caches and traces, stirred."""
+    maker = Maker(1, [])
+    for number in range(150):
+        one = maker.make(number)
+        failure = judge(one).failure
+        assert failure is None, f"{one.encoded()}\n{failure.story}"
+
+
+@pytest.mark.parametrize("path", PAST, ids=lambda path: path.stem)
+def test_what_failed_once(path: Path) -> None:
+    failure = judge(Input.decoded(path.read_text(encoding="ascii"))).failure
+    assert failure is None, failure.story
+
+
+def test_a_failure_is_made_small() -> None:
+    large = Input("source", {"a.py": b"x = 1\n" * 50 + b"y = bad\n" + b"z = 3\n" * 50, "b.py": b"", "c.py": b"w\n"})
+    small = shrunk(large, lambda one: b"bad" in one.files["a.py"] and "c.py" in one.files)
+    assert small.files == {"a.py": b"bad", "c.py": b""}
+
+
+BROKEN = {
+    "exception": ("torchdet_lint.engine.run.reported", lambda *_: 1 // 0),
+    "fix": ("torchdet_lint.fixes.patch._edited", lambda text, _: text.replace("import", "import  ")),
+    "report": ("torchdet_lint.report.text.visible", lambda text, keep="": f"{text}\u202e"),
+}
+
+
+@pytest.mark.parametrize("oracle", sorted(BROKEN))
+def test_an_oracle_that_does_not_hold_is_told(oracle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Input("source", {"a.py": b"import torch\nfrom torch.utils.data import DataLoader\nx = 1  # noqa: TDL201\n"})
+    assert judge(one).failure is None
+    monkeypatch.setattr(*BROKEN[oracle])
+    failure = judge(one).failure
+    assert failure is not None
+    assert failure.oracle == oracle
 
 
 @pytest.mark.parametrize(
     "text", ["f'{torch.seed()!r:>{width}}'", "match torch:\n    case [*_]:\n        pass\n", "type X = int"]
 )
 def test_newer_grammar(text: str) -> None:
-    survives("import torch\n" + text)
+    holds({"fuzz.py": b"import torch\n" + text.encode()})

@@ -182,7 +182,7 @@ def decode(data: bytes, path: str) -> Measurement:
     """The measurements in `data`, the content of the file `path`. Raises `MeasuredError`."""
     try:
         return msgspec.json.decode(data, type=Measurement)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise MeasuredError(f"{path}: not a file of `torchdet-lint probe`: {error}") from error
 
 

@@ -47,7 +47,7 @@ def is_one(path: str) -> bool:
     """Whether the file `path` is a baseline."""
     try:
         return bool(msgspec.json.decode(read(path), type=_File))
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return False
 
 
@@ -60,7 +60,7 @@ def subtract(path: str, findings: Iterable[Finding], texts: Mapping[str, bytes] 
         known = msgspec.json.decode(read(path), type=_File)
     except OSError as error:
         raise ConfigError(f"baseline: {path}: {(error.strerror or str(error)).lower()}") from error
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise ConfigError(f"baseline: {path}: not a baseline file: {error}") from error
     if known.version != _VERSION:
         raise ConfigError(f"baseline: {path}: version {known.version} is not {_VERSION}; write it again")

@@ -53,20 +53,24 @@ class Linter:
         self.stand_in({})
         self.names = rule_names(settings.rule_files)
         self.codes = config.selection(settings, self.names)
+        self._key: tuple[str, ...] = ()
         self._catalogue: Catalogue | None = None
         self._library: Library | None = None
         self._triggers: Triggers | None = None
         self._planner: Planner | None = None
 
     def key(self) -> tuple[str, ...]:
-        """All that a record depends on besides the file's content."""
+        """All that a record depends on besides the file's content, as it was when this was first asked."""
+        if self._key:
+            return self._key
         settings = self.settings
         relevant = (
             __version__, interpreter(), fingerprint(_extra(settings)), sorted(self.codes), settings.torch,
             settings.devices, settings.seed, settings.seed_functions, settings.deterministic_algorithms,
             content_hash(read(settings.measured)) if settings.measured else "",
         )  # fmt: skip
-        return tuple(map(repr, relevant))
+        self._key = tuple(map(repr, relevant))
+        return self._key
 
     @property
     def catalogue(self) -> Catalogue:

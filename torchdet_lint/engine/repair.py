@@ -116,11 +116,12 @@ class _Work:
         if self._open(path for path in todo if path not in self.new):
             return self.round()
         self.moved = set()
+        waiting = False
         for path, findings in sorted(todo.items()):
-            self._mend(path, findings)
+            waiting |= self._mend(path, findings)
         if self.moved:
             self.result = run.conclude(self.gathered, self.new)
-        return bool(self.moved)
+        return bool(self.moved) or waiting
 
     def _wanted(self, finding: Finding) -> bool:
         fix = finding.fix
@@ -150,20 +151,22 @@ class _Work:
             self.result = run.conclude(self.gathered, self.new)
         return stale
 
-    def _mend(self, path: str, findings: Sequence[Finding]) -> None:
+    def _mend(self, path: str, findings: Sequence[Finding]) -> bool:
+        """Make fixes of one file; whether some could not be made because of others that turned out to be impossible."""
         source = decode(path, self.new[path])
         fixes = [finding.fix for finding in findings if finding.fix is not None]
         patched = patch.apply(source, fixes)
         for index, reason in patched.refused.items():
             self.reasons[_key(findings[index])] = reason
         if not patched.applied or patched.data == self.new[path]:
-            return
+            return bool(patched.refused and patched.waiting)
         record = self.gathered.linter.record(path, patched.data)
         counts = self.fixed.setdefault(path, Counter())
         counts.update((findings[index].code, findings[index].name) for index in patched.applied)
         self.new[path] = patched.data
         self.gathered.records[path] = record
         self.moved.add(path)
+        return False
 
     def give_up(self) -> None:
         """Put back the files whose fixes would go on for ever."""

@@ -252,7 +252,7 @@ def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Se
             # Taking a comment out is what this edit is for.
             lost[gone] -= 1
             for _, comment in comments(source.text):
-                if comment != gone and comment.endswith(gone):
+                if comment != gone and gone in comment:
                     lost[comment] -= 1
                     break
     dropped = sorted(comment for comment, number in lost.items() if number > 0)

@@ -34,6 +34,7 @@ class _Cursor:
     """The records of one stream with a look ahead; `passed` counts those behind it, `block` the blocks opened."""
 
     def __init__(self, opened: Trace, stream: Stream, identities: Identities) -> None:
+        self.path = opened.path
         self.sites = opened.sites(stream)
         self.numbers = identities.of(self.sites)
         self.blocks = opened.raw(stream)
@@ -51,7 +52,7 @@ class _Cursor:
             self.kept = None
             self.ahead = self.ahead[self.at :]
             self.at = 0
-            self.ahead.extend(trace.decode(payload))
+            self.ahead.extend(trace.decode(payload, len(self.sites), self.path))
         return len(self.ahead) - self.at
 
     def peek(self) -> bytes | None:
@@ -146,7 +147,7 @@ class Aligner:
         last = -1
         while (payload := left.peek()) is not None and payload == right.peek():
             count = 0
-            for head in trace.decode_heads(payload):
+            for head in trace.decode_heads(payload, left.path):
                 count += 1
                 last = head & 0xFFFFFFFF
                 flags = head >> 48
@@ -156,6 +157,8 @@ class Aligner:
             for cursor in (left, right):
                 cursor.passed += count
                 cursor.drop_block()
+        if last >= len(left.sites):
+            raise trace.TraceError(f"{left.path}: damaged: a record of no site")
         if last >= 0:
             self.last_site = left.sites[last]
 

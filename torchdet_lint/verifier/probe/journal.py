@@ -31,7 +31,7 @@ def load(path: Path) -> Journal | None:
     """The journal at `path`, or None where there is none that can be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Journal)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError):
         return None
 
 

@@ -105,19 +105,22 @@ def words(values: Sequence[int]) -> bytes:
     return packed.tobytes()
 
 
-def unpack(payload: bytes) -> array[int]:
-    """The words of one block of records."""
+def unpack(payload: bytes, name: object = "the trace") -> array[int]:
+    """The words of one block of records, of the trace file `name`. Raises `TraceError`."""
     block = array("Q")
+    if len(payload) % block.itemsize:
+        raise TraceError(f"{name}: damaged: a block of records ends within a word")
     block.frombytes(payload)
     if sys.byteorder == "big":
         block.byteswap()
     return block
 
 
-def decode(payload: bytes) -> Iterator[Record]:
-    """The records of one block."""
-    block = unpack(payload).tolist()
+def decode(payload: bytes, sites: int = 1 << 32, name: object = "the trace") -> Iterator[Record]:
+    """The records of one block of the trace file `name`, in a stream of `sites` sites. Raises `TraceError`."""
+    block = unpack(payload, name).tolist()
     position, end = 0, len(block)
+    block += [0] * 6  # what a record at the end may have too little of
     special = RANDOM | OUTSIDE | ARRIVED
     new = tuple.__new__
     while position < end:
@@ -136,13 +139,16 @@ def decode(payload: bytes) -> Iterator[Record]:
             if flags & ARRIVED:
                 arrival = block[position]
                 position += 1
-        fields = (head & 0xFFFFFFFF, flags, block[start - 2], block[start - 1], digests, seed, outside, arrival)
+        site = head & 0xFFFFFFFF
+        if position > end or site >= sites or (arrival is not None and arrival >= sites):
+            raise TraceError(f"{name}: damaged: a record that is cut off, or of no site")
+        fields = (site, flags, block[start - 2], block[start - 1], digests, seed, outside, arrival)
         yield new(Record, fields)
 
 
-def decode_heads(payload: bytes) -> Iterator[int]:
-    """The first word of every record of a block."""
-    block = unpack(payload)
+def decode_heads(payload: bytes, name: object = "the trace") -> Iterator[int]:
+    """The first word of every record of a block of the trace file `name`. Raises `TraceError`."""
+    block = unpack(payload, name)
     position, end = 0, len(block)
     while position < end:
         head = block[position]

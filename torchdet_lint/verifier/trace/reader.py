@@ -21,7 +21,7 @@ from torchdet_lint.verifier.trace.format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Trace:
@@ -78,7 +78,9 @@ class Trace:
     def _meta(self, kind: bytes, stream: int, payload: bytes, crc: int) -> None:
         if zlib.crc32(payload) != crc:
             raise TraceError(f"{self.path}: damaged: a checksum does not match")
-        value = json.loads(payload)
+        value = self._told(payload)
+        if not _FITS[kind](value):
+            raise TraceError(f"{self.path}: damaged: a block does not hold what it should")
         if kind == b"H":
             self.header = self.header or value
         elif kind == b"S":
@@ -87,6 +89,12 @@ class Trace:
             self.notes.append(value)
         else:
             self._footers[stream] = value
+
+    def _told(self, payload: bytes) -> Any:
+        try:
+            return json.loads(payload)
+        except (ValueError, RecursionError) as error:
+            raise TraceError(f"{self.path}: damaged: a block is not JSON") from error
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -108,6 +116,8 @@ class Trace:
     @property
     def main(self) -> Stream:
         """The stream of the thread that the program began with."""
+        if not self._names:
+            raise TraceError(f"{self.path}: the trace is empty: no thread of the run recorded anything")
         return self.streams[0]
 
     def sites(self, stream: Stream) -> list[Site]:
@@ -116,7 +126,10 @@ class Trace:
         with self.path.open("rb") as file:
             for offset, length in stream.definitions:
                 file.seek(offset)
-                rows.extend(Site(*row) for row in json.loads(file.read(length)))
+                told = self._told(file.read(length))
+                if not isinstance(told, list) or not all(map(_is_site, told)):
+                    raise TraceError(f"{self.path}: damaged at byte {offset}")
+                rows.extend(Site(*row) for row in told)
         return rows
 
     def raw(self, stream: Stream, start: int = 0) -> Iterator[bytes]:
@@ -132,5 +145,35 @@ class Trace:
 
     def records(self, stream: Stream, start: int = 0) -> Iterator[Record]:
         """The records of a stream, in order, from block `start` on."""
+        known = len(self.sites(stream))
         for payload in self.raw(stream, start):
-            yield from decode(payload)
+            yield from decode(payload, known, self.path)
+
+
+def _is_header(value: Any) -> bool:
+    """Whether it describes a run: its environment is a table, the variables in it too."""
+    environment = value.get("environment", {}) if isinstance(value, dict) else None
+    return isinstance(environment, dict) and isinstance(environment.get("variables", {}), dict)
+
+
+def _is_stream(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(value.get(key, default), str) for key, default in (("kind", None), ("name", None), ("role", ""))
+    )
+
+
+def _is_footer(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("records", -1), int)
+
+
+def _is_site(row: Any) -> bool:
+    kinds = (str, str, str, int, str, str, str, int)
+    return isinstance(row, list) and 5 <= len(row) <= len(kinds) and all(map(isinstance, row, kinds))
+
+
+_FITS: dict[bytes, Callable[[Any], bool]] = {
+    b"H": _is_header,
+    b"S": _is_stream,
+    b"N": lambda value: isinstance(value, dict),
+    b"F": _is_footer,
+}
