@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.catalogue.rules import Rule
-from torchdet_lint.finding import Change, Fix, Found
+from torchdet_lint.finding import Change, Edit, Fix, Found
 from torchdet_lint.fixes import patch, plan
 from torchdet_lint.module.module import Call, Module
 from torchdet_lint.source.decoding import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torchdet_lint.prefilter.library import Library
 
@@ -64,6 +64,13 @@ def fixed(
     assert not patched.refused, patched.refused
     assert not patched.waiting
     return patched.data.decode()
+
+
+def patched(module: Module, edits: Sequence[Edit]) -> str:
+    """The text of `module` after `edits`."""
+    done = patch.apply(module.source, [Fix("safe", "", tuple(edits))])
+    assert not done.refused, done.refused
+    return done.data.decode()
 
 
 def refusal(text: str, library: Library, name: str, ask: Callable[[Call], tuple[Change, ...]]) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import subprocess
+import sys
+from pathlib import Path
 from textwrap import dedent
 
 import fixing
@@ -9,7 +13,11 @@ import pytest
 
 from torchdet_lint.catalogue import loading
 from torchdet_lint.finding import DropArgument, InsertBefore, NeedHelper, NeedImport, Replace, SeedFunction, SetArgument
+from torchdet_lint.fixes.edits import Editor
+from torchdet_lint.fixes.imports import Imports
+from torchdet_lint.fixes.layout import Layout
 from torchdet_lint.prefilter.library import Library
+from torchdet_lint.source.modules import ModuleMap
 
 ALL = ("python", "numpy", "torch")
 
@@ -21,14 +29,6 @@ def library():
 
 def worker(call):
     return NeedHelper("seed_worker"), SetArgument(call.node, "worker_init_fn", "{seed_worker}")
-
-
-def generator(call):
-    return NeedHelper("generator"), SetArgument(call.node, "generator", "{generator}")
-
-
-def both(call):
-    return (*worker(call), *generator(call))
 
 
 def seeds(call):
@@ -64,7 +64,9 @@ def argument(call):
         ("if x: f(a); g()", "if x: f(a, seed=0); g()"),
         ("@f(a)\ndef g(): pass", "@f(a, seed=0)\ndef g(): pass"),
         ("x = f(a)  # type: ignore # noqa: E1", "x = f(a, seed=0)  # type: ignore # noqa: E1"),
-        ("f(a, # one\n  b) # two", "f(a, # one\n  b,\n  seed=0) # two"),
+        ("f(a, # one\n  b) # two", "f(a, # one\n  b, seed=0) # two"),
+        ("f(\n    a,\n    b=1)  # about b", "f(\n    a,\n    seed=0,\n    b=1)  # about b"),
+        ("f([\n    a], b=1)  # about b", "f([\n    a], b=1, seed=0)  # about b"),
         ("f(a\\\n , b)", "f(a\\\n , b, seed=0)"),
     ],
 )
@@ -127,11 +129,9 @@ def test_dictionary_in_sight_is_edited_where_it_holds_the_argument(before, after
 
 
 def test_helper_stands_above_the_dictionary_that_needs_it(library):
-    text = "import torch\noptions = {'generator': None}\nimport os\nf(d, **options)\n"
-    fixed = fixing.fixed(text, library, "f", generator)
-    assert (
-        "import torch\n\ngenerator = torch.Generator().manual_seed(0)\n\noptions = {'generator': generator}\n" in fixed
-    )
+    text = "import torch\noptions = {'worker_init_fn': None}\nimport os\nf(d, **options)\n"
+    fixed = fixing.fixed(text, library, "f", worker)
+    assert "random.seed(worker_seed)\n\n\noptions = {'worker_init_fn': seed_worker}\nimport os\n" in fixed
     assert fixed.endswith("f(d, **options)\n")
 
 
@@ -245,6 +245,38 @@ IMPORTS = [
         id="sections that nothing parts",
     ),
     pytest.param(
+        "from a import b\nimport zebra\nf()\n",
+        "from a import b\nimport numpy as np\nimport zebra\nnp.random.seed(0)\nf()\n",
+        id="sorted by module",
+    ),
+    pytest.param(
+        "import matplotlib\n\n# about torch\nimport torch\nf()\n".replace("\n\n", "\n"),
+        "import matplotlib\nimport numpy as np\n# about torch\nimport torch\nnp.random.seed(0)\nf()\n",
+        id="above the comment on the next",
+    ),
+    pytest.param(
+        "# Libraries\nimport torch\nf()\n",
+        "# Libraries\nimport numpy as np\nimport torch\nnp.random.seed(0)\nf()\n",
+        id="below the comment on the group",
+    ),
+    pytest.param(
+        '"""Doc."""\nfrom __future__ import annotations\n\n__all__ = ["g"]\n__version__ = "1"\n\nf()\n',
+        '"""Doc."""\nfrom __future__ import annotations\n\n__all__ = ["g"]\n__version__ = "1"\n\nimport numpy as np\n\n'
+        "np.random.seed(0)\nf()\n",
+        id="after the names of the module",
+    ),
+    pytest.param(
+        '"""Doc."""\n\n__all__ = ["g"]\n\nimport os\n\nimport torch\nf()\n',
+        '"""Doc."""\n\n__all__ = ["g"]\n\nimport os\n\nimport numpy as np\nimport torch\nnp.random.seed(0)\nf()\n',
+        id="among the imports after the names of the module",
+    ),
+    pytest.param(
+        "import os\n\ntry:\n    import a\nexcept ImportError:\n    raise\nfrom .b import c\nf()\n",
+        "import os\n\ntry:\n    import a\nexcept ImportError:\n    raise\n\nimport numpy as np\n\nfrom .b import c\n"
+        "np.random.seed(0)\nf()\n",
+        id="parted on both sides",
+    ),
+    pytest.param(
         "import os; import sys\nf()\n",
         "import os; import sys\n\nimport numpy as np\nnp.random.seed(0)\nf()\n",
         id="semicolon",
@@ -270,6 +302,64 @@ def test_import_goes_where_imports_are_and_reuses_what_is_there(before, after, l
     assert fixing.fixed(before, library, "f", ask) == after
 
 
+def test_import_keeps_the_sections_of_the_project(library):
+    text = "import os\n\nfrom mine import g\n\nf()\n"
+    module = fixing.module_of(text, library)
+    module.own = {"mine"}.__contains__
+    edit = Imports(Editor(Layout(module))).placed("import torch", None)
+    assert fixing.patched(module, [edit]) == "import os\n\nimport torch\n\nfrom mine import g\n\nf()\n"
+    edit = Imports(Editor(Layout(module))).placed("from mine.seeds import h", None)
+    assert fixing.patched(module, [edit]) == "import os\n\nfrom mine import g\nfrom mine.seeds import h\n\nf()\n"
+
+
+HEADS = [
+    "import os\n\nimport torch\n\nfrom mine.nets import Net\n\nfrom .data import load\n",
+    "from mine.nets import Net\n",
+    "import abc\nfrom pathlib import Path\n\nimport mine\n",
+    "import io\n\ntry:\n    import a\nexcept ImportError:\n    raise\n\nfrom .b import c\n",
+    "from a import b\n",
+    "import sys\n\nimport zarr\n\n# about yaml\nfrom yaml import load\n\nfrom mine import Net\n",
+    '"""Doc."""\n\nfrom __future__ import annotations\n\n__all__ = ["x"]\n\nfrom typing import Any\n\nimport mine\n',
+    '"""Doc."""\n\n__version__ = "1"\n\nimport sys\n\nfrom mine import x\n',
+]
+
+
+def test_sorted_imports_stay_sorted(library, tmp_path):
+    """As ruff sees it, whichever import is put among them."""
+    ruff = Path(sys.executable).with_name("ruff")
+    if not ruff.exists():
+        pytest.skip("ruff is not installed")
+    (tmp_path / "mine").mkdir()
+    for name in ("__init__", "nets", "seeds"):
+        (tmp_path / "mine" / f"{name}.py").write_text("")
+    (tmp_path / "ruff.toml").write_text("[lint]\nselect = ['I001']\n")
+    places = ModuleMap(str(tmp_path))
+
+    def own(package, file):
+        place = places.locate(package, file)
+        return place is not None and places.own(place.path, file)
+
+    for number, head in enumerate(HEADS):
+        path = tmp_path / f"before_{number}.py"
+        path.write_text(f"{head}\nprint(1)\n")
+        for statement in (
+            "import os.path",
+            "import random",
+            "import numpy as np",
+            "import torch",
+            "from mine.seeds import y",
+        ):
+            if f"{statement}\n" in head:
+                continue
+            module = fixing.module_of(path.read_text(), library, str(path))
+            module.own = functools.partial(own, file=str(path))
+            edit = Imports(Editor(Layout(module))).placed(statement, None)
+            name = f"after_{number}_{statement.split()[1].partition('.')[0]}.py"
+            (tmp_path / name).write_text(fixing.patched(module, [edit]))
+    done = subprocess.run([ruff, "check", "--no-cache", "."], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_import_of_a_name(library):
     def ask(call):
         return NeedImport("project.seeding:set_seed"), InsertBefore(call.node, "{set_seed}({seed})")
@@ -284,6 +374,14 @@ def test_import_of_a_name(library):
         set_seed(7)
         f()
         """
+    )
+
+
+def test_seeds_stand_below_the_names_of_the_module(library):
+    text = 'import torch\n\n__all__ = ["g"]\n__version__: str = "1"\n\n\ndef g():\n    pass\n\n\nf()\n'
+    new = fixing.fixed(text, library, "f", seeds)
+    assert new.partition("torch.manual_seed(0)")[0].endswith(
+        '__version__: str = "1"\n\nrandom.seed(0)\nnp.random.seed(0)\n'
     )
 
 
@@ -320,14 +418,12 @@ LOADER = dedent(
 
 
 def test_helpers_are_defined_once(library):
-    assert fixing.fixed(LOADER, library, "DataLoader", both) == dedent(
+    assert fixing.fixed(LOADER, library, "DataLoader", worker) == dedent(
         """\
         import random
 
         import torch
         from torch.utils.data import DataLoader
-
-        generator = torch.Generator().manual_seed(0)
 
 
         def seed_worker(worker_id):
@@ -336,8 +432,8 @@ def test_helpers_are_defined_once(library):
 
 
         def load(data):
-            train = DataLoader(data, num_workers=2, worker_init_fn=seed_worker, generator=generator)
-            return train, DataLoader(data, num_workers=4, worker_init_fn=seed_worker, generator=generator)
+            train = DataLoader(data, num_workers=2, worker_init_fn=seed_worker)
+            return train, DataLoader(data, num_workers=4, worker_init_fn=seed_worker)
         """
     )
 
@@ -358,30 +454,21 @@ def test_worker_function_of_the_file_is_used(existing, library):
     )
 
 
-@pytest.mark.parametrize(
-    ("existing", "used"),
-    [
-        ("g = torch.Generator()\ng.manual_seed(3)\n", "g"),
-        ("g = torch.Generator().manual_seed(3)\n", "g"),
-        ("g = torch.Generator('cuda')\n", "generator"),
-        ("generator = Net()\n", "data_generator"),
-        ("def g(generator): pass\n", "data_generator"),
-    ],
-)
-def test_generator_of_the_file_is_used(existing, used, library):
-    text = f"import torch\nfrom torch.utils.data import DataLoader\n{existing}loader = DataLoader(d, shuffle=True)\n"
-    assert f"DataLoader(d, shuffle=True, generator={used})" in fixing.fixed(text, library, "DataLoader", generator)
+@pytest.mark.parametrize("existing", ["seed_worker = Net()\n", "def g(seed_worker): pass\n"])
+def test_helper_takes_a_name_that_is_free(existing, library):
+    text = f"import torch\n{existing}x = f(d)\n"
+    assert "x = f(d, worker_init_fn=seed_data_worker)" in fixing.fixed(text, library, "f", worker)
 
 
-def test_generator_is_not_made_where_torch_is_optional(library):
-    text = "try:\n    import torch\nexcept ImportError:\n    torch = None\n\ndef g():\n    torch.f()\n"
-    assert "condition" in fixing.refusal(text, library, "f", generator)
+def test_program_is_not_seeded_where_torch_is_optional(library):
+    text = "try:\n    import torch\nexcept ImportError:\n    torch = None\n\nf()\n"
+    assert "cannot be imported" in fixing.refusal(text, library, "f", seeds)
 
 
 def test_helper_stands_above_the_statement_that_needs_it(library):
     text = "import torch\nloader = f(d)\nimport os\n"
-    fixed = fixing.fixed(text, library, "f", generator)
-    assert fixed.index("generator = torch") < fixed.index("loader = ")
+    fixed = fixing.fixed(text, library, "f", worker)
+    assert fixed.index("def seed_worker") < fixed.index("loader = ")
 
 
 def test_worker_function_leaves_numpy_alone_where_only_generators_are_used(library):
@@ -431,22 +518,19 @@ def test_seeding_function_at_hand_is_called(head, library):
     ("before", "holds"),
     [
         (
-            "import torch\nclass A:\n    a = f(d)\n    def g(self, generator): return f(d)\n",
-            "a = f(d, generator=data_generator)",
+            "import torch\nclass A:\n    a = f(d)\n    def g(self, seed_worker): return f(d)\n",
+            "a = f(d, worker_init_fn=seed_data_worker)",
         ),
-        ("def g(torch): return f(torch)\n", "import torch as the_torch\n\ngenerator = the_torch.Generator()"),
-        ("import torch\nx = [f(a) for a in b]; import os\n", "manual_seed(0)\n\nx = [f(a, generator=generator) for"),
-        ('"""d"""; import torch\nf(a)\n', '"""d"""; import torch\n\ngenerator = torch.Generator()'),
-        ("import torch\n# %%\nf(a)\n", "import torch\n\ngenerator = torch.Generator().manual_seed(0)\n\n# %%\n"),
-        ("from torch import Generator\nf(a)\n", "\ngenerator = Generator().manual_seed(0)\n"),
-        (
-            "\ufeffimport torch\r\nf(a)\r\n",
-            "import torch\r\n\r\ngenerator = torch.Generator().manual_seed(0)\r\n\r\nf(a, ",
-        ),
+        ("def g(torch): return f(torch)\n", "worker_seed = the_torch.initial_seed()"),
+        ("import torch\nx = [f(a) for a in b]; import os\n", "\n\nx = [f(a, worker_init_fn=seed_worker) for"),
+        ('"""d"""; import torch\nf(a)\n', "\n\ndef seed_worker(worker_id):"),
+        ("import torch\n# %%\nf(a)\n", "random.seed(worker_seed)\n\n\n# %%\n"),
+        ("from torch import initial_seed\nf(a)\n", "worker_seed = initial_seed()"),
+        ("\ufeffimport torch\r\nf(a)\r\n", "\r\n\r\n\r\ndef seed_worker(worker_id):\r\n    worker_seed = torch"),
     ],
 )
 def test_helper_fits_the_file(before, holds, library):
-    assert holds in fixing.fixed(before, library, "f", generator)
+    assert holds in fixing.fixed(before, library, "f", worker)
 
 
 @pytest.mark.parametrize(

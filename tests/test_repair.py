@@ -249,6 +249,44 @@ def test_notebook_is_fixed_in_its_cells():
     assert [line for line in text.splitlines() if line in kept] == kept
 
 
+GUARD = """try:
+    import torch
+    assert torch.__version__ > "2"
+except:
+    !pip install torch
+    import torch
+"""
+INSTALLED = "import os\n\nif 'COLAB' in os.environ:\n    !pip install torch\n"
+
+
+@pytest.mark.parametrize(
+    ("cells", "fixed"),
+    [
+        pytest.param((GUARD, "torch.nn.Linear(2, 3)\n"), {0: ["\n\ntorch.manual_seed(0)\n"]}, id="import or install"),
+        pytest.param(
+            (INSTALLED, "from torch import nn\nnn.Linear(2, 3)\n"), {1: ["import torch", "torch.manual_seed(0)"]},
+            id="an install below the first imports",
+        ),
+        pytest.param(
+            ("import os\n", "!pip install a\n", "import a\n", "from torch import nn\nnn.Linear(2, 3)\n"),
+            {3: ["import torch", "torch.manual_seed(0)"]}, id="the imports of the package's own cell",
+        ),
+        pytest.param(
+            ("import os\n", "%pip install numpy\n", "import pandas\n", "pandas.DataFrame(x).sample(2)\n"),
+            {3: ["random_state=0"]}, id="nothing to import",
+        ),
+    ],
+)  # fmt: skip
+def test_notebook_imports_nothing_before_it_is_installed(cells, fixed):
+    made = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in cells]
+    Path("a.ipynb").write_text(json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert run("--select", "TDL101,TDL107", "--fix", "a.ipynb") == 0
+    new = ["".join(cell["source"]) for cell in json.loads(Path("a.ipynb").read_text())["cells"]]
+    for index, (old, text) in enumerate(zip(cells, new, strict=True)):
+        assert (text != old) == (index in fixed)
+        assert all(line in text for line in fixed.get(index, ()))
+
+
 def test_what_a_cell_shows_last_stays_last(capfdbinary):
     """A cell's last expression is its output: nothing is put after it. The patch is one that git takes."""
     sources = [

@@ -21,8 +21,8 @@ class Replace(NamedTuple):
 
     In the text of every change `{seed}` stands for the configured seed, `{torch}`, `{numpy}`, `{random}`, `{os}` and
     the like for the name that a module of `NeedImport` has in the file (`{numpy}.random.seed` becomes `np.random.seed`,
-    or `seed` where the file says `from numpy.random import seed`), `{generator}` and `{seed_worker}` for the name of a
-    helper of `NeedHelper`. Other braces stay as they are.
+    or `seed` where the file says `from numpy.random import seed`), `{seed_worker}` for the name of the helper of
+    `NeedHelper`. Other braces stay as they are.
     """
 
     node: Any
@@ -64,10 +64,10 @@ class NeedImport(NamedTuple):
 class NeedHelper(NamedTuple):
     """Make the helper `name` available, once a file however many findings ask for it.
 
-    Definitions, after the imports: `seed_worker` (a function of the worker's number), `generator` (a seeded
-    `torch.Generator`). Statements of an entry point, at the start of its main guard, or after the imports where
-    `Found.node` stands outside the guard: `seeds` (of `libraries`, a subset of `python`, `numpy`, `torch`; none: the
-    one that the rule is about), `deterministic` (turns deterministic mode on), `cublas` (the workspace variable).
+    A definition, after the imports: `seed_worker` (a function of the worker's number). Statements of an entry point,
+    at the start of its main guard, or after the imports where `Found.node` stands outside the guard: `seeds` (of
+    `libraries`, a subset of `python`, `numpy`, `torch`; none: the one that the rule is about), `deterministic` (turns
+    deterministic mode on), `cublas` (the workspace variable).
     `function`, `package.module:name`, is a function of the project that seeds them all; `before` is a node of a
     statement at top level, above which they have to stand.
     """

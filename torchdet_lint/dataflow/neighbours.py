@@ -55,6 +55,14 @@ class Neighbours:
                 return found
         return None
 
+    def own(self, package: str, file: str) -> bool:
+        """Whether `package` is the project's own, as those see it who sort the imports of `file`."""
+        place = self.modules.locate(package, file)
+        path = place.path if place is not None else ""
+        data = self._read(path) if path.endswith(".py") else None
+        self.relied.add(Relied(file, package, path, content_hash(data) if data is not None else ""))
+        return bool(path) and self.modules.own(path, file)
+
     def _module(self, path: str) -> tuple[str, Module | None]:
         """The hash of a file ("": it cannot be read), and the file where it is Python."""
         if path not in self._known:

@@ -163,6 +163,13 @@ def _after_last(draft: Draft, node: cst.Call, end: int, comma: int, new: Sequenc
     broken = not own_line and where.row > opens and len(line.rstrip()) + len(", ".join(new)) + 2 > _WIDE
     if broken:
         lead = line[: len(line) - len(line.lstrip(" \t"))]
+    remark = text[close : draft.editor.line_stop(close)]
+    if "#" in remark and not closes_below and (own_line or broken):
+        # A comment after the closing parenthesis may be about the last argument: that stays the last one.
+        if own_line and node.args[-1].keyword is not None:
+            start = layout.span(node.args[-1])[0]
+            return [draft.editor.edit(start, start, "".join(f"{part},{line_end(line)}{lead}" for part in new))]
+        own_line = broken = False
     if not (own_line or broken):
         joined = ", ".join(new)
         if comma >= 0:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import NeedFunction
     from torchdet_lint.fixes.draft import Draft
 
-_GENERATOR_NAMES = ("generator", "data_generator", "loader_generator", "seeded_generator")
 _NAMES = ("seed_worker", "seed_data_worker", "seed_loader_worker")
 _ONLY_GENERATORS = re.compile(r"\bdefault_rng\b|\brandom\.Generator\b")
 _LEGACY_NUMPY = re.compile(
@@ -22,11 +21,6 @@ _LEGACY_NUMPY = re.compile(
 def worker_function(draft: Draft) -> str:
     """The name of a function that seeds the workers of a loader."""
     return _known_worker_function(draft) or _define_worker(draft)
-
-
-def generator(draft: Draft) -> str:
-    """The name of a seeded `torch.Generator`."""
-    return _known_generator(draft) or _define_generator(draft)
 
 
 def function(draft: Draft, need: NeedFunction) -> str:
@@ -88,35 +82,6 @@ def _uses_numpy(draft: Draft) -> bool:
     ):
         return draft.module.target.torch < (1, 9)
     return not _ONLY_GENERATORS.search(text) or bool(_LEGACY_NUMPY.search(text))
-
-
-def _known_generator(draft: Draft) -> str | None:
-    """A generator on the CPU that the file makes once, at top level."""
-    module = draft.module
-    for name, bindings in sorted(module.scope.bindings.items()):
-        if len(bindings) != 1 or bindings[0].kind != "assign" or bindings[0].path or bindings[0].looped:
-            continue
-        value = bindings[0].value
-        if bindings[0].conditional or not isinstance(value, cst.Call) or not draft.visible(name):
-            continue
-        inner = value.func.value if isinstance(value.func, cst.Attribute) else value
-        made = inner if isinstance(inner, cst.Call) else value
-        if not made.args and module.resolve(value) in (
-            ("torch.Generator()",),
-            ("torch.Generator().manual_seed()",),
-        ):
-            return name
-    return None
-
-
-def _define_generator(draft: Draft) -> str:
-    row = draft.definition_row()
-    name = draft.fresh(_GENERATOR_NAMES)
-    draft.needed["torch"] = "torch"
-    draft.needs_unconditional("torch")
-    line = draft.filled("{torch}.Generator().manual_seed({seed})", draft.node, row + 1)
-    draft.define(row, f"\n{name} = {line}\n", 1)
-    return name
 
 
 def required_parameters(parameters: cst.Parameters) -> int:

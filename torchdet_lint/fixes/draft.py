@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.fixes.edits import Editor, Refusal
 from torchdet_lint.fixes.imports import Imports
+from torchdet_lint.fixes.layout import leaves
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
@@ -178,6 +179,25 @@ class Draft:
         if imports and all(binding.conditional for binding in imports):
             raise Refusal(f"the file imports {module} on some condition only")
 
+    def needs_present(self, module: str) -> None:
+        """A line at top level must not need what the file may have failed to import, and goes on without."""
+        for name, bindings in sorted(self.module.scope.bindings.items()):
+            for binding in bindings:
+                if binding.kind == "import" and binding.target == module and self._may_be_missing(binding):
+                    raise Refusal(f"the file goes on where `{name}` cannot be imported")
+
+    def _may_be_missing(self, binding: Binding) -> bool:
+        """Whether an import stands in a `try` with a handler that neither imports, raises nor calls anything."""
+        assert binding.node is not None
+        block: cst.CSTNode = binding.node
+        for around in self.module.ancestors(binding.node):
+            if isinstance(around, (cst.FunctionDef, cst.ClassDef)):
+                return False
+            if isinstance(around, cst.Try) and block is around.body and not self.module.source.cells:
+                return not all(any(map(_cares, leaves(handler))) for handler in around.handlers)
+            block = around
+        return False
+
     def _import(self, statement: str, before: int | None) -> None:
         """Add the import `statement`, above the finding and above row `before` where these run with the module."""
         limits = [row for row in (before, self.row if self.at_top(self.row) else None) if row is not None]
@@ -226,3 +246,10 @@ class Draft:
             if row < len(lines) and self.module.source.place(row + 1)[1] != inside + 1:
                 missing = 0
         self.file_edits.append(self.editor.lines_after(row, content + "\n" * max(missing, 0)))
+
+
+def _cares(leaf: cst.CSTNode) -> bool:
+    """Whether a statement of an exception's handler does something about what is missing."""
+    return isinstance(leaf, (cst.Import, cst.ImportFrom, cst.Raise)) or (
+        isinstance(leaf, cst.Expr) and isinstance(leaf.value, cst.Call)
+    )

@@ -108,6 +108,7 @@ def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNo
     for module, _ in statements:
         if module:
             draft.needed[module] = module
+            draft.needs_present(module)
     if before is not None:
         _enter_below(draft, draft.layout.below_imports(draft.module.span(before)[0].row), statements)
         return

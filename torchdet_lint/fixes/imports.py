@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.fixes.layout import leaves
 from torchdet_lint.fixes.patch import import_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from torchdet_lint.finding import Edit
     from torchdet_lint.fixes.edits import Editor
     from torchdet_lint.fixes.layout import Top
 
 _Key = tuple[int, bool, str]
+
+_OTHERS, _PROJECT = 2, 3
+_INSTALL = re.compile(r"\s*(?:# |pass  # )?\s*[!%]\s*(?:\w+ -m )?(?:pip3?|conda|mamba|uv)\b.*\binstall\b")
 
 
 class Imports:
@@ -29,22 +34,45 @@ class Imports:
 
     def placed(self, statement: str, limit: int | None) -> Edit:
         """The edit that adds the import `statement`, above row `limit` where there is one."""
-        run = self.layout.run
+        run = self._block(statement, limit)
         if not run or (limit is not None and run[-1].last >= limit):
             held = [top for top in run if limit is None or top.last < limit]
             return self._spaced_import(held[-1].last if held else self.layout.preamble, statement)
         return self._among(run, statement)
 
+    def _block(self, statement: str, limit: int | None) -> list[Top]:
+        """The imports among which `statement` goes: the first ones of the file, but in a notebook those of its own
+        package, or the first below the cell that installs packages."""
+        if not self.module.source.cells or self._key(statement)[0] == 1:
+            return self.layout.run
+        blocks = [block for block in self.layout.runs if limit is None or block[0].first < limit]
+        root = _root(statement)
+        for block in blocks:
+            if any(_root(text) == root for top in block for text in self._import_texts(top)):
+                return block
+        installed = max((row for row, line in enumerate(self.layout.lines, start=1) if _INSTALL.match(line)), default=0)
+        return next((block for block in blocks if block[-1].last > installed), self.layout.run)
+
+    def _key(self, statement: str) -> _Key:
+        """The order of imports in a sorted file: section, plain imports first, module."""
+        section, is_from, name = import_key(statement)
+        if section == _OTHERS and self.module.own is not None and self.module.own(_root(statement)):
+            section = _PROJECT
+        return section, is_from, name
+
     def _among(self, run: Sequence[Top], statement: str) -> Edit:
         """Put an import into a block of imports: in its place where its group is sorted, else below its like."""
-        mine = import_key(statement)
-        keyed = [(top, import_key(self._import_text(top))) for top in run if top.kind == "import"]
+        mine = self._key(statement)
+        keyed = [(top, self._key(self._import_text(top))) for top in run if top.kind == "import"]
         alike = [(top, key) for top, key in keyed if key[0] == mine[0]]
         if alike:
             group = self._group(alike)
-            later = [top for top, key in group if key > mine]
-            if later and [key for _, key in group] == sorted(key for _, key in group):
-                return self.editor.lines_before(later[0].first, f"{statement}\n")
+            order = _order([key for _, key in keyed]) or _order([key for _, key in group])
+            if order is not None:
+                later = [top for top, key in group if order(key) > order(mine)]
+                if later:
+                    return self._above(later[0], first=later[0] is group[0][0], statement=statement)
+                return self.editor.lines_after(group[-1][0].last, f"{statement}\n")
             plain = [top for top, key in group if not key[1]] if not mine[1] else []
             return self.editor.lines_after((plain or [group[-1][0]])[-1].last, f"{statement}\n")
         apart = "\n" if self._parts_sections(keyed) else ""
@@ -52,8 +80,16 @@ class Imports:
         if below and below[0] is run[0]:
             return self.editor.lines_before(below[0].first, f"{statement}\n{apart}")
         if below:
-            return self.editor.lines_after(run[run.index(below[0]) - 1].last, f"{apart}{statement}\n")
+            row = run[run.index(below[0]) - 1].last
+            end = apart if self.layout.lines[row].strip() else ""
+            return self.editor.lines_after(row, f"{apart}{statement}\n{end}")
         return self.editor.lines_after((keyed[-1][0] if keyed else run[-1]).last, f"{apart}{statement}\n")
+
+    def _above(self, top: Top, *, first: bool, statement: str) -> Edit:
+        """Put an import above another one, and above the comment on that; one above the first is the group's."""
+        if first or top.node is None:
+            return self.editor.lines_before(top.first, f"{statement}\n")
+        return self.editor.before(top.node, statement)
 
     def _parts_sections(self, keyed: Sequence[tuple[Top, _Key]]) -> bool:
         """Whether blank lines part the imports of the standard library, of others, and of the project."""
@@ -74,6 +110,12 @@ class Imports:
             (group for group in groups if any(key[2].startswith(("torch", "numpy")) for _, key in group)), groups[0]
         )
 
+    def _import_texts(self, top: Top) -> list[str]:
+        """The imports that `top` is or holds."""
+        if top.node is None:
+            return []
+        return [self.module.code(leaf) for leaf in leaves(top.node) if isinstance(leaf, (cst.Import, cst.ImportFrom))]
+
     def _import_text(self, top: Top) -> str:
         assert isinstance(top.node, cst.SimpleStatementLine)
         return self.module.code(top.node.body[0])
@@ -90,3 +132,22 @@ class Imports:
     def _is_import_row(self, row: int) -> bool:
         top = self.layout.top_row(row)
         return top is not None and top.kind in ("import", "imports")
+
+
+def _root(statement: str) -> str:
+    """The package that an import names: empty for a relative one."""
+    return re.split(r"[.,;]", statement.split()[1])[0]
+
+
+def _order(keys: Sequence[_Key]) -> Callable[[_Key], tuple[object, ...]] | None:
+    """The order in which imports with these keys are sorted."""
+    return next((order for order in (_plain_first, _by_module) if list(keys) == sorted(keys, key=order)), None)
+
+
+def _plain_first(key: _Key) -> _Key:
+    return key
+
+
+def _by_module(key: _Key) -> tuple[int, str, bool]:
+    """The order of isort's `force_sort_within_sections`."""
+    return key[0], key[2], key[1]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.module import Module
 
+_DUNDER = re.compile(r"__\w+__")
 _FIRST_LINES = re.compile(r"#!|#.*?coding[:=]")
 
 
@@ -82,10 +83,10 @@ class Layout:
 
     @functools.cached_property
     def preamble(self) -> int:
-        """The last row of what must stay first: comments at the top, docstring, `__future__` imports."""
+        """The last row of what must stay first: comments at the top, docstring, `__future__` imports, `__all__`."""
         last = 0
         for index, top in enumerate(self.top):
-            if top.kind == "future" or (top.kind == "text" and index == 0):
+            if top.kind in ("future", "dunder") or (top.kind == "text" and index == 0):
                 last = top.last
             else:
                 break
@@ -100,15 +101,23 @@ class Layout:
         return sum(bool(_FIRST_LINES.match(line)) for line in self.lines[: min(last, 2)])
 
     @functools.cached_property
-    def run(self) -> list[Top]:
-        """The first block of imports: nothing else stands between them."""
-        found: list[Top] = []
+    def runs(self) -> list[list[Top]]:
+        """The blocks of imports: nothing else stands between those of one."""
+        found: list[list[Top]] = []
+        going = False
         for top in self.top:
             if top.kind in IMPORTS:
-                found.append(top)
-            elif found or top.kind not in ("text", "future"):
-                break
+                if not going:
+                    found.append([])
+                found[-1].append(top)
+            going = top.kind in IMPORTS
         return found
+
+    @property
+    def run(self) -> list[Top]:
+        """The first block of imports, where only a docstring and the like stand above it."""
+        before = next((top for top in self.top if top.kind not in ("text", "future", "dunder")), None)
+        return self.runs[0] if before is not None and before.kind in IMPORTS else []
 
     @functools.cached_property
     def imports_end(self) -> int:
@@ -119,13 +128,24 @@ class Layout:
                 last = max(last, top.last)
             elif top.kind in ("guard", "definition"):
                 break
-        return last
+        return self._below_dunders(last)
 
     def below_imports(self, row: int | None = None) -> int:
         """The row below which things go that need the imports, and that a statement in `row` needs."""
         if row is None or row > self.imports_end:
             return self.imports_end
-        return max([self.preamble, *(top.last for top in self.top if top.kind in IMPORTS and top.last < row)])
+        last = max([self.preamble, *(top.last for top in self.top if top.kind in IMPORTS and top.last < row)])
+        below = self._below_dunders(last)
+        return below if below < row else last
+
+    def _below_dunders(self, last: int) -> int:
+        """The last row of `__all__` and the like, where they come next after row `last`."""
+        for top in self.top:
+            if top.first > last:
+                if top.kind != "dunder":
+                    break
+                last = top.last
+        return last
 
     @functools.cached_property
     def guard(self) -> Top | None:
@@ -152,7 +172,7 @@ def _top_statements(module: Module) -> Iterator[Top]:
             yield Top("definition", piece.first, piece.last)
             continue
         if piece.kind == "table":
-            yield Top("simple", piece.first, piece.last)
+            yield Top("dunder" if _DUNDER.fullmatch(piece.name) else "simple", piece.first, piece.last)
             continue
         assert unit.root is not None
         for statement in unit.root.body:
@@ -173,20 +193,30 @@ def _kind(statement: cst.CSTNode) -> str:
             return "future" if first.module.value == "__future__" else "import"
         if isinstance(first, (cst.Import, cst.ImportFrom)):
             return "import"
-        return "text" if is_text(first) else "simple"
+        return "text" if is_text(first) else "dunder" if _is_dunder(first) else "simple"
     if isinstance(statement, cst.If) and _is_main_guard(statement.test):
         return "guard"
     if isinstance(statement, (cst.If, cst.Try, cst.With)):
-        leaves = list(_leaves(statement))
-        quiet = (cst.Import, cst.ImportFrom, cst.Assign, cst.Pass, cst.Raise, cst.Expr)
-        if all(isinstance(leaf, quiet) for leaf in leaves):
-            return "imports" if any(isinstance(leaf, (cst.Import, cst.ImportFrom)) for leaf in leaves) else "simple"
+        parts = list(leaves(statement))
+        quiet = (cst.Import, cst.ImportFrom, cst.Assert, cst.Assign, cst.Pass, cst.Raise, cst.Expr)
+        if all(isinstance(leaf, quiet) for leaf in parts):
+            return "imports" if any(isinstance(leaf, (cst.Import, cst.ImportFrom)) for leaf in parts) else "simple"
     return "definition"
 
 
 def is_text(node: cst.CSTNode) -> bool:
     """Whether a small statement is a docstring or the like."""
     return isinstance(node, cst.Expr) and isinstance(node.value, (cst.SimpleString, cst.ConcatenatedString))
+
+
+def _is_dunder(node: cst.CSTNode) -> bool:
+    """Whether a small statement says something of the module: `__all__ = …`, `__version__ = …`."""
+    target: cst.CSTNode | None = None
+    if isinstance(node, cst.Assign) and len(node.targets) == 1:
+        target = node.targets[0].target
+    elif isinstance(node, (cst.AnnAssign, cst.AugAssign)):
+        target = node.target
+    return isinstance(target, cst.Name) and bool(_DUNDER.fullmatch(target.value))
 
 
 def _is_main_guard(test: cst.CSTNode) -> bool:
@@ -201,7 +231,7 @@ def _is_main_guard(test: cst.CSTNode) -> bool:
     )
 
 
-def _leaves(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+def leaves(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The small statements in a block, and every definition or loop as one."""
     stack = [node]
     while stack:

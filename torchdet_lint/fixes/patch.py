@@ -232,7 +232,7 @@ def import_key(statement: str) -> tuple[int, bool, str]:
     words = statement.split()
     module = words[1].rstrip(",;")
     root = module.partition(".")[0]
-    section = 3 if module.startswith(".") else 1 if root in sys.stdlib_module_names else 2
+    section = 4 if module.startswith(".") else 1 if root in sys.stdlib_module_names else 2
     return section, words[0] == "from", module.lower()
 
 

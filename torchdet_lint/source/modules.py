@@ -92,6 +92,13 @@ class ModuleMap:
         found = self._found[key]
         return None if found is not None and found.path == file and not dotted.startswith(".") else found
 
+    def own(self, path: str, file: str) -> bool:
+        """Whether the module or package `path` is what sorters of imports take for the project's, where they meet it
+        in `file`: it holds the file, or it lies in `root` or in a `src` there."""
+        module = os.path.dirname(path) if path.endswith("__init__.py") else path
+        places = (self.root, os.path.join(self.root, "src"))
+        return file.startswith(module + os.sep) or os.path.dirname(module) in places
+
     def packages(self, path: str) -> tuple[str, ...]:
         """The `__init__.py` of the packages that the module `path` is in, outermost first."""
         known = self._packages.get(path)
