@@ -482,7 +482,7 @@ def test_seeds_stand_at_the_start_of_the_main_guard(library):
     assert (
         "# go\n    random.seed(0)\n    np.random.seed(0)\n    torch.manual_seed(0)\n    # run it\n    main()\n" in fixed
     )
-    assert fixed.startswith("import random\nimport numpy as np\nimport torch\n")
+    assert fixed.startswith("import random\n\nimport numpy as np\nimport torch\n")
 
 
 def test_seeds_in_a_main_guard_of_one_line(library):

@@ -210,8 +210,11 @@ def _joined(contents: Sequence[str]) -> str:
     for place, (_, body, below, rank) in enumerate(blocks):
         joined += body
         if place + 1 < len(blocks):
-            above, _, _, following = blocks[place + 1]
-            together = rank == following == 0 or (0 < rank < len(_RANKS) - 1 and 0 < following < len(_RANKS) - 1)
+            above, after, _, following = blocks[place + 1]
+            if rank == following == 0:
+                together = import_key(body[-1])[0] == import_key(after[0])[0]
+            else:
+                together = 0 < rank < len(_RANKS) - 1 and 0 < following < len(_RANKS) - 1
             joined += [] if together else above if len(above) > len(below) else below
     return "".join([*joined, *blocks[-1][2]])
 
