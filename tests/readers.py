@@ -22,6 +22,7 @@ from torchdet_lint.prefilter.library import Library
 from torchdet_lint.prefilter.skeleton import SyntaxFault
 from torchdet_lint.program.syntax.file import File
 from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.program.syntax.vocabulary import Vocabulary
 from torchdet_lint.source.decoding import SourceFault, decode
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def pairs(path: str, data: bytes, library: Library) -> Iterator[Pair]:
         exact[start.row, start.column - 1, end.row, end.column - 1] = call.own
     tree = skeleton.parsed(source.text)
     lines = module.skeleton.lines
-    file = File(Hollow(lines, (), tree), frozenset(library.facts.wrappers), library.canonical)
+    file = File(Hollow(lines, (), tree), Vocabulary.of(library))
     for node, scope in _calls(tree, file):
         place = (*_place(lines, node.lineno, node.col_offset), *_place(lines, node.end_lineno, node.end_col_offset))
         if place in exact:

@@ -13,6 +13,7 @@ from torchdet_lint.prefilter.library import Library
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.program.syntax.vocabulary import Vocabulary
 from torchdet_lint.source.lines import split_lines
 
 LIBRARY = Library(loading.load())
@@ -50,7 +51,7 @@ if True:
 
 
 def summary(text: str, bodies: tuple[int, ...], shelf: Shelf | None = None) -> Summary:
-    return Summary(lambda: Hollow(split_lines(text), bodies), frozenset(), LIBRARY.canonical, shelf=shelf)
+    return Summary(lambda: Hollow(split_lines(text), bodies), Vocabulary.of(LIBRARY), shelf=shelf)
 
 
 def functions(text: str) -> list[str]:

@@ -7,11 +7,12 @@ from typing import Literal
 import msgspec
 
 from torchdet_lint.catalogue.conditions import Condition, Table
-from torchdet_lint.catalogue.conventions import Conventions, Workers
-from torchdet_lint.catalogue.hints import Hints
-from torchdet_lint.catalogue.memory import Memory
 from torchdet_lint.catalogue.ops import Op
-from torchdet_lint.catalogue.orders import Orders
+from torchdet_lint.catalogue.tables.conventions import Conventions, Workers
+from torchdet_lint.catalogue.tables.hints import Hints
+from torchdet_lint.catalogue.tables.memory import Memory
+from torchdet_lint.catalogue.tables.orders import Orders
+from torchdet_lint.catalogue.tables.programs import Programs
 
 
 class Draw(Table, frozen=True, kw_only=True):
@@ -161,6 +162,7 @@ class Facts(Table, frozen=True, kw_only=True):
     wrappers: tuple[str, ...] = ()
     fluent: tuple[str, ...] = ()
     modes_off: tuple[str, ...] = ()
+    programs: Programs = Programs()
     entropy: dict[str, str] = msgspec.field(default_factory=dict)
     conventions: Conventions = Conventions()
     workers: Workers = Workers()

@@ -11,9 +11,9 @@ from torchdet_lint.catalogue.conditions import matches
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.catalogue.conventions import Conventions
     from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule, Setting
+    from torchdet_lint.catalogue.tables.conventions import Conventions
     from torchdet_lint.module.module import Assignment, Call, Module, Value
 
 

@@ -208,9 +208,10 @@ class Linter:
         """What the file does at top level, while its tree is at hand; what fails here is told when it is asked for."""
         if cut.tree is not None:
             from torchdet_lint.program.summary import module_body
+            from torchdet_lint.program.syntax.vocabulary import Vocabulary
 
             with contextlib.suppress(Exception):
-                return module_body(cut, frozenset(self.catalogue.facts.wrappers), self.library.canonical)
+                return module_body(cut, Vocabulary.of(self.library))
         return None
 
     def _quiet(self, source: Source, cut: Skeleton) -> Record:

@@ -15,7 +15,7 @@ from torchdet_lint.prefilter.triggers import places
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from torchdet_lint.catalogue.memory import Memory
+    from torchdet_lint.catalogue.tables.memory import Memory
 
 _REACH = 200
 _OPENING = re.compile(r"\s*\(")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from torchdet_lint.catalogue.conventions import Conventions
+    from torchdet_lint.catalogue.tables.conventions import Conventions
 
 _IMPORTS = re.compile(
     r"[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]*)"

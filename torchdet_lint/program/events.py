@@ -8,8 +8,6 @@ import msgspec
 
 MODULE = ""
 GUARD = 1_000_000
-# Of `torch.cuda`, what is no use of a device.
-DEVICE_QUERIES = ("is_", "get_", "device_count", "manual_seed", "seed", "initial_seed", "empty_cache", "set_rng_state")
 Names = tuple[str, ...]
 PLAIN = (str, int, float, bool, type(None))
 

@@ -10,6 +10,7 @@ from torchdet_lint.program.events import MODULE, Memo
 from torchdet_lint.program.launch_configs import Configs
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.program.syntax.vocabulary import Vocabulary
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class ProjectFiles:
         self.memos: dict[str, Memo] = {}
         self.summaries: dict[str, Summary] = {}
         self._read = read
-        self._wrappers = frozenset(library.facts.wrappers)
+        self._vocabulary = Vocabulary.of(library)
         self._texts: dict[str, str] = {}
         self._shelf = Shelf()
         self._outlines = dict(outlines)
@@ -71,8 +72,7 @@ class ProjectFiles:
         if file not in self.summaries:
             self.summaries[file] = Summary(
                 lambda: self._hollow(file),
-                self._wrappers,
-                self.library.canonical,
+                self._vocabulary,
                 self._memo(file),
                 self._shelf,
             )

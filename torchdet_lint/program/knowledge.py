@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.catalogue.facts import Runner, Seed
-    from torchdet_lint.catalogue.hints import Hints
     from torchdet_lint.catalogue.ops import Op, Spelling
+    from torchdet_lint.catalogue.tables.hints import Hints
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Argument, Event
 
@@ -89,6 +89,7 @@ class Tables:
         self.fluent = frozenset(facts.fluent)
         self.modes_off = frozenset(facts.modes_off)
         self.hints = Words(facts.hints)
+        self.words = facts.programs
         self.tensor_draws = frozenset(
             name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
         )

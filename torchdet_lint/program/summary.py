@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torchdet_lint.prefilter.skeleton import Skeleton
+    from torchdet_lint.program.syntax.vocabulary import Vocabulary
 
 _CAPACITY = 1_000_000
 
@@ -42,10 +43,10 @@ class Shelf:
             oldest.close()
 
 
-def module_body(skeleton: Skeleton, wrappers: frozenset[str], canonical: Callable[[str], str]) -> Body | None:
+def module_body(skeleton: Skeleton, vocabulary: Vocabulary) -> Body | None:
     """`Summary.body(MODULE)` of a file that was cut: it is parsed already."""
     hollow = Hollow(skeleton.lines, skeleton.bodies, skeleton.tree)
-    return File(hollow, wrappers, canonical).body(MODULE)
+    return File(hollow, vocabulary).body(MODULE)
 
 
 class Summary:
@@ -54,17 +55,15 @@ class Summary:
     def __init__(
         self,
         text: Callable[[], Hollow],
-        wrappers: frozenset[str],
-        canonical: Callable[[str], str],
+        vocabulary: Vocabulary,
         memo: Memo | None = None,
         shelf: Shelf | None = None,
     ) -> None:
-        """`wrappers` are the callables that return what they are given; `canonical` is `Library.canonical`."""
+        """`text` reads the file; `memo` is what is known of it, `shelf` holds the trees."""
         self.memo = memo or Memo({}, {}, {}, {})
         self.grown = False
         self._text = text
-        self._wrappers = wrappers
-        self._canonical = canonical
+        self._vocabulary = vocabulary
         self._shelf = shelf or Shelf()
         self._opened: File | None = None
 
@@ -73,7 +72,7 @@ class Summary:
         self.grown = True
         opened = self._opened
         if opened is None:
-            opened = self._opened = File(self._text(), self._wrappers, self._canonical)
+            opened = self._opened = File(self._text(), self._vocabulary)
         self._shelf.hold(self, opened.size)
         return opened
 
@@ -132,7 +131,10 @@ class Summary:
         if self.memo.dispatch is None:
             hollow = self._opened.hollow if self._opened is not None else self._text()
             self.grown = True
-            self.memo.dispatch = self._file.dispatch() if hollow.dispatches else {}
+            text = "".join(hollow.lines)
+            words = self._vocabulary.programs
+            some = words.calls_register.search(text) or words.decorates_command.search(text)
+            self.memo.dispatch = self._file.dispatch() if some else {}
         return self.memo.dispatch
 
     @property

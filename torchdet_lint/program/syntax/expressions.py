@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.events import DEVICE_QUERIES, Argument, Event, Names
+from torchdet_lint.program.events import Argument, Event, Names
 from torchdet_lint.program.syntax.arguments import Arguments
-from torchdet_lint.program.syntax.names import INSTANTIATE
 from torchdet_lint.program.syntax.scopes import constant, followed
 from torchdet_lint.program.syntax.shapes import LITERALS, PASSED_ON, is_off, last_word, tail_of
 
@@ -17,16 +15,14 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.scopes import Scope
 
 
-_CUDA_TEXT = re.compile(r"(?:cuda|gpu)(?::(?:\d*|%[dis]|\{[^{}]*\}))?|nccl")
-_CUDA_OPTION = re.compile(r"-{1,2}(?:no[-_])?(?:use[-_])?(?:cuda|gpus?|device|gpu[-_]ids?|n[-_]?gpus?|accelerator)\b")
-
-
 class Expressions:
     """Records the events of the expressions of one body, at the statement that is being looked at."""
 
     def __init__(self, names: Resolver, scope: Scope) -> None:
         self.names = names
+        self.words = names.words
         self.scope = scope
+        self._device_modules = frozenset(self.words.device_modules)
         self.arguments = Arguments(names, scope)
         self.events: list[Event] = []
         self.statement = 1
@@ -86,8 +82,8 @@ class Expressions:
         """Whether `node` is a function of `torch.cuda` that runs nothing there: `is_available`, `device_count`."""
         return (
             isinstance(node, ast.Attribute)
-            and node.attr.startswith(DEVICE_QUERIES)
-            and not {"torch.cuda", "torch.accelerator"}.isdisjoint(self.names.resolve(node.value, self.scope))
+            and node.attr.startswith(self.words.device_queries)
+            and not self._device_modules.isdisjoint(self.names.resolve(node.value, self.scope))
         )
 
     def text(self, node: ast.Constant, branch: tuple[int, ...]) -> None:
@@ -95,9 +91,9 @@ class Expressions:
         value = node.value
         if not isinstance(value, str) or len(value) > 40 or self.muted:
             return
-        if _CUDA_TEXT.fullmatch(value):
+        if self.words.names_device.fullmatch(value):
             self.add("cuda", node, branch, ("evident",))
-        elif _CUDA_OPTION.match(value):
+        elif self.words.asks_for_device.match(value):
             self.add("cuda", node, branch, ("possible",))
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
@@ -114,7 +110,7 @@ class Expressions:
         ):
             return
         positional, keywords, opaque = self.arguments.of(node)
-        if names[0] in INSTANTIATE and node.args:
+        if names[0] in self.words.instantiates and node.args:
             positional = (Argument(self.names.path(node.args[0], self.scope)),)
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import GUARD, Test
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 _LONG = 20
 # Of a chain of `elif`, so many arms are told apart.
 _ARMS = 64
-# A draw that makes a seed is TDL105's business; one that picks a port, a name or a pause changes no result.
-_IDLE = re.compile(
-    r"seed|\b(?:\w+_)?port\b|dist_url|(?:run|exp|experiment|job)_(?:name|id)\b|\bu?uid\b|\bsleep\(",
-    re.IGNORECASE,
-)
-_PICKS = re.compile(r"(?:choose|gen|get|make|new|pick|random|sample|shared)\w*_seed$")
 
 
 class Extractor(Expressions):
@@ -45,7 +38,7 @@ class Extractor(Expressions):
         self.returns: list[ast.expr] = []
         self.arms = 0
         self.tests: list[Test] = []
-        self.picks = _PICKS.search(scope.name.rpartition(".")[2]) is not None
+        self.picks = self.words.picks_seed.search(scope.name.rpartition(".")[2]) is not None
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
 
@@ -159,7 +152,8 @@ class Extractor(Expressions):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
         last = min(node.end_lineno or node.lineno, node.lineno + _LONG)
-        self.idle = self.picks or bool(_IDLE.search("".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])))
+        text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])
+        self.idle = self.picks or self.words.draws_idly.search(text) is not None
         self.effects(node, branch)
         self.idle = False
 

@@ -12,25 +12,25 @@ from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
 from torchdet_lint.program.syntax.shapes import defaults_of, last_word, parameters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.hollow import Hollow
     from torchdet_lint.program.syntax.scopes import Scope
+    from torchdet_lint.program.syntax.vocabulary import Vocabulary
 
 
-_LAZY = frozenset({"contextmanager", "asynccontextmanager", "staticmethod", "classmethod"})
 _HYDRA = ("config_path", "config_name")
 
 
 class File:
     """One file, parsed as far as it is asked."""
 
-    def __init__(self, hollow: Hollow, wrappers: frozenset[str], canonical: Callable[[str], str]) -> None:
-        """`wrappers` and `canonical` are as `Resolver` has them."""
+    def __init__(self, hollow: Hollow, vocabulary: Vocabulary) -> None:
         self.hollow = hollow
         self.scopes = Scopes(hollow)
-        self.names = Resolver(self.scopes, wrappers, canonical)
+        self.names = Resolver(self.scopes, vocabulary)
+        self.words = vocabulary.programs
 
     @property
     def size(self) -> int:
@@ -86,7 +86,7 @@ class File:
     def dispatch(self) -> dict[str, Names]:
         """As `Summary.dispatch`."""
         found: dict[str, list[str]] = {}
-        registered = self.hollow.registers
+        registered = self.words.calls_register.search("".join(self.hollow.lines)) is not None
         if registered:
             self.scopes.fill()
         for name in list(self.scopes.by_name):
@@ -95,14 +95,14 @@ class File:
                 continue
             for decorator in scope.node.decorator_list:
                 call = decorator.func if isinstance(decorator, ast.Call) else decorator
-                if isinstance(call, ast.Attribute) and call.attr in ("command", "callback", "result_callback", "group"):
+                if isinstance(call, ast.Attribute) and call.attr in self.words.commands:
                     for key in self.names.resolve(call.value, scope.outer or self.scopes.module):
                         found.setdefault(key, []).append(f"@.{name}")
         for node in ast.walk(self.scopes.tree) if registered else ():
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("set_defaults", "add_command")
+                and node.func.attr in self.words.registers
             ):
                 for word in node.keywords:
                     if word.arg and isinstance(word.value, (ast.Name, ast.Attribute)):
@@ -118,7 +118,9 @@ class File:
             for decorator in getattr(scope.node, "decorator_list", ()):
                 if not isinstance(decorator, ast.Call):
                     continue
-                if "hydra.main" not in self.names.resolve(decorator.func, scope.outer or self.scopes.module):
+                if self.words.configured.isdisjoint(
+                    self.names.resolve(decorator.func, scope.outer or self.scopes.module)
+                ):
                     continue
                 given = dict(zip(("config_path", "config_name"), decorator.args, strict=False))
                 given |= {word.arg: word.value for word in decorator.keywords if word.arg}
@@ -162,7 +164,7 @@ class File:
                 self.names.resolve(decorator, scope.outer or self.scopes.module) for decorator in node.decorator_list
             ),
             tuple(bound.target for bounds in scope.bindings.values() for bound in bounds if bound.kind == "def"),
-            walk.lazy and _LAZY.issuperset(last_word(decorator) for decorator in node.decorator_list),
+            walk.lazy and self.words.lazy.issuperset(last_word(decorator) for decorator in node.decorator_list),
             tuple(walk.tests),
             self._defaults(scope, {test.parameter for test in walk.tests}),
         )

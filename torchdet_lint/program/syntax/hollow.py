@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
-import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter import skeleton
@@ -12,10 +10,6 @@ from torchdet_lint.prefilter.skeleton import SyntaxFault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-_DECORATED = re.compile(r"^[ \t]*@[\w.]+\.(?:command|callback|result_callback|group)\b", re.MULTILINE)
-_REGISTERED = re.compile(r"\.(?:set_defaults|add_command)\b")
 
 
 class Hollow:
@@ -28,16 +22,6 @@ class Hollow:
         self.lines = lines
         self._bodies = dict(zip(bodies[::2], bodies[1::2], strict=True))
         self._tree = tree
-
-    @functools.cached_property
-    def registers(self) -> bool:
-        """Whether a method that registers functions is called somewhere."""
-        return _REGISTERED.search("".join(self.lines)) is not None
-
-    @property
-    def dispatches(self) -> bool:
-        """Whether the name of a call may decide on a function somewhere."""
-        return self.registers or _DECORATED.search("".join(self.lines)) is not None
 
     def tree(self) -> tuple[ast.Module, int]:
         """The file with `pass` for the bodies, and how many characters were parsed; empty where that is not Python."""

@@ -21,28 +21,23 @@ from torchdet_lint.program.syntax.shapes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.scopes import Bound, Scope, Scopes
+    from torchdet_lint.program.syntax.vocabulary import Vocabulary
 
 
 _LONGEST = 200
-_CONTAINERS = frozenset(
-    {"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "collections.OrderedDict"}
-)
-INSTANTIATE = frozenset({"hydra.utils.instantiate", "hydra.utils.call"})
-_MOVES = (".to", ".cuda", ".cpu", ".half", ".float", ".eval")
 
 
 class Resolver:
     """What the names of one file stand for."""
 
-    def __init__(self, scopes: Scopes, wrappers: frozenset[str], canonical: Callable[[str], str]) -> None:
-        """`wrappers` are the callables that return what they are given; `canonical` is `Library.canonical`."""
+    def __init__(self, scopes: Scopes, vocabulary: Vocabulary) -> None:
         self.scopes = scopes
-        self.wrappers = wrappers
-        self.canonical = canonical
+        self.words, self.wrappers, self.canonical = vocabulary
+        self._moves = tuple(f".{word}" for word in self.words.moves)
         self._resolved: dict[tuple[object, ...], Names] = {}
         self._shallow: dict[tuple[tuple[object, ...], int], Names] = {}
         self._cut = 0
@@ -125,7 +120,7 @@ class Resolver:
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id in PASSED_ON and node.args:
                 return self.elements(node.args[0], scope, depth - 1)
-            if not _CONTAINERS.isdisjoint(self.resolve(node.func, scope, depth - 1)):
+            if not self.words.containers.isdisjoint(self.resolve(node.func, scope, depth - 1)):
                 return [name for arg in node.args for name in self.resolve(arg, scope, depth - 1)]
         values: Iterable[tuple[ast.expr, Scope]] = ()
         if isinstance(node, ast.Name):
@@ -208,16 +203,16 @@ class Resolver:
                 module = constant(node.args[0], scope) if node.args else None
                 if module is not None and isinstance(module[0], str):
                     found.append(self.canonical(module[0]))
-            elif function in INSTANTIATE:
+            elif function in self.words.instantiates:
                 paths = self.path(node.args[0], scope) if node.args else ()
                 found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
             elif function in self.wrappers:
                 found.extend(self._wrapped(node, scope, depth))
-            elif function.endswith(_MOVES) and ")" in function and function[0] not in "@.$*":
+            elif function.endswith(self._moves) and ")" in function and function[0] not in "@.$*":
                 found.append(function[: function.rindex(".")])
             elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
                 found.append(f"{function}()")
-                if function in _CONTAINERS:
+                if function in self.words.containers:
                     found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
         return found
 

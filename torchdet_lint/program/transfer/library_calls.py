@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchdet_lint.program.effects import IN_TRAINING
-from torchdet_lint.program.events import DEVICE_QUERIES
 from torchdet_lint.program.transfer.passing import parameter_of
 
 if TYPE_CHECKING:
@@ -84,9 +83,9 @@ class LibraryCalls:
 
     def switches(self, name: str, event: Event) -> None:
         """What the name of a library's function says of CUDA, of convolutions and of the mode."""
-        if name.startswith(("torch.cuda.", "torch.accelerator.")) and not name.partition(".")[2].partition(".")[
-            2
-        ].startswith(DEVICE_QUERIES):
+        words = self.facts.words
+        module = next((module for module in words.device_modules if name.startswith(f"{module}.")), None)
+        if module is not None and not name[len(module) + 1 :].startswith(words.device_queries):
             enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
             if enabled is None or not enabled.known or enabled.value is not False:
                 self.recorder.add("flag", channel="cuda")

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from torchdet_lint.program.lookup import Lookup
 
 
-_MODULES = frozenset({"torch.nn.Module", "lightning.pytorch.LightningModule"})
-
-
 class Recorder:
     """Records the steps of one node, at the event that is being looked at."""
 
@@ -28,7 +25,7 @@ class Recorder:
         self.event = Event("call", 1, 0, 1)
         last = node.name.rpartition(".")[2]
         self.initialises = bool(self.facts.hints.initialiser.search(last)) and (
-            last not in ("__init__", "init", "setup") or lookup.derives(node.owner, _MODULES)
+            last not in ("__init__", "init", "setup") or lookup.derives(node.owner, self.facts.words.modules)
         )
 
     def add(

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
 
-_LIGHTNING = frozenset({"lightning.pytorch.LightningModule"})
 _LOADERS = frozenset({LOADER})
 
 
@@ -230,7 +229,7 @@ class Transfer(Recorder):
         facts = self.facts
         if "**" in event.keywords:
             event = self.configured.filled(event)
-        if name == "hydra.utils.instantiate":
+        if name in facts.words.instantiates:
             for mapping in self.configured.mappings(event.positional[:1]):
                 for made, arguments in self.configured.instantiated(mapping, event):
                     for thing in self.stands_for(made):
@@ -317,7 +316,7 @@ class Transfer(Recorder):
         """What a method's name says where its receiver is not known."""
         first = event.names[0]
         self.dispatched(first, last)
-        if self.facts.hints.loading.fullmatch(last) or first in ("torch.load", "torch.jit.load", "pickle.load"):
+        if self.facts.hints.loading.fullmatch(last) or first in self.facts.words.reads:
             self.add("flag", last, "loads")
         if {thing.kind for thing in things} & {"function", "class", "instance"}:
             return
@@ -338,9 +337,10 @@ class Transfer(Recorder):
             thing for argument in event.positional[:1] for name in argument.names for thing in self.stands_for(name)
         ]
         if any(
-            thing.kind == "instance" and self.lookup.derives((thing.file, thing.name), _LIGHTNING) for thing in given
+            thing.kind == "instance" and self.lookup.derives((thing.file, thing.name), self.facts.words.fitted)
+            for thing in given
         ):
-            self.external("lightning.pytorch.Trainer().fit", event)
+            self.external(self.facts.words.fits, event)
             self.add("flag", "fit", "relaxed")
 
     def dispatched(self, first: str, last: str) -> None:

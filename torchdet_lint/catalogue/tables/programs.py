@@ -1,0 +1,60 @@
+"""The `[programs]` of `rules/facts/programs.toml` → names that say what a program does, compiled to patterns."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from torchdet_lint.catalogue.conditions import Table
+
+
+class Programs(Table, frozen=True, kw_only=True, dict=True):
+    """What each list is for stands in the file."""
+
+    containers: frozenset[str] = frozenset()
+    moves: tuple[str, ...] = ()
+    modules: frozenset[str] = frozenset()
+    fitted: frozenset[str] = frozenset()
+    fits: str = ""
+    reads: frozenset[str] = frozenset()
+    instantiates: frozenset[str] = frozenset()
+    configured: frozenset[str] = frozenset()
+    commands: tuple[str, ...] = ()
+    registers: tuple[str, ...] = ()
+    lazy: frozenset[str] = frozenset()
+    device_modules: tuple[str, ...] = ()
+    device_queries: tuple[str, ...] = ()
+    device_texts: tuple[str, ...] = ()
+    device_options: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+    picks: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def names_device(self) -> re.Pattern[str]:
+        """A text that names a device of CUDA: fullmatch."""
+        return re.compile(f"{'|'.join(self.device_texts)}")
+
+    @functools.cached_property
+    def asks_for_device(self) -> re.Pattern[str]:
+        """An option of a command line with which a device of CUDA may be chosen: match."""
+        return re.compile(rf"-{{1,2}}(?:no[-_])?(?:use[-_])?(?:{'|'.join(self.device_options)})\b")
+
+    @functools.cached_property
+    def draws_idly(self) -> re.Pattern[str]:
+        """The text of a statement whose draws change no result: search."""
+        return re.compile("|".join(self.idle), re.IGNORECASE)
+
+    @functools.cached_property
+    def picks_seed(self) -> re.Pattern[str]:
+        """The name of a function that makes a seed: search."""
+        return re.compile(rf"(?:{'|'.join(self.picks)})\w*_seed$")
+
+    @functools.cached_property
+    def decorates_command(self) -> re.Pattern[str]:
+        """The text of a decorator that makes a function a command: search."""
+        return re.compile(rf"^[ \t]*@[\w.]+\.(?:{'|'.join(self.commands)})\b", re.MULTILINE)
+
+    @functools.cached_property
+    def calls_register(self) -> re.Pattern[str]:
+        """The text of a call that registers a function as a command: search."""
+        return re.compile(rf"\.(?:{'|'.join(self.registers)})\b")
