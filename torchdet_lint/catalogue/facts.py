@@ -9,6 +9,7 @@ import msgspec
 from torchdet_lint.catalogue.conditions import Condition, Table
 from torchdet_lint.catalogue.ops import Op
 from torchdet_lint.catalogue.tables.conventions import Conventions, Workers
+from torchdet_lint.catalogue.tables.devices import Devices
 from torchdet_lint.catalogue.tables.hints import Hints
 from torchdet_lint.catalogue.tables.memory import Memory
 from torchdet_lint.catalogue.tables.orders import Orders
@@ -163,6 +164,7 @@ class Facts(Table, frozen=True, kw_only=True):
     fluent: tuple[str, ...] = ()
     modes_off: tuple[str, ...] = ()
     programs: Programs = Programs()
+    devices: Devices = Devices()
     entropy: dict[str, str] = msgspec.field(default_factory=dict)
     conventions: Conventions = Conventions()
     workers: Workers = Workers()

@@ -13,11 +13,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
 
-_HARMLESS = frozenset({
-    "builtins.object", "torch.nn.Module", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset", "abc.ABC",
-    "typing.Generic", "typing.Protocol", "builtins.Exception",
-})  # fmt: skip
-
 
 class Callee(NamedTuple):
     """A function that a call runs, in the file `module`, `bound` where its first parameter is not among the arguments;
@@ -137,9 +132,10 @@ class CallEdges:
 
     def is_open(self, module: Module, class_: Class) -> bool:
         """Whether `class_` derives from a class out of sight that may read its attributes."""
+        closed = self.module.library.facts.conventions.bases
         for relative_module, relative in self.ancestors(module, class_):
             seen = list(self.bases(relative_module, relative))
-            names = [name for name in relative_module.base_names(relative) if name not in _HARMLESS]
+            names = [name for name in relative_module.base_names(relative) if name not in closed]
             if len(names) > len(seen):
                 return True
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,10 +11,6 @@ if TYPE_CHECKING:
     from torchdet_lint.fixes.draft import Draft
 
 _NAMES = ("seed_worker", "seed_data_worker", "seed_loader_worker")
-_ONLY_GENERATORS = re.compile(r"\bdefault_rng\b|\brandom\.Generator\b")
-_LEGACY_NUMPY = re.compile(
-    r"\brandom\.(?:seed|rand|randn|randint|random|random_sample|choice|shuffle|permutation|normal|uniform|get_state|set_state)\b"
-)
 
 
 def worker_function(draft: Draft) -> str:
@@ -81,7 +76,8 @@ def _uses_numpy(draft: Draft) -> bool:
         for binding in bindings
     ):
         return draft.module.target.torch < (1, 9)
-    return not _ONLY_GENERATORS.search(text) or bool(_LEGACY_NUMPY.search(text))
+    words = draft.module.library.facts.conventions
+    return not words.makes_numpy_generators.search(text) or bool(words.uses_numpy_globally.search(text))
 
 
 def required_parameters(parameters: cst.Parameters) -> int:

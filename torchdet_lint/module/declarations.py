@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.calls import Call, Calls
     from torchdet_lint.module.facts import Class
 
-_REGISTERING = frozenset({"register_buffer", "register_parameter"})
-
 
 class Declarations:
     """The attributes of the classes of one file that no assignment gives."""
@@ -29,6 +27,7 @@ class Declarations:
         self.relations = self.resolver.relations
         self.loading = calls.loading
         self.facts = calls.facts
+        self._registering = self.resolver.library.facts.memory.registering
         self._seen = 0
         self._by_literal: dict[str, list[Call]] = {}
 
@@ -72,7 +71,11 @@ class Declarations:
         for relative in self.resolver.family(class_):
             for unit in self.loading.holding(name):
                 words = self.loading.words[unit.index]
-                if unit.piece.owner == relative.index >= 0 and name in words and not words.isdisjoint(_REGISTERING):
+                if (
+                    unit.piece.owner == relative.index >= 0
+                    and name in words
+                    and not words.isdisjoint(self._registering)
+                ):
                     self.loading.load(unit)
             yield from (call for call in self._registered(name) if call.scope.function.outer is relative.scope)
 
@@ -81,7 +84,7 @@ class Declarations:
         calls = self.calls.taken()
         for call in itertools.islice(calls, self._seen, None):
             literal = call.node.args[0].value if call.node.args else None
-            if call.attribute in _REGISTERING and isinstance(literal, cst.SimpleString):
+            if call.attribute in self._registering and isinstance(literal, cst.SimpleString):
                 self._by_literal.setdefault(str(literal.evaluated_value), []).append(call)
         self._seen = len(calls)
         return list(self._by_literal.get(name, ()))

@@ -90,6 +90,7 @@ class Tables:
         self.modes_off = frozenset(facts.modes_off)
         self.hints = Words(facts.hints)
         self.words = facts.programs
+        self.devices = facts.devices
         self.tensor_draws = frozenset(
             name.rpartition(".")[2] for name in self.draws if name.startswith("torch.Tensor.")
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
+import msgspec
+
 from torchdet_lint.catalogue.conditions import Table
 
 
@@ -19,7 +21,12 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     seed_arguments: frozenset[str] = frozenset()
     seeding_methods: tuple[str, ...] = ()
     seeders: tuple[str, ...] = ()
+    seeded: tuple[str, ...] = ()
     worker: tuple[str, ...] = ()
+    bases: frozenset[str] = frozenset()
+    numpy_generators: tuple[str, ...] = ()
+    numpy_global: tuple[str, ...] = ()
+    same_numbers: dict[str, str] = msgspec.field(default_factory=dict)
     process: tuple[str, ...] = ()
     process_parameters: tuple[str, ...] = ()
     identity: tuple[str, ...] = ()
@@ -59,6 +66,26 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
         return re.compile(
             rf"^def[ \t]+((?!\w*worker)\w*(?:{'|'.join(self.seeders)})\w*)[ \t]*\(", re.MULTILINE | re.IGNORECASE
         )
+
+    @functools.cached_property
+    def speaks_of_seeds(self) -> re.Pattern[str]:
+        """Text that speaks of seeding: search."""
+        return _any(self.seeders, re.IGNORECASE)
+
+    @functools.cached_property
+    def is_given(self) -> re.Pattern[str]:
+        """What stands before a seed that a generator is given, the name of an argument in the first group: search."""
+        return re.compile(rf"(?:{'|'.join(self.seeded)})\s*[(=]\s*(?=(\w+\s*=\s*)?)")
+
+    @functools.cached_property
+    def makes_numpy_generators(self) -> re.Pattern[str]:
+        """Text that makes generators of NumPy: search."""
+        return _any(self.numpy_generators)
+
+    @functools.cached_property
+    def uses_numpy_globally(self) -> re.Pattern[str]:
+        """Text that uses NumPy's global generator: search."""
+        return re.compile(rf"\brandom\.(?:{'|'.join(self.numpy_global)})\b")
 
     @functools.cached_property
     def seeds_worker(self) -> re.Pattern[str]:

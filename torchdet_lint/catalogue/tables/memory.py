@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
+import msgspec
+
 from torchdet_lint.catalogue.conditions import Table
 
 
@@ -15,8 +17,31 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
     initialising: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     libraries: frozenset[str] = frozenset()
+    filled: frozenset[str] = frozenset()
+    strided: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset()
+    registering: frozenset[str] = frozenset()
+    classes: tuple[str, ...] = ()
+    extents: tuple[str, ...] = ()
+    zeroed: dict[str, str] = msgspec.field(default_factory=dict)
 
     @functools.cached_property
     def goes_through_parts(self) -> re.Pattern[str]:
         """A loop over all parts of a model: search."""
         return re.compile(rf"\b(?:for|zip)\b[^:\n]*\b(?:{'|'.join(self.parts)})\(")
+
+    @functools.cached_property
+    def makes_tensor_of_size(self) -> re.Pattern[str]:
+        """The beginning of a call of a tensor's class that is given extents, or may be: search."""
+        size = "|".join(self.extents)
+        extents = rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:(?:{size})\s*\)|size\(|shape\b|len\())"
+        classes = "|".join(self.classes)
+        return re.compile(
+            rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:Tensor(?={extents})|(?:{classes})Tensor(?={extents}|\(\s*\w+\)))"
+        )
+
+    @functools.cached_property
+    def is_extent(self) -> re.Pattern[str]:
+        """The text of an expression that is evidently an extent: fullmatch."""
+        size = "|".join(self.extents)
+        return re.compile(rf"(?:[\w.]+\.)?(?:{size})|len\(.*\)|[\w.]+\.(?:size\(.*\)|shape(?:\[.*\])?)")

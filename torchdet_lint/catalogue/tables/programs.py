@@ -22,22 +22,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     commands: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
     lazy: frozenset[str] = frozenset()
-    device_modules: tuple[str, ...] = ()
-    device_queries: tuple[str, ...] = ()
-    device_texts: tuple[str, ...] = ()
-    device_options: tuple[str, ...] = ()
     idle: tuple[str, ...] = ()
     picks: tuple[str, ...] = ()
-
-    @functools.cached_property
-    def names_device(self) -> re.Pattern[str]:
-        """A text that names a device of CUDA: fullmatch."""
-        return re.compile(f"{'|'.join(self.device_texts)}")
-
-    @functools.cached_property
-    def asks_for_device(self) -> re.Pattern[str]:
-        """An option of a command line with which a device of CUDA may be chosen: match."""
-        return re.compile(rf"-{{1,2}}(?:no[-_])?(?:use[-_])?(?:{'|'.join(self.device_options)})\b")
 
     @functools.cached_property
     def draws_idly(self) -> re.Pattern[str]:

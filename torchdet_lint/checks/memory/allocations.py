@@ -17,15 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Call, Module, Value
 
-_SIZE_NAME = r"(?:\w*(?:_size|_dim|_?features|_?channels|_units)|num_\w+|n_\w+)"
-_DTYPES = "Float|Double|Half|Long|Int|Short|Byte|Char|Bool|BFloat16"
-_EXTENTS = rf"\((?!\s*\[)(?:\s*\d|[^()\n]*,|\s*(?:[\w.]+\.)?(?:{_SIZE_NAME}\s*\)|size\(|shape\b|len\())"
-_FILLED = frozenset(f"torch.{word}" for word in ("zeros", "ones", "rand", "randn"))
-_TENSOR_OF_SIZE = re.compile(
-    rf"(?<![\w.])(?:\w+\.(?:cuda\.)?)?(?:Tensor(?={_EXTENTS})|(?:{_DTYPES})Tensor(?={_EXTENTS}|\(\s*\w+\)))"
-)
 _EXTENT = re.compile(r"\.size\(|\.shape\b|^len\(")
-_SIZE = re.compile(rf"(?:[\w.]+\.)?{_SIZE_NAME}|len\(.*\)|[\w.]+\.(?:size\(.*\)|shape(?:\[.*\])?)")
 
 
 def allocations(module: Module, rule: Rule) -> dict[cst.CSTNode, Buffer]:
@@ -41,10 +33,10 @@ def allocations(module: Module, rule: Rule) -> dict[cst.CSTNode, Buffer]:
 def _creations(module: Module, rule: Rule) -> Iterator[Call]:
     if "Tensor(" in module.text:
         idle = module.mentions.allocations.idle
+        pattern = module.library.facts.memory.makes_tensor_of_size
         module.load_where(
             lambda text: (
-                "Tensor(" in text
-                and not all(idle(match[0], text, match.start()) for match in _TENSOR_OF_SIZE.finditer(text))
+                "Tensor(" in text and not all(idle(match[0], text, match.start()) for match in pattern.finditer(text))
             )
         )
     yield from module.calls_to(*rule.words["sized"], *(name for row in rule.calls for name in row.names))
@@ -59,7 +51,7 @@ def _grows(module: Module, call: Call) -> bool:
         return False
     made = module.followed(call.receiver, call.scope, call.order)
     before = module.call_at(made.node) if made is not None else None
-    if before is None or not any(name in _FILLED for name in before.names):
+    if before is None or module.library.facts.memory.filled.isdisjoint(before.names):
         return False
     old, new = _elements(_sizes(module, before)), _elements(_sizes(module, call))
     return old is not None and new is not None and 0 < old < new
@@ -83,10 +75,10 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
         return None
     if any(name.startswith("numpy.") for name in call.names):
         return _array(module, call, word)
-    if word.endswith("_like") or word in ("empty_strided", "empty_permuted", "new_empty_strided"):
+    if word.endswith("_like") or word in module.library.facts.memory.strided:
         return Buffer(call.node, word, None)
     sizes = _sizes(module, call)
-    if word.endswith("Tensor") and not _evidently_sizes(call, sizes):
+    if word.endswith("Tensor") and not _evidently_sizes(module, call, sizes):
         return None
     if word == "new" and not _is_new_tensor(call, sizes):
         return None
@@ -99,7 +91,7 @@ def _array(module: Module, call: Call, word: str) -> Buffer | None:
     """An array of numbers: one of objects holds `None`."""
     dtype = call.keyword_node("dtype")
     given = dtype.value if dtype is not None else call.node.args[1].value if len(call.node.args) > 1 else None
-    if given is not None and bare(given).strip("\"'") in ("object", "O", "np.object_", "numpy.object_", "str"):
+    if given is not None and bare(given).strip("\"'") in module.library.facts.memory.objects:
         return None
     shape = call.keyword_node("shape") or (call.node.args[0] if call.node.args and not call.node.args[0].star else None)
     if word != "empty" or shape is None:
@@ -141,7 +133,7 @@ def _sizes(module: Module, call: Call) -> list[Value] | None:
     return [module.value(node) for node in positional]
 
 
-def _evidently_sizes(call: Call, sizes: list[Value] | None) -> bool:
+def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> bool:
     """Whether `torch.Tensor(…)` was given extents, not data."""
     if not sizes or any(arg.keyword is not None for arg in call.node.args):
         return False
@@ -150,7 +142,7 @@ def _evidently_sizes(call: Call, sizes: list[Value] | None) -> bool:
     only = call.node.args[0].value
     if isinstance(sizes[0].constant, int):
         return isinstance(only, (cst.Integer, cst.Name))
-    return _SIZE.fullmatch(bare(only)) is not None
+    return module.library.facts.memory.is_extent.fullmatch(bare(only)) is not None
 
 
 def _extent(value: Value) -> int | str:

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Module
 
-_TWINS = {
-    "empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros", "new": "new_zeros", "Tensor": "zeros",
-}  # fmt: skip
-
 
 def uninitialized_read(module: Module, rule: Rule) -> Iterator[Found]:
     """Memory that is allocated without a value and used as an input before every element was written."""
@@ -102,7 +98,7 @@ def _found(module: Module, read: Read) -> Found:
 
 def _twin(module: Module, buffer: Buffer) -> tuple[Change, ...]:
     """The call that also writes zeros, where it takes the same arguments."""
-    twin = _TWINS.get(buffer.word)
+    twin = module.library.facts.memory.zeroed.get(buffer.word)
     function = buffer.node.func
     if twin is None or any(arg.star == "**" for arg in buffer.node.args):
         return ()

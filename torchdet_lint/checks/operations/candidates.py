@@ -29,16 +29,6 @@ _TRAINS = re.compile(r"\.backward\(")
 _STEPS = re.compile(r"\.step\(")
 _ENTRY = re.compile(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _STARTED = re.compile(r"^if\s+__name__\s*==|^\w[\w.]*\(", re.MULTILINE)
-_ACCELERATED = re.compile(r"cuda|\.to\(|device|accelerat|trainer|gpu|mps|lightning|deepspeed|xla|fabric", re.IGNORECASE)
-# Devices but the CPU: by name, from an option or a variable, or wherever something else is.
-_ELSEWHERE = re.compile(
-    r"cuda|accelerat|trainer|gpu|mps|lightning|deepspeed|xla|fabric|device_map|get_device|--device|"
-    r"torch\.device\((?!\s*[\"']cpu)|\b(?:args|cfg|config|opt|hparams|FLAGS)\.device|\bdevice\s*=(?!\s*(?:[\"']cpu|torch\.device|device\b))",
-    re.IGNORECASE,
-)
-_CPU = re.compile(r"torch\.device\(\s*[\"']cpu[\"']\s*\)|[\"']cpu[\"']")
-_TOGETHER = ("index", "indices", "src", "source", "values", "weights", "repeats", "batch", "grid")
-_OPERANDS = ("src", "source", "values", "weights", "value", "val")
 
 
 class Operations:
@@ -230,7 +220,8 @@ class Operations:
     def _beside_the_cpu(self, candidate: Candidate) -> bool:
         """Whether an argument that must be where the tensor is, is evidently on the CPU."""
         parameters = candidate.operation.spelling.forward or candidate.operation.spelling.parameters
-        given = [candidate.call.argument(name, parameters) for name in _TOGETHER if name in parameters]
+        together = self.module.library.facts.devices.together
+        given = [candidate.call.argument(name, parameters) for name in together if name in parameters]
         kinds = [self.inference.kind(value.node) for value in given if value is not None]
         return any(kind.is_tensor and kind.device == "cpu" and kind.dims != 0 for kind in kinds)
 
@@ -265,9 +256,10 @@ class Operations:
     def _names_no_device(self) -> bool:
         """Whether nothing in the file names a device but the CPU."""
         text = self.module.text
-        if not _ACCELERATED.search(text):
+        devices = self.module.library.facts.devices
+        if not devices.speaks_of_devices.search(text):
             return True
-        return bool(_CPU.search(text)) and not _ELSEWHERE.search(text)
+        return bool(devices.names_cpu.search(text)) and not devices.names_another.search(text)
 
     def _runs_on_cpu(self, node: cst.CSTNode) -> bool:
         """Whether `node` runs as the file is started, in a file that names no device but the CPU: at top level, or in
@@ -300,7 +292,8 @@ class Operations:
             return kind.dtype == "floating" and not kind.whole
         if kind.is_integral:
             return False
-        given = [call.argument(name, operation.spelling.parameters) for name in _OPERANDS]
+        names = self.module.library.facts.devices.operands
+        given = [call.argument(name, operation.spelling.parameters) for name in names]
         operands = [self.inference.kind(value.node) for value in given if value is not None]
         if any(operand.is_whole for operand in operands):
             return False

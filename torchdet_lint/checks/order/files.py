@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module
 
 
-_PATH_METHODS = ("iterdir", "rglob", "glob")
 _ENTRIES = "os.scandir"
 _WALK = "os.walk"
 # A fix that sorts more listings than this at once is nobody's to read.
@@ -29,9 +28,10 @@ _PAIRED = 40
 
 def unordered_files(module: Module, rule: Rule) -> Iterator[Found]:
     """A listing of files whose order reaches a result."""
+    files = module.library.facts.orders.files
     names = tuple(name for row in rule.calls for name in row.names)
     calls = {id(call.node): call for call in module.calls_to(*names)}
-    for call in module.method_calls(*_PATH_METHODS):
+    for call in module.method_calls(*sorted(files["methods"])):
         if _is_path(module, call):
             calls.setdefault(id(call.node), call)
     every = sorted(calls.values(), key=lambda call: call.order)
@@ -40,7 +40,7 @@ def unordered_files(module: Module, rule: Rule) -> Iterator[Found]:
     ]
     pairs: dict[object, list[_Listing]] = {}
     for listing in listings:
-        pairs.setdefault(_folder(listing.call), []).append(listing)
+        pairs.setdefault(_folder(module, listing.call), []).append(listing)
         pairs.setdefault(module.enclosing_function(listing.call.node), []).append(listing)
     for listing in listings:
         if listing.found is not None:
@@ -59,14 +59,14 @@ def _together(module: Module, call: Call, found: Found, pairs: Mapping[object, S
     the same folder, and those of the same function."""
     if not found.changes:
         return found
-    folder, function = _folder(call), module.enclosing_function(call.node)
+    folder, function = _folder(module, call), module.enclosing_function(call.node)
     changes = list(found.changes)
     safe = found.applicability is None
     paired = {id(one.call): one for one in (*pairs[folder], *pairs[function])}
     if len(paired) > _PAIRED:
         return found._replace(applicability="unsafe")
     for other, reported in sorted(paired.values(), key=lambda one: one.call.order):
-        same = _folder(other) == folder
+        same = _folder(module, other) == folder
         if other is call:
             continue
         if reported is None and not _may_keep_order(module, other):
@@ -80,13 +80,10 @@ def _together(module: Module, call: Call, found: Found, pairs: Mapping[object, S
     return found._replace(changes=tuple(changes), applicability=None if safe else "unsafe")
 
 
-def _folder(call: Call) -> str:
+def _folder(module: Module, call: Call) -> str:
     """The text of what is listed."""
-    if (
-        call.attribute in _PATH_METHODS
-        and not {"glob.glob", "glob.iglob"} & set(call.names)
-        and call.receiver is not None
-    ):
+    files = module.library.facts.orders.files
+    if call.attribute in files["methods"] and not files["functions"] & set(call.names) and call.receiver is not None:
         node: cst.CSTNode = call.receiver
     else:
         node = call.node.args[0].value if call.node.args else call.node
@@ -110,13 +107,14 @@ _FORGOTTEN = ("sorted", "measured", "told", "printed")
 def _is_path(module: Module, call: Call) -> bool:
     """`iterdir` and `rglob` are pathlib's alone; `glob` also belongs to fsspec and its like, which sort."""
     assert call.receiver is not None
-    if call.attribute in ("iterdir", "rglob"):
+    files = module.library.facts.orders.files
+    if call.attribute in files["own-methods"]:
         return True
     receiver = call.receiver
     if isinstance(receiver, cst.BinaryOperation) and isinstance(receiver.operator, cst.Divide):
         return True
     names = {name.partition("()")[0] for name in module.resolve(receiver, call.scope, call.order)}
-    if names & {"pathlib.Path", "pathlib.PosixPath", "pathlib.PurePath"}:
+    if names & files["paths"]:
         return True
     if isinstance(receiver, cst.Name) and "Path" in parameter_annotation(module, receiver):
         return True
@@ -152,11 +150,8 @@ def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
     if not key and isinstance(outer, cst.Call) and bare(outer.func) == "list" and len(outer.args) == 1:
         change = Replace(outer.func, "sorted")
     # A list has no `next`, and is not lazy: only what is gone through on the spot is surely the same.
-    lazy = not {"os.listdir", "glob.glob"} & set(call.names)
+    lazy = not module.library.facts.orders.files["lists"] & set(call.names)
     return (change,), not lazy or outer is not None
-
-
-_CONSUMERS = frozenset("list tuple set frozenset enumerate zip map filter join extend array tensor len iter".split())
 
 
 def _consumer(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
@@ -165,7 +160,7 @@ def _consumer(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
     if isinstance(parent, (cst.For, cst.CompFor)):
         return parent if parent.iter is node else None
     call = module.parent(parent) if isinstance(parent, cst.Arg) else None
-    if isinstance(call, cst.Call) and last_word(call.func) in _CONSUMERS:
+    if isinstance(call, cst.Call) and last_word(call.func) in module.library.facts.orders.words["goes-through"]:
         return call
     return parent if isinstance(parent, (cst.StarredElement, cst.Arg)) and getattr(parent, "star", "*") == "*" else None
 

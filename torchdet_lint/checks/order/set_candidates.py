@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
 
 _CALLED = re.compile(r"\w+\(")
 _NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
-_TAKERS = r"\b(?:list|tuple|enumerate|join|iter|array|tensor|LongTensor|zip|map|sample|choice)\(\s*\(?|\*"
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
 _SORTED = re.compile(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
-_TAKEN = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\breturn\s+)$")
-_GONE_THROUGH = re.compile(rf"(?:{_TAKERS}|{_LOOP}|\w\.extend\()(?:self\.|cls\.)?$")
 _DERIVED = re.compile(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
     r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
@@ -32,6 +30,7 @@ _BEFORE = 100
 def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]:
     """Whether a unit may iterate a set: cheap evidence, so that not every unit with a set is parsed."""
     own_names = _own_names(module)
+    is_taken, leads_on = _patterns(module.library.facts.orders.words["takers"])
     taken: set[str] = set()
     shared: set[str] = set()
     own: dict[str, set[str]] = {}
@@ -46,7 +45,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
             line = before.replace("\r", "\n").rpartition("\n")[2]
             if line.count('"') % 2 or line.count("'") % 2 or _SORTED.search(before):
                 continue
-            if _TAKEN.search(before) or _is_handed_on(before, own_names):
+            if is_taken.search(before) or _is_handed_on(before, own_names):
                 taken.add(text)
             elif named := _NAMED.search(before):
                 for name in named[1].split(", "):
@@ -57,13 +56,22 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     gone_through: set[str] = set()
     for text in module.texts:
         for name in _with_derived(shared | own.get(text, set()), text):
-            if any(_leads_on(text[max(0, start - _BEFORE) : start], own_names) for start in places(name, text)):
+            befores = (text[max(0, start - _BEFORE) : start] for start in places(name, text))
+            if any(leads_on.search(before) or _is_handed_on(before, own_names) for before in befores):
                 taken.add(text)
                 gone_through.add(name)
     if gone_through & shared:
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
     return taken.__contains__
+
+
+@functools.lru_cache(maxsize=4)
+def _patterns(takers: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What stands right before a set that is gone through on the spot, and before the name of one."""
+    taking = rf"\b(?:{'|'.join(sorted(takers))})\(\s*\(?|\*"
+    taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+)$")
+    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend\()(?:self\.|cls\.)?$")
 
 
 def _own_names(module: Module) -> frozenset[str]:
@@ -81,10 +89,6 @@ def _is_handed_on(before: str, own_names: frozenset[str]) -> bool:
     """Whether what stands behind `before` is an argument of a function or class of `own_names`."""
     call = _HANDED.search(before)
     return call is not None and call[1].rpartition(".")[2] in own_names
-
-
-def _leads_on(before: str, own_names: frozenset[str]) -> bool:
-    return _GONE_THROUGH.search(before) is not None or _is_handed_on(before, own_names)
 
 
 def _with_derived(names: set[str], text: str) -> set[str]:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 # Seeded alike, these draw the same numbers as the library's global generator.
-_SAME_NUMBERS = {"RandomState": "numpy", "MT19937": "numpy", "Random": "python"}
 
 
 def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
@@ -37,7 +36,8 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         function = module.code(call.node.func)
         argument = row.when[0].argument
-        library = _SAME_NUMBERS.get(call.own[0].rpartition(".")[2], "") if call.own else ""
+        same = module.library.facts.conventions.same_numbers
+        library = same.get(call.own[0].rpartition(".")[2], "") if call.own else ""
         seed = module.shared(ProgramSeeds).seed(call.node, library)
         change: Change = SetArgument(call.node, argument, seed.text)
         if not call.node.args:

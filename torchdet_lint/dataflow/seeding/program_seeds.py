@@ -24,12 +24,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 INITIAL_SEED = "{torch}.initial_seed()"
-_SPEAKS_OF_SEEDS = re.compile(r"seed|determinis|reproduc", re.IGNORECASE)
 _COMMENT = re.compile(r"#[^\n]*")
-# A generator that has been given the seed already, and what was added to it.
-_GIVEN = re.compile(
-    r"(?:rng|[Rr]andom\w*|Sequence|PCG\w+|MT19937|Philox|random_state|manual_seed)\s*[(=]\s*(?=(\w+\s*=\s*)?)"
-)
 _OFFSET = re.compile(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _LONGEST_SEED = 80
 _DEEP = 3
@@ -50,6 +45,7 @@ class ProgramSeeds:
 
     def __init__(self, module: Module) -> None:
         self.module = module
+        self.conventions = module.library.facts.conventions
         self.chains = module.shared(CallChain)
         self.given: dict[str, int] = {}
         self._rows = {name: row for row in module.library.facts.seeds for name in row.names}
@@ -92,7 +88,7 @@ class ProgramSeeds:
             return GeneratorSeed("{seed}", "unsafe")
 
         def made(text: str, key: str, libraries: frozenset[str], needs: tuple[Change, ...] = ()) -> GeneratorSeed:
-            ranked = self.module.library.facts.conventions.numbers_process.search(text.rpartition(".")[2])
+            ranked = self.conventions.numbers_process.search(text.rpartition(".")[2])
             offset = self._apart(key, key, int(library in libraries)) if apart else ""
             return GeneratorSeed(text + offset, "unsafe" if self._together and not ranked else None, needs)
 
@@ -113,13 +109,13 @@ class ProgramSeeds:
     @functools.cached_property
     def _elsewhere(self) -> bool:
         """Whether the file may put tensors on a device of which `torch.Generator()` is none."""
-        return any(f"{word}(" in self.module.text for word in self.module.library.facts.conventions.devices)
+        return any(f"{word}(" in self.module.text for word in self.conventions.devices)
 
     @functools.cached_property
     def _together(self) -> bool:
         """Whether several processes run the file: one seed would make all of them draw the same."""
         text = self.module.text
-        return any(word in text for word in self.module.library.facts.conventions.distributed)
+        return any(word in text for word in self.conventions.distributed)
 
     def _speaks_of_seeds_around(self, node: cst.CSTNode) -> bool:
         """Whether the file speaks of seeds anywhere but in `node` and in comments."""
@@ -127,12 +123,15 @@ class ProgramSeeds:
         lines, counts = self.module.skeleton.lines, self._rows_about_seeds
         if counts[start.row - 1] or counts[-1] > counts[end.row]:
             return True
-        return _speaks(lines[start.row - 1][: start.column - 1] + lines[end.row - 1][end.column - 1 :])
+        return self._speaks(lines[start.row - 1][: start.column - 1] + lines[end.row - 1][end.column - 1 :])
+
+    def _speaks(self, line: str) -> bool:
+        return self.conventions.speaks_of_seeds.search(_COMMENT.sub("", line)) is not None
 
     @functools.cached_property
     def _rows_about_seeds(self) -> list[int]:
         """How many of the first n rows speak of seeds."""
-        return list(accumulate(map(_speaks, self.module.skeleton.lines), initial=0))
+        return list(accumulate(map(self._speaks, self.module.skeleton.lines), initial=0))
 
     @functools.cached_property
     def _is_program(self) -> bool:
@@ -178,7 +177,7 @@ class ProgramSeeds:
     def _seeds_given(self) -> list[tuple[str, int]]:
         """What the file gives generators, the beginning of its text, and where, sorted."""
         text, places = self.module.text, set[int]()
-        for match in _GIVEN.finditer(text):
+        for match in self.conventions.is_given.finditer(text):
             places |= {match.end(), match.end() + len(match[1] or "")}
         return sorted((text[at : at + _LONGEST_SEED], at) for at in places)
 
@@ -225,7 +224,7 @@ class ProgramSeeds:
         if local:
             libraries = self._seeded_by(function, depth + 1)
             return Seeding(call, libraries, self._passed(call, local[0])) if libraries else None
-        if last and first is not None and self.module.library.facts.conventions.seeds.fullmatch(last):
+        if last and first is not None and self.conventions.seeds.fullmatch(last):
             return Seeding(call, frozenset(("python", "numpy", "torch")), first)
         return None
 
@@ -330,10 +329,6 @@ class ProgramSeeds:
             stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
             self._known_names[function] = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
         return self._known_names[function]
-
-
-def _speaks(line: str) -> bool:
-    return _SPEAKS_OF_SEEDS.search(_COMMENT.sub("", line)) is not None
 
 
 def _stores(node: ast.AST) -> bool:

@@ -21,8 +21,9 @@ class Expressions:
     def __init__(self, names: Resolver, scope: Scope) -> None:
         self.names = names
         self.words = names.words
+        self.devices = names.devices
         self.scope = scope
-        self._device_modules = frozenset(self.words.device_modules)
+        self._device_modules = frozenset(self.devices.modules)
         self.arguments = Arguments(names, scope)
         self.events: list[Event] = []
         self.statement = 1
@@ -82,7 +83,7 @@ class Expressions:
         """Whether `node` is a function of `torch.cuda` that runs nothing there: `is_available`, `device_count`."""
         return (
             isinstance(node, ast.Attribute)
-            and node.attr.startswith(self.words.device_queries)
+            and node.attr.startswith(self.devices.queries)
             and not self._device_modules.isdisjoint(self.names.resolve(node.value, self.scope))
         )
 
@@ -91,9 +92,9 @@ class Expressions:
         value = node.value
         if not isinstance(value, str) or len(value) > 40 or self.muted:
             return
-        if self.words.names_device.fullmatch(value):
+        if self.devices.names_cuda.fullmatch(value):
             self.add("cuda", node, branch, ("evident",))
-        elif self.words.asks_for_device.match(value):
+        elif self.devices.chooses_cuda.match(value):
             self.add("cuda", node, branch, ("possible",))
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:

@@ -83,9 +83,9 @@ class LibraryCalls:
 
     def switches(self, name: str, event: Event) -> None:
         """What the name of a library's function says of CUDA, of convolutions and of the mode."""
-        words = self.facts.words
-        module = next((module for module in words.device_modules if name.startswith(f"{module}.")), None)
-        if module is not None and not name[len(module) + 1 :].startswith(words.device_queries):
+        devices = self.facts.devices
+        module = next((module for module in devices.modules if name.startswith(f"{module}.")), None)
+        if module is not None and not name[len(module) + 1 :].startswith(devices.queries):
             enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
             if enabled is None or not enabled.known or enabled.value is not False:
                 self.recorder.add("flag", channel="cuda")

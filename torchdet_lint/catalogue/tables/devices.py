@@ -1,0 +1,47 @@
+"""`rules/facts/devices.toml` → names and texts that say what a program runs on, compiled to patterns."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from torchdet_lint.catalogue.conditions import Table
+
+
+class Devices(Table, frozen=True, kw_only=True, dict=True):
+    """Regular expressions and names; what each list is for stands in the file."""
+
+    words: tuple[str, ...] = ()
+    cpu: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    together: tuple[str, ...] = ()
+    operands: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    queries: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def speaks_of_devices(self) -> re.Pattern[str]:
+        """Text that may name a device: search."""
+        return re.compile("|".join(self.words), re.IGNORECASE)
+
+    @functools.cached_property
+    def names_cpu(self) -> re.Pattern[str]:
+        """Text that names the CPU: search."""
+        return re.compile("|".join(self.cpu))
+
+    @functools.cached_property
+    def names_another(self) -> re.Pattern[str]:
+        """Text that names a device other than the CPU, or may: search."""
+        return re.compile("|".join(self.elsewhere), re.IGNORECASE)
+
+    @functools.cached_property
+    def names_cuda(self) -> re.Pattern[str]:
+        """A text that names a device of CUDA: fullmatch."""
+        return re.compile("|".join(self.texts))
+
+    @functools.cached_property
+    def chooses_cuda(self) -> re.Pattern[str]:
+        """An option of a command line with which a device of CUDA may be chosen: match."""
+        return re.compile(rf"-{{1,2}}(?:no[-_])?(?:use[-_])?(?:{'|'.join(self.options)})\b")
