@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from torchdet_lint.catalogue import loading, ops, texts
+from torchdet_lint.catalogue import loading, ops, runtime, texts
 from torchdet_lint.catalogue.texts import CatalogueError
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
 
@@ -90,3 +92,22 @@ def test_the_prefilter_finds_every_identifier():
     text = "a.b_c(d1, 'é', 名=3)\n\tüber[x-1] # 2e5\udc80 z"
     assert set(IDENTIFIER.findall(text)) - {"e5"} <= words_in(text.replace("\udc80", " "))
     assert "z" in words_in(text)
+
+
+def test_what_the_recorder_knows_needs_no_package_but_a_parser_of_toml():
+    """It runs inside the user's program, and in the Python of another environment where the program starts one."""
+    program = (
+        "import sys; from torchdet_lint.catalogue import runtime; runtime.dispatch(); runtime.surroundings()\n"
+        "print(*sorted({'msgspec', 'libcst', 'torch', 'yaml', 'rich'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_a_table_of_the_recorder_with_another_key_is_refused(tmp_path, monkeypatch):
+    folder = tmp_path / "facts" / "runtime"
+    folder.mkdir(parents=True)
+    (folder / "surroundings.toml").write_text("[surroundings]\nvariables = []\ntimed = []\nunit = []\n")
+    monkeypatch.setattr(runtime, "RULES_DIRECTORY", tmp_path)
+    with pytest.raises(CatalogueError, match="the keys must be variables, timed, units"):
+        runtime.surroundings.__wrapped__()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.catalogue import loading
+from torchdet_lint.catalogue import loading, runtime
 from torchdet_lint.verifier.trace import BATCH
 
 if TYPE_CHECKING:
@@ -28,27 +28,6 @@ OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TD
 """Rules about what varies in Python and NumPy, the likeliest first."""
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
-_ATEN_NAMES = {
-    "index": "getitem",
-    "_unsafe_index": "getitem",
-    "select_backward": "getitem",
-    "_embedding_bag": "embedding_bag",
-    "embedding_dense_backward": "embedding",
-    "_scaled_dot_product_flash_attention": "scaled_dot_product_attention",
-    "_scaled_dot_product_efficient_attention": "scaled_dot_product_attention",
-    "_scaled_dot_product_cudnn_attention": "scaled_dot_product_attention",
-    "_scaled_dot_product_flash_attention_for_cpu": "scaled_dot_product_attention",
-    "_unsafe_index_put": "index_put",
-    "_index_put_impl_": "index_put",
-    "_ctc_loss": "ctc_loss",
-    "_adaptive_avg_pool2d": "adaptive_avg_pool2d",
-    "_adaptive_avg_pool3d": "adaptive_avg_pool3d",
-    "grid_sampler_2d": "grid_sample",
-    "grid_sampler_3d": "grid_sample",
-    "nll_loss2d_forward": "nll_loss",
-    "_cudnn_rnn": "lstm",
-    "convolution": "conv2d",
-}
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -82,7 +61,7 @@ def _listed(op: str, direction: str, devices: Sequence[str], table: Iterable[Op]
     deterministic.
     """
     base = op.split(".")[1] if "." in op else op
-    name = _ATEN_NAMES.get(base, base).strip("_").replace("_backward", "")
+    name = runtime.dispatch().spelled.get(base, base).strip("_").replace("_backward", "")
     every = tuple(table)
     rows = [row for device in reversed(devices) for row in every if device in row.devices]
     for row in rows:

@@ -4,59 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.catalogue import runtime
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# aten op -> op of rules/facts/ops.toml, where the name alone decides. Ops that end in `_backward` run in the backward
-# pass; a CPU takes the same ones as CUDA except where said.
-BACKWARD: Mapping[str, str] = {
-    "_adaptive_avg_pool2d_backward": "torch.nn.AdaptiveAvgPool2d",
-    "_adaptive_avg_pool3d_backward": "torch.nn.AdaptiveAvgPool3d",
-    "_ctc_loss_backward": "torch.nn.CTCLoss",
-    "_upsample_bicubic2d_aa_backward": "torch.nn.functional.interpolate(antialias=True)",
-    "_upsample_bilinear2d_aa_backward": "torch.nn.functional.interpolate(antialias=True)",
-    "adaptive_max_pool2d_backward": "torch.nn.AdaptiveMaxPool2d",
-    "adaptive_max_pool3d_backward": "torch.nn.AdaptiveMaxPool3d",
-    "avg_pool3d_backward": "torch.nn.AvgPool3d",
-    "convolution_backward": "torch.nn.Conv2d",
-    "embedding_dense_backward": "torch.nn.Embedding",
-    "fractional_max_pool2d_backward": "torch.nn.FractionalMaxPool2d",
-    "fractional_max_pool3d_backward": "torch.nn.FractionalMaxPool3d",
-    "grid_sampler_2d_backward": "torch.nn.functional.grid_sample",
-    "grid_sampler_3d_backward": "torch.nn.functional.grid_sample",
-    "max_pool3d_with_indices_backward": "torch.nn.MaxPool3d",
-    "reflection_pad1d_backward": "torch.nn.ReflectionPad1d",
-    "reflection_pad2d_backward": "torch.nn.ReflectionPad2d",
-    "reflection_pad3d_backward": "torch.nn.ReflectionPad3d",
-    "replication_pad1d_backward": "torch.nn.ReplicationPad1d",
-    "replication_pad2d_backward": "torch.nn.ReplicationPad2d",
-    "replication_pad3d_backward": "torch.nn.ReplicationPad3d",
-    "upsample_bicubic2d_backward": "torch.nn.functional.interpolate(mode='bicubic')",
-    "upsample_bilinear2d_backward": "torch.nn.functional.interpolate(mode='bilinear')",
-    "upsample_linear1d_backward": "torch.nn.functional.interpolate(mode='linear')",
-    "upsample_trilinear3d_backward": "torch.nn.functional.interpolate(mode='trilinear')",
-}
-
-# (aten op in the backward pass, aten op of the forward pass) -> op of the catalogue.
+_TABLES = runtime.dispatch()
+BACKWARD: Mapping[str, str] = _TABLES.backward
+"""Op of aten in the backward pass -> op of the catalogue."""
 COMPOSED_BACKWARD: Mapping[tuple[str, str], str] = {
-    ("index_add", "index_select"): "torch.index_select",
-    ("index_put", "index"): "torch.Tensor.__getitem__",
-    ("put", "take"): "torch.take",
-    ("scatter_add", "cummax"): "torch.cummax",
-    ("scatter_add", "cummin"): "torch.cummax",
-    ("scatter_add", "gather"): "torch.gather",
+    (backward, forward): op for backward, ops in _TABLES.composed.items() for forward, op in ops.items()
 }
-
-FORWARD: Mapping[str, str] = {
-    "_sparse_addmm": "torch.sparse.mm",
-    "index_copy": "torch.Tensor.index_copy_",
-    "index_reduce": "torch.Tensor.index_reduce_",
-    "kthvalue": "torch.kthvalue",
-    "max_unpool2d": "torch.nn.MaxUnpool2d",
-    "max_unpool3d": "torch.nn.MaxUnpool3d",
-    "nll_loss2d_forward": "torch.nn.NLLLoss",
-    "topk": "torch.topk",
-}
+"""(op of aten in the backward pass, op of aten in the forward pass) -> op of the catalogue."""
+FORWARD: Mapping[str, str] = _TABLES.forward
+"""Op of aten in the forward pass -> op of the catalogue."""
 
 # The arguments decide: what `by_arguments` answers.
 CONDITIONAL = frozenset(

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchdet_lint.catalogue import runtime
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -14,24 +16,7 @@ VIEW, SET, RESIZE, EMPTY, COLLECTIVE, LIFT, VALUE = range(7)
 grow into memory that nothing has written; hands out such memory; begins to exchange values with other processes, which
 may go on after it returns; takes a value in from Python, NumPy or another process; computes."""
 
-_EMPTY = frozenset(
-    "empty empty_like new_empty empty_strided new_empty_strided empty_permuted empty_quantized _empty_affine_quantized "
-    "_empty_per_channel_affine_quantized".split()
-)
-_VIEWS = frozenset({"_unsafe_view", "_reshape_alias", "alias", "detach", "detach_", "lift", "requires_grad_"})
-_NAMESPACES_WITHOUT_VALUE = frozenset({"prim", "profiler", "debugprims"})
-_OVERWRITES = frozenset(
-    "copy_ fill_ zero_ normal_ uniform_ random_ bernoulli_ exponential_ geometric_ log_normal_ cauchy_ _foreach_zero_ "
-    "_foreach_copy_ set_ eye_".split()
-)
-_COLLECTIVES = frozenset({"c10d", "_c10d_functional", "_c10d_functional_autograd"})
-_UNDECLARED_WRITES = {
-    "native_batch_norm": ("running_mean", "running_var"),
-    "cudnn_batch_norm": ("running_mean", "running_var"),
-    "miopen_batch_norm": ("running_mean", "running_var"),
-}
-_WORKSPACES = {"_ctc_loss": (1,), "rrelu_with_noise": (1,), "mkldnn_rnn_layer": (3,)}
-"""Outputs that hold scratch memory: they differ between runs, and nothing that reads them does."""
+_TABLES = runtime.dispatch()
 
 
 class Plan:
@@ -72,10 +57,10 @@ class Plan:
         namespace, _, base = schema.name.partition("::")
         self.written = _written(schema, base)
         self.fresh = _fresh(schema)
-        self.scratch = _WORKSPACES.get(base, ())
+        self.scratch = _TABLES.scratch.get(base, ())
         self.tensors = tuple(str(argument.type) == "Tensor" for argument in schema.arguments)
         self.random = torch.Tag.nondeterministic_seeded in function.tags
-        self.overwrites = base in _OVERWRITES or (
+        self.overwrites = base in _TABLES.overwrites or (
             bool(self.written) and all(_is_out(schema, name) for _, name in self.written)
         )
         self.kind = _kind(namespace, base, schema, bool(self.written))
@@ -96,15 +81,15 @@ class Plan:
 def _kind(namespace: str, base: str, schema: Any, writes: bool) -> int:
     if base == "set_":
         return SET
-    if base in ("resize_", "resize_as_"):
+    if base in _TABLES.resizing:
         return RESIZE
-    if base in _EMPTY:
+    if base in _TABLES.empty:
         return EMPTY
-    if base in ("lift_fresh", "wait_tensor"):
+    if base in _TABLES.lifts:
         return LIFT
-    if namespace in _COLLECTIVES:
+    if namespace in _TABLES.collectives:
         return COLLECTIVE
-    if base in _VIEWS or namespace in _NAMESPACES_WITHOUT_VALUE:
+    if base in _TABLES.views or namespace in _TABLES.silent:
         return VIEW
     returns = schema.returns
     aliases = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
@@ -112,7 +97,7 @@ def _kind(namespace: str, base: str, schema: Any, writes: bool) -> int:
 
 
 def _written(schema: Any, base: str) -> tuple[tuple[int, str], ...]:
-    undeclared = _UNDECLARED_WRITES.get(base, ())
+    undeclared = _TABLES.undeclared_writes.get(base, ())
     return tuple(
         (position, argument.name)
         for position, argument in enumerate(schema.arguments)

@@ -9,21 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchdet_lint.catalogue import runtime
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_VARIABLES = (
-    "PYTHONHASHSEED",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "CUBLAS_WORKSPACE_CONFIG",
-    "MALLOC_PERTURB_",
-    "NCCL_ALGO",
-    "NCCL_PROTO",
-    "TORCHINDUCTOR_DETERMINISTIC",
-    "FLASH_ATTENTION_DETERMINISTIC",
-    "CUDA_VISIBLE_DEVICES",
-)
 
 
 def environment() -> dict[str, Any]:
@@ -38,7 +27,7 @@ def environment() -> dict[str, Any]:
         "cuda": str(torch.version.cuda or ""),
         "devices": [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())] if _cuda_ready() else [],
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
-        "variables": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
+        "variables": {name: os.environ[name] for name in runtime.surroundings().variables if name in os.environ},
     }
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 
+from torchdet_lint.catalogue import runtime
+
 _NUMBER = r"[-+]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?"
 _MONTHS = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _DAYS = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
-_TIMED = (
-    r"time|times?tamp|took|elapsed|duration|latency|eta|speed|throughput|fps|uptime|wall|mfu|pid|port"
-    r"|(?:per|/)[_ ]?s(?:ec(?:ond)?s?)?|seconds|date(?:time)?"
-)
-_UNITS = (
-    r"ns|us|µs|ms|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|fps|FPS|[kKMGT]i?B|[KMGT]?FLOPS?"
-    r"|[A-Za-z]+/s(?:ec(?:ond)?)?|(?:n|u|µ|m)?s/[A-Za-z]+"
-)
+_WORDS = runtime.surroundings()
+_TIMED = "|".join(_WORDS.timed)
+_UNITS = "|".join(_WORDS.units)
 _NAMED = rf"(?<![A-Za-z])(?:run|step)?(?:{_TIMED})(?![A-Za-z])"
 TIMED_NAME = re.compile(_NAMED, re.IGNORECASE)
 """A key or the name of a column under which a time, a duration or a speed stands."""
