@@ -18,8 +18,8 @@ import tomli
 import torch
 
 from torchdet_lint.verifier.probe import plan, programs, statistics
-from torchdet_lint.verifier.probe.batches import Batch, Difference
-from torchdet_lint.verifier.probe.measuring import difference
+from torchdet_lint.verifier.probe.batches import Batch, Difference, Task
+from torchdet_lint.verifier.probe.measuring import difference, measure
 from torchdet_lint.verifier.probe.measuring.inputs import Inputs
 from torchdet_lint.verifier.probe.output import changes, contribution, report, wording
 from torchdet_lint.verifier.probe.tally import Tally
@@ -272,6 +272,53 @@ def test_no_word_says_that_an_op_is_deterministic():
     whole = report.text(measurement(result()), lambda _row: "")
     assert "is deterministic" not in whole
     assert "No difference seen is no proof" in whole
+
+
+def test_how_many_results_are_short_of_runs_is_said():
+    few, settled = result(runs=30), result("differs", 200, 34, processes=3)
+    raised, missing = result("raises", 0, note="no"), Result(outcome="not run", control="few")
+    alone = Result(outcome="unavailable", note="flash_attn is not installed", mode="benchmark")
+    given = measurement(result(), few, settled, raised, missing, alone)
+    given = msgspec.structs.replace(given, complete=False)
+    told = report.text(given, lambda _row: "")
+    assert "\n2 of 5 results, in 1 rows, have fewer than their 459 runs: a larger --budget" in told
+    assert "fewer than" not in report.text(msgspec.structs.replace(given, complete=True), lambda _row: "")
+
+
+def test_every_row_has_a_program_or_a_reason():
+    """Those with a reason have no kernel for the CPU; the others run there once their packages are installed."""
+    planned = plan.plan(OPS, "cpu")
+    assert len(planned) == len(OPS)
+    for row in planned:
+        assert bool(row.cells) is not bool(row.reason), row.op.op
+        assert row.op.probe is not None
+    reasons = {row.op.op for row in planned if row.reason}
+    assert reasons == {
+        "torch.nn.Conv2d with cudnn.benchmark",
+        "torch.distributed.all_reduce",
+        "torch.nn.attention.flex_attention.flex_attention",
+        "flash_attn.flash_attn_func",
+        "xformers.ops.memory_efficient_attention",
+        "triton.language.atomic_add",
+        "numba.cuda.atomic.add",
+        "cupyx.scatter_add",
+        "warp.atomic_add",
+    }
+    packages = {
+        row.op.package: row.cells[0].program.needs for row in planned if row.cells and row.op.package != "torch"
+    }
+    assert packages == {
+        "torch-scatter": ("torch_scatter",),
+        "dgl": ("dgl",),
+        "torchvision": ("torchvision.ops",),
+    }
+
+
+def test_a_package_that_is_missing_is_the_reason_of_its_row():
+    row = next(row for row in plan.plan(OPS, "cpu") if row.op.op == "torchvision.ops.roi_align")
+    program = msgspec.structs.replace(row.cells[0].program, needs=("no_such_package.ops",))
+    batch = measure.measure(Task(program=program, device="cpu", mode="default", runs=2, seconds=1.0))
+    assert (batch.ending, batch.note) == ("unavailable", "no_such_package is not installed")
 
 
 def test_a_difference_is_said_with_its_rate_its_interval_and_its_size():

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WORKER = "torchdet_lint.verifier.probe.measuring.worker"
 START_TIMEOUT = 180.0
 _POLL = 0.05
+_SLEEPING = {"OMP_WAIT_POLICY": "passive"}
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -47,8 +48,10 @@ class _EndedError(Exception):
 class Child:
     """A process that measures. `machine` is what it says that it runs on. It ends with its `with`."""
 
-    def __init__(self, device: str, *, threads: int = 0, memory: int) -> None:
-        """Start it. `device` may be empty: the one that a program would train on. Raises `ChildError`."""
+    def __init__(self, device: str, *, threads: int = 0, memory: int, spins: bool = True) -> None:
+        """Start it. `device` may be empty: the one that a program would train on. With `spins` threads of the CPU wait
+        for each other as the OpenMP runtime likes best, which is by spinning; else they sleep. Raises `ChildError`.
+        """
         self.memory = memory
         self.alive = True
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
@@ -61,7 +64,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env={**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
+                env={**({} if spins else _SLEEPING), **os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"},
                 start_new_session=True,
             )
         except OSError as error:

@@ -62,6 +62,11 @@ class Tally(msgspec.Struct, kw_only=True):
         return sum(count for counts in self.digests.values() for count in counts.values())
 
     @property
+    def median(self) -> float:
+        """The median of the seconds that a run took; 0.0 where none ran."""
+        return sorted(self.seconds)[len(self.seconds) // 2] if self.seconds else 0.0
+
+    @property
     def differing(self) -> int:
         """How many had other bits than the most frequent result."""
         return self.runs - _leading(self._together())[1]
@@ -100,7 +105,7 @@ class Tally(msgspec.Struct, kw_only=True):
             absolute=float(f"{apart.absolute:.4g}"),
             elements=apart.elements,
             of=apart.of,
-            seconds=float(f"{sorted(self.seconds)[len(self.seconds) // 2]:.3g}") if self.seconds else 0.0,
+            seconds=float(f"{self.median:.3g}"),
             warned=self.warned,
             note=note,
             provoked={

@@ -108,7 +108,20 @@ def _grouped(pairs: Iterable[tuple[str, Row]]) -> Iterator[str]:
 def _footer(measurement: Measurement) -> Iterator[str]:
     yield "No difference seen is no proof: rarer differences, other sizes and other machines are not covered."
     if not measurement.complete:
-        yield f"Not every result has its {measurement.runs} runs: a larger --budget, or the same -o again, adds runs."
+        results = [
+            (row, result) for row in measurement.rows for result in row.results if result.outcome != "unavailable"
+        ]
+        short = [row.key for row, result in results if _short(result, measurement.runs)]
+        yield (
+            f"{len(short)} of {len(results)} results, in {len(set(short))} rows, have fewer than their "
+            f"{measurement.runs} runs: a larger --budget, or the same -o again, adds runs."
+        )
+
+
+def _short(result: Result, runs: int) -> bool:
+    """Whether more runs, of `runs` that are wanted, would say more."""
+    known = result.outcome == "differs" and result.processes > 1 and statistics.settled(result.differing, result.runs)
+    return result.outcome in ("equal", "differs", "not run") and result.runs < runs and not known
 
 
 def _some(row: Row, outcome: str) -> bool:
