@@ -339,6 +339,19 @@ def test_every_row_runs_on_the_cpu_or_says_why_not(cpu):
     assert len(cpu.rows) >= len(known) - 4
 
 
+@pytest.mark.slow
+def test_rows_that_are_compiled_run_on_the_cpu_too(tmp_path):
+    needs = {op.op for op in loading.load(probes=True).facts.ops if op.probe and "compiler" in op.probe.needs}
+    assert len(needs) == 4
+    patterns = [word for op in sorted(needs) for word in ("--ops", op.replace("[", "?").replace("]", "?") + "*")]
+    more = ["--budget", "1s", "--runs", "2", "--modes", "default", "-o", "p.json"]
+    ran(tmp_path, "probe", "--device", "cpu", *patterns, *more)
+    found = {row.op: row.found() for row in measured.read(str(tmp_path / "p.json")).rows}
+    assert needs <= set(found)
+    for op in needs:
+        assert found[op].outcome in ("equal", "differs"), (op, found[op])
+
+
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="the order of one thread is always the same")
 def test_what_varies_on_a_cpu_is_found_and_only_that(tmp_path):
     """Sums and last writes of several threads; one thread, few indices and other ops were never seen to vary."""

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from torchdet_lint.catalogue import loading, measured, verdicts
+from torchdet_lint.catalogue.explain import matrix
 from torchdet_lint.catalogue.measured import Machine, Measurement, Result, Row
 from torchdet_lint.catalogue.ops import status_at
 
@@ -362,6 +363,24 @@ def test_a_contribution_is_a_file_of_the_catalogue():
     assert contribution.file_name(given) == "nvidia-h100-torch-2.13.toml"
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(tomli.loads(f"strange = 1\n{text}"), Measurement)
+
+
+def test_the_page_of_ops_has_a_column_for_each_machine():
+    cured = result(mode="deterministic")
+    page = matrix(
+        OPS,
+        measurements=[
+            ("h100.toml", measurement(result("differs", 200, 34), cured)),
+            ("a100.toml", measurement(result(), machine=msgspec.structs.replace(HERE, name="NVIDIA A100"))),
+        ],
+    )
+    head = next(line for line in page.splitlines() if "NVIDIA H100" in line)
+    assert head == (
+        "| operation | direction | [NVIDIA H100, torch 2.13](../rules/facts/measured/h100.toml) "
+        "| [NVIDIA A100, torch 2.13](../rules/facts/measured/a100.toml) |"
+    )
+    row = next(line for line in page.partition("## Measured")[2].splitlines() if "median" in line)
+    assert row.endswith("| **34 of 200**; deterministic mode: 0 of 459 | 0 of 459 |")
 
 
 @pytest.mark.parametrize("name_and_table", measured.shipped(), ids=lambda pair: pair[0])
