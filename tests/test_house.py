@@ -138,6 +138,15 @@ def test_no_folder_is_crowded() -> None:
     assert {str(folder): count for folder, count in crowds.items() if count > MOST_FILES} == {}
 
 
+def test_a_module_says_first_what_comes_in_and_what_goes_out() -> None:
+    """`in -> out`, or that it is plain data."""
+    docs = {str(path): ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in FILES}
+    firsts = {path: doc.split("\n\n")[0] for path, doc in docs.items()}
+    assert [
+        path for path, first in firsts.items() if not re.search(r" <?-> |plain data", first.replace("\n", " "))
+    ] == []
+
+
 def test_no_two_test_files_share_a_name() -> None:
     """pytest imports a test file by its base name alone, and refuses the second of that name when it collects."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("*.py") if path.name != "conftest.py")

@@ -1,4 +1,4 @@
-"""torchdet-lint: finds, fixes and disproves nondeterminism in PyTorch training code.
+"""Source files and programs -> findings, fixes and evidence of nondeterminism in PyTorch training code.
 
 `lint`, `lint_source` and `fix_source` are loaded when they are first used.
 """

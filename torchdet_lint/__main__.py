@@ -1,4 +1,4 @@
-"""`python -m torchdet_lint` and the `torchdet-lint` command."""
+"""`python -m torchdet_lint` and the `torchdet-lint` command -> the command line."""
 
 from __future__ import annotations
 

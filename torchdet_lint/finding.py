@@ -1,4 +1,4 @@
-"""The plain data that passes between rooms: what a check found, and what the user is told about it."""
+"""What passes between rooms, plain data: what a check found, and what the user is told about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A condition of the catalogue and what is known of an argument → whether the argument meets it."""
+"""A condition of the catalogue and what is known of an argument -> whether the argument meets it."""
 
 from __future__ import annotations
 

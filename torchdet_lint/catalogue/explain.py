@@ -1,4 +1,4 @@
-"""What `torchdet-lint rule` and the rule pages say: the catalogue as text, JSON or Markdown."""
+"""The catalogue -> what `torchdet-lint rule` and the rule pages say: text, JSON or Markdown."""
 
 from __future__ import annotations
 

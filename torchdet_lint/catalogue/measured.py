@@ -1,4 +1,4 @@
-"""What `torchdet-lint probe` measured: the structs of its file, which are at once the schema, and reading it."""
+"""A file that `torchdet-lint probe` wrote -> its measurements: the structs here are at once the schema."""
 
 from __future__ import annotations
 

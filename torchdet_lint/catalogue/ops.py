@@ -1,4 +1,4 @@
-"""A nondeterministic op: its spellings and its history; what it does in a release, and the rule that reports it."""
+"""A row of `rules/facts/ops.toml` -> an op: its spellings, what it does in each release, the rule that reports it."""
 
 from __future__ import annotations
 

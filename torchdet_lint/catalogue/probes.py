@@ -1,4 +1,4 @@
-"""How an op is run to see whether it varies: the inputs and calls of a row, as Python text."""
+"""The `[ops.probe]` of a row -> how its op is run to see whether it varies: inputs and calls, as Python text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of ops and a measurement together: what the linter says of an op on the machine that was measured."""
+"""The table of ops and a measurement -> what the linter says of each op on the machine that was measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of contents: every code and the function that looks for it."""
+"""A code -> the function that looks for it: the table of contents."""
 
 from __future__ import annotations
 

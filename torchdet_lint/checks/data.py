@@ -1,4 +1,4 @@
-"""Loaders and samplers: which generator orders the data and seeds the workers."""
+"""Loaders and samplers -> those that get no generator, or whose workers get no seed."""
 
 from __future__ import annotations
 

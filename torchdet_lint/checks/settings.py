@@ -1,4 +1,4 @@
-"""Switches of torch and of the frameworks around it that are set against determinism."""
+"""Switches of torch and of the frameworks around it -> those that are set against determinism."""
 
 from __future__ import annotations
 

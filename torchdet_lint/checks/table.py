@@ -1,4 +1,4 @@
-"""Reading a rule's tables: the calls and assignments of a file that a row speaks of."""
+"""A rule's tables and a file -> the calls and assignments of the file that a row speaks of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a value comes from: what a name, an attribute or a parameter may stand for inside one file."""
+"""A name, an attribute or a parameter -> the expressions that its value may come from inside one file."""
 
 from __future__ import annotations
 

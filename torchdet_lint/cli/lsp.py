@@ -1,4 +1,4 @@
-"""`torchdet-lint lsp`: the language server, which alone needs pygls."""
+"""`torchdet-lint lsp` -> the language server, which alone needs pygls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`[tool.torchdet-lint]` and the flags, resolved into one frozen `Settings`."""
+"""`[tool.torchdet-lint]` and the flags -> one frozen `Settings`."""
 
 from torchdet_lint.config.merge import merge
 from torchdet_lint.config.options import FORMATS, NEWEST_TORCH, ConfigError, Options, Settings

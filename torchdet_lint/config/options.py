@@ -1,4 +1,4 @@
-"""The keys of the configuration, as a file or the flags give them (`Options`) and as a run needs them (`Settings`)."""
+"""The configuration, plain data: as a file or the flags give it (`Options`), and as a run needs it (`Settings`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call → the function that runs, in whichever file, and the parameter that an argument binds; and its callers."""
+"""A call -> the function that runs, in whichever file, and the parameter that an argument binds; and its callers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call that takes or gives the value → the uses of the parameter that it binds, and of what callers do with it."""
+"""A call that takes or gives the value -> the uses of the parameter that it binds, and of what callers do with it."""
 
 from __future__ import annotations
 

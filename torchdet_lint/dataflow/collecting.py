@@ -1,4 +1,4 @@
-"""A loop over an order → the uses of what its body collects, numbers and writes in that order."""
+"""A loop over an order -> the uses of what its body collects, numbers and writes in that order."""
 
 from __future__ import annotations
 

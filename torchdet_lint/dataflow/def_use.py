@@ -1,4 +1,4 @@
-"""A name and what binds it → the reads that the binding reaches."""
+"""A name and what binds it -> the reads that the binding reaches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a value goes inside one file, and what is made of its order there."""
+"""A value -> where it goes inside one file, and what is made of its order there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs before what inside one function: an interpreter of statements over states that a check defines."""
+"""A function -> what runs before what in it: an interpreter of statements over states that a check defines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop → what its counter is good for, what its body binds in every round, and what it writes to."""
+"""A loop -> what its counter is good for, what its body binds in every round, and what it writes to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dotted name in one file → the module of the other file that defines it, and what is left of the name."""
+"""A dotted name in one file -> the module of the other file that defines it, and what is left of the name."""
 
 from __future__ import annotations
 

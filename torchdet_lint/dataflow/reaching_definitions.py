@@ -1,4 +1,4 @@
-"""Which bindings of a name may hold where it is read."""
+"""A read of a name -> the bindings that may hold there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node of the tree → its text, the names that it reads and binds, the values that it pairs."""
+"""A node of the tree -> its text, the names that it reads and binds, the values that it pairs."""
 
 from __future__ import annotations
 

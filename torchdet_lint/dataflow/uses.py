@@ -1,4 +1,4 @@
-"""What is done with an order: the uses that following a value ends in, and the state of whoever follows it."""
+"""What is done with an order, plain data: the uses that following a value ends in, and the state of the follower."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value that a name or an attribute is bound to → the uses of the reads that see it."""
+"""A value that a name or an attribute is bound to -> the uses of the reads that see it."""
 
 from __future__ import annotations
 

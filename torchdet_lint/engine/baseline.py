@@ -1,4 +1,4 @@
-"""The findings that a team has decided to live with for now, matched by content so that moved lines stay matched."""
+"""Findings -> those without the ones in the baseline, matched by content so that moved lines stay matched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the project half of a run found, as plain data: findings, and what it says of those of single files."""
+"""What the project half of a run found, plain data: findings, and what it says of those of single files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one file yields by itself, as plain data: findings, suppressions, and what the whole program goes by."""
+"""What one file yields by itself, plain data: findings, suppressions, and what the whole program goes by."""
 
 from __future__ import annotations
 

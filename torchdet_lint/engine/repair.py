@@ -1,4 +1,4 @@
-"""`--fix` over a run: round after round until nothing is left to fix, every file in memory, written once at the end."""
+"""The findings of a run -> fixed files: round after round in memory until nothing is left to fix, then written once."""
 
 from __future__ import annotations
 

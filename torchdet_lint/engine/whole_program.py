@@ -1,5 +1,5 @@
-"""The project half of a run: finds the entry points, runs the rules about whole programs, and settles what the rules of
-single files left open; what was found is cached."""
+"""The records of all files -> what the rules about whole programs find, from the entry points on, and what becomes of
+what the rules of single files left open; what was found is cached."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Changes → edits → bytes, and the patch that says the same."""
+"""Changes -> edits -> bytes, and the patch that says the same."""

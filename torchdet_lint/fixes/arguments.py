@@ -1,4 +1,4 @@
-"""Arguments to set or to drop → the edits of a call, in the manner in which the call is written."""
+"""Arguments to set or to drop -> the edits of a call, in the manner in which the call is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A helper that a fix calls for → its name in the file: one that is there, or a new definition after the imports."""
+"""A helper that a fix calls for -> its name in the file: one that is there, or a new definition after the imports."""
 
 from __future__ import annotations
 

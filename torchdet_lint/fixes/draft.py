@@ -1,4 +1,4 @@
-"""The fix of one finding while it is made: what its text calls things, and the definitions and imports it needs."""
+"""A finding -> its fix while it is made: what its text calls things, and the definitions and imports it needs."""
 
 from __future__ import annotations
 

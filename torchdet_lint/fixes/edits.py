@@ -1,4 +1,4 @@
-"""Ranges, rows and statements of a file → edits: where lines go, and how they are indented and ended."""
+"""Ranges, rows and statements of a file -> edits: where lines go, and how they are indented and ended."""
 
 from __future__ import annotations
 

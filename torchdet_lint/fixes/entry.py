@@ -1,4 +1,4 @@
-"""Seeds and switches of a program → the edits at the place where the program, or a process of it, begins."""
+"""Seeds and switches of a program -> the edits at the place where the program, or a process of it, begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An import statement → the edit that puts it where the file keeps its imports, sorted where they are sorted."""
+"""An import statement -> the edit that puts it where the file keeps its imports, sorted where they are sorted."""
 
 from __future__ import annotations
 

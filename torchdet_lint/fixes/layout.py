@@ -1,4 +1,4 @@
-"""Where a file keeps its imports and its entry, what its names are, and how it is written."""
+"""A file -> where it keeps its imports and its entry, what its names are, and how it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixes applied to a file's text, and the patch that says the same to `git apply`."""
+"""The text of a file and its fixes -> the fixed text, and the patch that says the same to `git apply`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The changes that a check asks for → the fix: which kind of change comes when, and what is refused."""
+"""The changes that a check asks for -> the fix: which kind of change comes when, and what is refused."""
 
 from __future__ import annotations
 

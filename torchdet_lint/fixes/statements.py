@@ -1,4 +1,4 @@
-"""A replacement, a removal or new lines at one place → the edit."""
+"""A replacement, a removal or new lines at one place -> the edit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a value: a tensor or not, of which type, on which device, and whether a gradient flows."""
+"""What is known of a value, plain data: a tensor or not, its type and device, and whether a gradient flows."""
 
 from __future__ import annotations
 

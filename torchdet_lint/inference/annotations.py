@@ -1,4 +1,4 @@
-"""What a type annotation says of a value."""
+"""A type annotation -> what it says of a value."""
 
 from __future__ import annotations
 

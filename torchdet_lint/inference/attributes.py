@@ -1,4 +1,4 @@
-"""What the attributes and methods of a file's classes are."""
+"""A class of the file -> what its attributes and methods are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other files of the project tell: what a function returns, read off the function alone, when a linted file calls
+"""A name of another file -> what a function of that name returns, read off the function alone when a linted file calls
 it; and what a name is that a file takes with all the names of another."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which device an expression names, and which one a test asks for."""
+"""An expression -> the device that it names; a test -> the one that it asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the result of an op goes, and whether a gradient can come back from there."""
+"""The result of an op -> where it goes, and whether a gradient can come back from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where no gradient flows: under `no_grad`, in evaluation, in data sets, in functions that are called so."""
+"""A place -> whether no gradient flows there: under `no_grad`, in evaluation, in data sets, in what these call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests make sure of: in their branch, and `isinstance` and its kin behind an assertion or a way out too."""
+"""A test -> what it makes sure of: in its branch, and `isinstance` and its kin behind an assertion or a way out too."""
 
 from __future__ import annotations
 

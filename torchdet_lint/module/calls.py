@@ -1,4 +1,4 @@
-"""The calls of a file → what each calls, through aliases, `partial` and subclasses, and what it passes."""
+"""The calls of a file -> what each calls, through aliases, `partial` and subclasses, and what it passes."""
 
 from __future__ import annotations
 

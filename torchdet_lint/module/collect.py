@@ -1,4 +1,4 @@
-"""The tree of a unit → the facts of it: scopes, bindings, calls, assignments, classes.
+"""The tree of a unit -> the facts of it: scopes, bindings, calls, assignments, classes.
 
 Each handler notes what a node says and gives the state for its children, or None where it has put them on the stack.
 """

@@ -1,4 +1,4 @@
-"""A class of the file → what its body and methods declare and register."""
+"""A class of the file -> what its body and methods declare and register."""
 
 from __future__ import annotations
 

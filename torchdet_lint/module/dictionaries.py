@@ -1,4 +1,4 @@
-"""A dictionary in sight → the entries that it may hold, those that statements after it add included."""
+"""A dictionary in sight -> the entries that it may hold, those that statements after it add included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and names that somebody looks for → the units in which they may mean something, parsed with libcst."""
+"""Words and names that somebody looks for -> the units in which they may mean something, parsed with libcst."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file → what its nodes are and mean, parsed on demand: the face of the rooms of this package.
+"""One file -> what its nodes are and mean, parsed on demand: the face of the rooms of this package.
 
 Units are parsed when somebody asks; positions are computed for a unit only when something in it is reported.
 """

@@ -1,4 +1,4 @@
-"""Names: scopes, what binds a name in them, and which dotted names of which libraries an expression stands for.
+"""Scopes, and what binds a name in them, plain data; an expression -> its dotted name.
 
 The only room that knows scopes and aliases. A *qualified name* is a dotted string: `torch.nn.LSTM` (canonical, see
 `Library.canonical`), `builtins.hash`, `@.helper` for a definition of the same file, `.data.load` for a relative

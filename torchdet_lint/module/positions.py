@@ -1,4 +1,4 @@
-"""Where the nodes of one file stand in its text, and what stands at a place of it."""
+"""A node of a file -> where it stands in the text; a row -> what stands there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node of a file's tree → what holds it: parent, statement, function, class, scope, unit, and its order."""
+"""A node of a file's tree -> what holds it: parent, statement, function, class, scope, unit, and its order."""
 
 from __future__ import annotations
 

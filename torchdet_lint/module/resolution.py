@@ -1,4 +1,4 @@
-"""An expression → the qualified names that it may stand for, through scopes, aliases and the attributes of classes."""
+"""An expression -> the qualified names that it may stand for, through scopes, aliases and the attributes of classes."""
 
 from __future__ import annotations
 

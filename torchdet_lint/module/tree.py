@@ -1,4 +1,4 @@
-"""libcst's tree as the walks here see it: the nodes that mean something, without punctuation and whitespace."""
+"""A node of libcst's tree -> its children that mean something, without punctuation and whitespace."""
 
 from __future__ import annotations
 

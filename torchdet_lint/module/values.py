@@ -1,4 +1,4 @@
-"""An expression → what it evidently is, without running anything: a constant, elements, the one value of a name."""
+"""An expression -> what it evidently is, without running anything: a constant, elements, the one value of a name."""
 
 from __future__ import annotations
 

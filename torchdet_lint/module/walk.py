@@ -1,4 +1,4 @@
-"""One pass over the tree of a unit in source order: each node with the scope that it stands in, and what holds it."""
+"""The tree of a unit -> its nodes in source order, each with the scope that it stands in, and what holds it."""
 
 from __future__ import annotations
 

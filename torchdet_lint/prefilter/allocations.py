@@ -1,4 +1,4 @@
-"""What text alone says of memory that is allocated without a value.
+"""The text of a file -> what it alone says of memory that is allocated without a value.
 
 Most of it is evidently no input: it has no elements, is filled on the spot, returned, or kept in an attribute that the
 class initialises.

@@ -1,4 +1,4 @@
-"""The catalogue compiled for look-ups by name: what an analysis asks it about the names that it meets."""
+"""The catalogue -> look-ups by name: what an analysis asks about the names that it meets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a word of the catalogue, where it stands in the text of a unit, may mean what it is wanted for.
+"""A word of the catalogue in the text of a unit -> whether it may mean there what it is wanted for.
 
 This decides what is parsed, by text and by the names that the file binds at top level. It may say yes in vain.
 """

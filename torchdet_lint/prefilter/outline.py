@@ -1,4 +1,4 @@
-"""What the whole run knows of every file: read off its text, without parsing, at a thousandth of the cost."""
+"""The text of a file -> what the whole run knows of it, without parsing, at a thousandth of the cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of some statements → whether libcst's parser could end with the patterns in it.
+"""The text of some statements -> whether libcst's parser could end with the patterns in it.
 
 It tries every way to read each bracket of a pattern, and does so again for each bracket inside: one level more doubles
 the time, or makes it four times as long.

@@ -1,4 +1,4 @@
-"""A file cut into the statements that libcst may be asked to parse: `ast` finds the seams, nothing else.
+"""A file -> the statements that libcst may be asked to parse: `ast` finds the seams, nothing else.
 
 `ast.parse` costs a tenth of `libcst.parse_module`, so a file is cut once and only the units in which something
 matters are parsed with libcst, each at most once.

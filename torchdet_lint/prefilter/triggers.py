@@ -1,4 +1,4 @@
-"""The prefilter: which words of the catalogue stand in a text, so that a rule may have something to say about it.
+"""A text -> the words of the catalogue that stand in it, so that a rule may have something to say about it.
 
 It reads text alone and imports no parser: most files of a project hold no such word, and cost no more than this.
 """

@@ -1,4 +1,4 @@
-"""What running a function does to the generators and the modes: the steps of it, and their sum in order."""
+"""The steps of a function, in order -> what running it does to the generators and the modes."""
 
 from __future__ import annotations
 

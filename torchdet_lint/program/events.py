@@ -1,4 +1,4 @@
-"""What a body does, as plain data: the whole-program half reads nothing else of a file, and the cache keeps it."""
+"""What a body does, plain data: the whole-program half reads nothing else of a file, and the cache keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue's tables of draws, seeds and runners by name."""
+"""The catalogue -> its tables of draws, seeds and runners by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The YAML that a program is started with: what Hydra composes, and what Lightning's command line is given.
+"""The YAML that a program is started with -> what Hydra composes of it, and what Lightning's command line is given.
 
 Only files that the program names, or that lie where such programs keep them, are read, as data.
 """

@@ -1,4 +1,4 @@
-"""The seeding function that a project has already, as one of its programs may import and call it."""
+"""A project -> the seeding function that it has already, as one of its programs may import and call it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of one file do, in order, as plain data: the whole-program half reads nothing else of a file.
+"""A file -> what its functions do, in order, as plain data: the whole-program half reads nothing else of a file.
 
 A summary is made from `ast`, one function at a time and only when that function is reached: a program of a thousand
 files costs what the functions it runs cost, a tenth of what libcst would ask. Names follow `names.py` (`torch.rand`,

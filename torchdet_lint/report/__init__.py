@@ -1,4 +1,4 @@
-"""The output formats: findings in, text out."""
+"""Findings -> text, in one of the output formats."""
 
 from __future__ import annotations
 

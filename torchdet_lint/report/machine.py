@@ -1,4 +1,4 @@
-"""The formats for programs: `json`, `json-lines`, `github`, `gitlab`, `junit`; and counts as JSON."""
+"""Findings -> the formats for programs: `json`, `json-lines`, `github`, `gitlab`, `junit`; and counts as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, with the metadata of every rule that fired and the fixes."""
+"""Findings -> SARIF 2.1.0, with the metadata of every rule that fired and the fixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formats for people: `full`, `concise`, `grouped`. Lines carry style marks that only a terminal gets to see."""
+"""Findings -> the formats for people: `full`, `concise`, `grouped`. Only a terminal gets to see the style marks."""
 
 from __future__ import annotations
 

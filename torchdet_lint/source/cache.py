@@ -1,4 +1,4 @@
-"""What earlier runs found, by the content of the files: plain JSON, replaced atomically, rebuilt when it is broken.
+"""Files and their content -> what earlier runs found: plain JSON, replaced atomically, rebuilt when it is broken.
 
 A cache folder is one that this program made: it is no link and holds the marker. Nothing in any other folder is read,
 written or removed, and in a cache folder nothing but files with the cache's own names.

@@ -1,4 +1,4 @@
-"""The module map: which file of the project a dotted name means, as seen from another file of it."""
+"""A dotted name, as seen from a file of the project -> the file of it that the name means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of source that a report or a baseline shows, read when they are first asked for."""
+"""A place of a source -> the lines that a report or a baseline shows, read when they are first asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one parser of `# noqa`, `# noqa: CODE`, `# torchdet: noqa: CODE` and `# torchdet: skip-file`."""
+"""Comments -> what they suppress: `# noqa`, `# noqa: CODE`, `# torchdet: noqa: CODE`, `# torchdet: skip-file`."""
 
 from __future__ import annotations
 

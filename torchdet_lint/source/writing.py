@@ -1,4 +1,4 @@
-"""New content for a file that somebody needs: whole or not at all, and never over what somebody else wrote."""
+"""New content -> a file that somebody needs: whole or not at all, and never over what somebody else wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runtime half: runs a program, says what differed and why, and applies the fix that matches the rule.
+"""A program -> what differs between its runs, why, and the fix that matches the rule.
 
 Importing this package imports neither torch nor NumPy; each name is loaded when it is first used.
 """

@@ -1,6 +1,4 @@
-"""`torchdet-lint record | compare | verify | run | forecast | probe`: reads the command line and hands on to the room
-that does it.
-"""
+"""The words behind `torchdet-lint record | compare | verify | run | forecast | probe` -> the room that does it."""
 
 from __future__ import annotations
 

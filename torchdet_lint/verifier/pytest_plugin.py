@@ -1,4 +1,4 @@
-"""The pytest plugin: the marker `deterministic`, the fixture `assert_deterministic`, the option `--torchdet`.
+"""A test -> the same test run twice, or seeded: the marker `deterministic`, `assert_deterministic`, `--torchdet`.
 
 Loaded in every pytest run of an environment that has torchdet-lint: it imports nothing of torch's until it is used.
 """

@@ -1,4 +1,4 @@
-"""`rules/facts/conventions.toml` and `workers.toml` → names that say what code does, compiled to patterns."""
+"""`rules/facts/conventions.toml` and `workers.toml` -> names that say what code does, compiled to patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rules/facts/devices.toml` → names and texts that say what a program runs on, compiled to patterns."""
+"""`rules/facts/devices.toml` -> names and texts that say what a program runs on, compiled to patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema of what names say where nothing else is known."""
+"""`rules/facts/hints.toml` -> what names say where nothing else is known: patterns and words."""
 
 from __future__ import annotations
 

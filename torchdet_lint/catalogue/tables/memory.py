@@ -1,4 +1,4 @@
-"""`rules/facts/memory.toml` → what a text says of memory that is allocated without a value."""
+"""`rules/facts/memory.toml` -> what a text says of memory that is allocated without a value."""
 
 from __future__ import annotations
 

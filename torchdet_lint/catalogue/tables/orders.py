@@ -1,4 +1,4 @@
-"""The `[orders]` of `rules/facts/`: what callables do with the order of what they are given."""
+"""`rules/facts/orders.toml` -> what callables do with the order of what they are given."""
 
 from __future__ import annotations
 

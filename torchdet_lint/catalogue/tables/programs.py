@@ -1,4 +1,4 @@
-"""The `[programs]` of `rules/facts/programs.toml` → names that say what a program does, compiled to patterns."""
+"""The `[programs]` of `rules/facts/programs.toml` -> names that say what a program does, compiled to patterns."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Memory that is allocated without a value → the reads of what nothing wrote."""
+"""Memory that is allocated without a value -> the reads of what nothing wrote."""

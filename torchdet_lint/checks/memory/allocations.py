@@ -1,4 +1,4 @@
-"""Calls that allocate → buffers, with their sizes where those are in sight."""
+"""Calls that allocate -> buffers, with their sizes where those are in sight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Buffers that a class keeps in an attribute → the first read of one that the file writes nowhere."""
+"""Buffers that a class keeps in an attribute -> the first read of one that the file writes nowhere."""
 
 from __future__ import annotations
 

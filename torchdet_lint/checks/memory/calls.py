@@ -1,4 +1,4 @@
-"""Transfer functions of calls: what a method or a function does with the memory that it is given."""
+"""A call and the memory that it is given -> what it does with that: the transfer functions of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TDL501: memory that is allocated without a value and read → findings with the call that writes zeros."""
+"""TDL501: memory that is allocated without a value and read -> findings with the call that writes zeros."""
 
 from __future__ import annotations
 

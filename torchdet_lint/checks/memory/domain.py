@@ -1,4 +1,4 @@
-"""The abstract domain: buffers, the parts of them that are written, and what is known of each on a path."""
+"""The abstract domain, plain data: buffers, the parts of them that are written, and what is known of each on a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements and expressions of a function → the reads of memory that no path before them wrote."""
+"""The statements and expressions of a function -> the reads of memory that no path before them wrote."""
 
 from __future__ import annotations
 

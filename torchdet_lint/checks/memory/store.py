@@ -1,4 +1,4 @@
-"""The state of a path: names and the buffers behind them; what reading, writing, allocating and joining do to it."""
+"""The state of a path, names and the buffers behind them -> the state after a read, write, allocation or join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscripts and the loops around them → the part of a buffer that they take."""
+"""Subscripts and the loops around them -> the part of a buffer that they take."""
 
 from __future__ import annotations
 

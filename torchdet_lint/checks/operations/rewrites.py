@@ -1,4 +1,4 @@
-"""The deterministic way to write a call of an op: the rewrites of the table, where the code shows that they fit."""
+"""A call of an op -> the deterministic way to write it, where the table has one and the code shows that it fits."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Orders that luck decides: of files, of sets, of completion; and `hash()`, which the interpreter salts."""
+"""Orders that luck decides, of files, sets and completion, and salted hashes -> those that reach a result."""

@@ -1,4 +1,4 @@
-"""A place where a set is gone through → all places whose orders fit together, which must go on doing so."""
+"""A place where a set is gone through -> all places whose orders fit together, which must go on doing so."""
 
 from __future__ import annotations
 

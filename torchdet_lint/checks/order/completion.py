@@ -1,4 +1,4 @@
-"""TDL306: calls that give results as they finish → those whose order reaches a result."""
+"""TDL306: calls that give results as they finish -> those whose order reaches a result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An expression → what the elements of the collection that it gives are."""
+"""An expression -> what the elements of the collection that it gives are."""
 
 from __future__ import annotations
 

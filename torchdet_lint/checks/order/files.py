@@ -1,4 +1,4 @@
-"""TDL304: listings of files → those whose order reaches a result."""
+"""TDL304: listings of files -> those whose order reaches a result."""
 
 from __future__ import annotations
 

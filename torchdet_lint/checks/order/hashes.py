@@ -1,4 +1,4 @@
-"""TDL601: calls of `hash()` → those of text that feed a seed, a bucket, a name or an order."""
+"""TDL601: calls of `hash()` -> those of text that feed a seed, a bucket, a name or an order."""
 
 from __future__ import annotations
 

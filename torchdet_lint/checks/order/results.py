@@ -1,4 +1,4 @@
-"""Uses of an order → the first that makes it part of a result, and the note that tells so."""
+"""Uses of an order -> the first that makes it part of a result, and the note that tells so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a file → the units in which a set may be gone through."""
+"""The text of a file -> the units in which a set may be gone through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An expression that makes a set → a text that two sets made of the same in the same way share."""
+"""An expression that makes a set -> a text that two sets made of the same in the same way share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TDL305: sets → those whose order reaches a result, and the places to sort."""
+"""TDL305: sets -> those whose order reaches a result, and the places to sort."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Calls that make or seed a generator → those that differ in every run (TDL104, TDL105, TDL107)."""
+"""Calls that make or seed a generator -> those that differ in every run (TDL104, TDL105, TDL107)."""

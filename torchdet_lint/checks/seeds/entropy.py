@@ -1,4 +1,4 @@
-"""Seeds that differ in every run: calls that ask for a fresh one, and the clock and its like on the way to a seed."""
+"""Calls that ask for a fresh seed, the clock and its like -> those that become a seed."""
 
 from __future__ import annotations
 

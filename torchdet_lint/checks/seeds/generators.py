@@ -1,4 +1,4 @@
-"""Generators that a program makes, or that a library makes for it, and that are given no seed."""
+"""Generators that a program makes, or that a library makes for it -> those that are given no seed."""
 
 from __future__ import annotations
 

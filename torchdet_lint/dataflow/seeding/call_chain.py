@@ -1,4 +1,4 @@
-"""A place of a file → the calls through which a run of that file reaches it, where it does so once."""
+"""A place of a file -> the calls through which a run of that file reaches it, where it does so once."""
 
 from __future__ import annotations
 

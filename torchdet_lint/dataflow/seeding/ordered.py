@@ -1,4 +1,4 @@
-"""What seeds and what binds names in one function → what of it stands above and below a place."""
+"""What seeds and what binds names in one function -> what of it stands above and below a place."""
 
 from __future__ import annotations
 

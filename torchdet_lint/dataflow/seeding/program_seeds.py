@@ -1,4 +1,4 @@
-"""A place where a generator is made → the text of a seed that follows the program's own, and whether that is safe."""
+"""A place where a generator is made -> the text of a seed that follows the program's own, and whether that is safe."""
 
 from __future__ import annotations
 

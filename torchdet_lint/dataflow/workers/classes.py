@@ -1,4 +1,4 @@
-"""A class of the project and the call that makes an object of it → its attributes, and what a worker runs of it."""
+"""A class of the project and the call that makes an object of it -> its attributes, and what a worker runs of it."""
 
 from __future__ import annotations
 

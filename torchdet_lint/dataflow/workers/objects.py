@@ -1,4 +1,4 @@
-"""What a DataLoader hands its workers → the generator that is copied to all of them, and what they draw there.
+"""What a DataLoader hands its workers -> the generator that is copied to all of them, and what they draw there.
 
 An abstract interpretation of one small question: expressions are followed to the classes and functions that the workers
 run, through names, parameters, attributes, wrappers and files.

@@ -1,4 +1,4 @@
-"""A file of the project, by Python's parser → its imports, its definitions, and what its names are bound to."""
+"""A file of the project, by Python's parser -> its imports, its definitions, and what its names are bound to."""
 
 from __future__ import annotations
 

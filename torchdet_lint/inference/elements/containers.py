@@ -1,4 +1,4 @@
-"""What a function fills a list or dictionary with, and whether it puts no index in twice."""
+"""A list or dictionary of a function -> what it is filled with, and whether no index is put in twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which indices name no place twice, and which numbers are whole, through arithmetic."""
+"""Arithmetic on indices -> whether they name no place twice, and which numbers are whole."""
 
 from __future__ import annotations
 

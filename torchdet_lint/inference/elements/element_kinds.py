@@ -1,4 +1,4 @@
-"""What annotations say of single values and of the elements of collections: `number`, `text`, `identity` (an object
+"""An annotation -> what it says of a value and of the elements of a collection: `number`, `text`, `identity` (an object
 that hashes by its address) or `unknown`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether only whole numbers are written into a tensor that was made of zeros or ones."""
+"""A tensor that was made of zeros or ones -> whether only whole numbers are written into it."""
 
 from __future__ import annotations
 

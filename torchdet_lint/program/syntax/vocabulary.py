@@ -1,4 +1,4 @@
-"""The catalogue → what it says of the names in a file, as far as a summary asks."""
+"""The catalogue -> what it says of the names in a file, as far as a summary asks."""
 
 from __future__ import annotations
 

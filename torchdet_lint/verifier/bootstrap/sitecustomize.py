@@ -1,4 +1,4 @@
-"""First on PYTHONPATH in a verified process: applies the interventions, then runs the user's own sitecustomize."""
+"""A new Python process -> one with the interventions applied; then the user's own sitecustomize runs."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""From a divergence to the rule that speaks of it: the catalogue's op tables, the place, the generators' digests.
+"""A divergence -> the rule that speaks of it: by the table of ops, the place, the generators' digests.
 
 Where the evidence leaves several rules open they are all named, the likeliest first; where it fits none, none is named.
 """

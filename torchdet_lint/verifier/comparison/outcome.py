@@ -1,4 +1,4 @@
-"""Plain data of a comparison: divergences with their evidence, partings of the paths, and the outcome."""
+"""The result of a comparison, plain data: divergences with their evidence, partings of the paths, and the outcome."""
 
 from __future__ import annotations
 

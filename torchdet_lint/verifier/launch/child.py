@@ -1,4 +1,4 @@
-"""The first and only argument is JSON: what to run, and where to record it. Never imported: `launch.py` starts it.
+"""JSON, the only argument -> the program, run and recorded as it says. Never imported: `launch.py` starts it.
 
 It becomes the user's program: the arguments, `sys.path[0]`, `__main__` and exit status are those that `python` gives.
 Nothing that the program might import or configure is imported before it: the recorder starts when torch is imported.

@@ -1,4 +1,4 @@
-"""What is changed about a run from outside (fixes, stress, seed), and how a child process is told."""
+"""What is changed about a run from outside (fixes, stress, seed) -> the environment that tells a child process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the user's program in a fresh interpreter, as `python` would run it, and leaves no process behind.
+"""A command -> the user's program, run in a fresh interpreter as `python` would run it; no process is left behind.
 
 The child sees the user's arguments, `sys.path[0]`, working folder, `__main__` and standard streams, and its exit
 status is the program's. With a trace it is recorded from the moment it imports torch.

@@ -1,4 +1,4 @@
-"""What runs in every Python process of a verified program before the program's own code."""
+"""The environment of a Python process of a verified program -> what is applied before the program's own code."""
 
 from __future__ import annotations
 

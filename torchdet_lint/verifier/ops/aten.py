@@ -1,4 +1,4 @@
-"""Which op of the catalogue an aten op is, seen from a dispatcher: name, phase and arguments decide."""
+"""An op of aten, as a dispatcher sees it -> the op of the catalogue that it is: name, phase and arguments decide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dispatch mode that the rooms of the runtime half share: a function is called in the place of every op.
+"""A function -> a dispatch mode that calls it in the place of every op.
 
 Importing this module imports torch.
 """

@@ -1,4 +1,4 @@
-"""How each op is recorded, read once from its schema."""
+"""The schema of an op -> how the op is recorded, worked out once."""
 
 from __future__ import annotations
 

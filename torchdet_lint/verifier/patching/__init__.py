@@ -1,1 +1,1 @@
-"""What is changed about live objects, where in the user's code, and how the processes below are told."""
+"""Live objects -> changed ones that can be put back; where the user's code is; what the processes below are told."""

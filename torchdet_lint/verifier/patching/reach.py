@@ -1,4 +1,4 @@
-"""Python processes that neither PYTHONPATH nor a .pth file reaches: told where the program starts them."""
+"""A start of Python that neither PYTHONPATH nor a .pth file reaches -> an event that says so."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`torchdet-lint probe`: every op of the catalogue, run again and again on this machine, and its bits compared."""
+"""Every op of the catalogue -> how often its bits differ on this machine, run after run with the same inputs."""

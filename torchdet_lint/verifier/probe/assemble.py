@@ -1,4 +1,4 @@
-"""Puts a plan and its tallies together into the measurement that is written down."""
+"""A plan and its tallies -> the measurement that is written down."""
 
 from __future__ import annotations
 

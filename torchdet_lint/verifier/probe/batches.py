@@ -1,4 +1,4 @@
-"""What the parent and a measuring process say to each other: plain data, one line of JSON each."""
+"""What the parent and a measuring process say to each other, plain data: one line of JSON each."""
 
 from __future__ import annotations
 

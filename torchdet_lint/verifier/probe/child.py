@@ -1,4 +1,4 @@
-"""Starts a measuring process, asks it, and ends it where it dies, takes too long or too much memory."""
+"""A task -> the answer of a measuring process, which is ended where it dies, takes too long or too much memory."""
 
 from __future__ import annotations
 

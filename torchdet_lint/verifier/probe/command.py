@@ -1,4 +1,4 @@
-"""`torchdet-lint probe`: the options, what is measured and where it goes, and what is printed."""
+"""`torchdet-lint probe`: the options -> what is measured and where it goes, and what is printed."""
 
 from __future__ import annotations
 

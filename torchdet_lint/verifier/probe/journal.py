@@ -1,4 +1,4 @@
-"""The tallies of a measurement that is under way, beside its file, so that it can go on after whatever ended it."""
+"""The tallies of a measurement under way -> a file beside its own, from which it goes on after whatever ended it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured: the cells of every row, each one program in one mode."""
+"""Rows of the table of ops -> what is measured: cells, each one program in one mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs that are run: plain data, and the Python text that a row of the catalogue becomes."""
+"""A row of the catalogue -> the programs that are run: plain data, and their Python text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures a plan: fresh processes one after the other, each of which takes its part of every cell's runs."""
+"""A plan -> its tallies: fresh processes one after the other, each of which takes its part of every cell's runs."""
 
 from __future__ import annotations
 

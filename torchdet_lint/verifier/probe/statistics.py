@@ -1,4 +1,4 @@
-"""What a number of runs shows: how many are needed, what they find, and between which bounds a rate lies."""
+"""A number of runs -> what it shows: how many are needed, what they find, and between which bounds a rate lies."""
 
 from __future__ import annotations
 

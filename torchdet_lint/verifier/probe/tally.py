@@ -1,4 +1,4 @@
-"""Adds up what the batches of one cell showed, over all processes and sittings."""
+"""The batches of one cell, over all processes and sittings -> what they show together."""
 
 from __future__ import annotations
 

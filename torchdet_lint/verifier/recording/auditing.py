@@ -1,4 +1,4 @@
-"""`audit()`: what one run shows without a second one: unseeded draws, reads of unwritten memory, relaxed switches."""
+"""One run -> what it shows without a second (`audit()`): unseeded draws, reads of unwritten memory, switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws from the global generators of `random` and NumPy that nothing has seeded, told as they happen."""
+"""Draws from the global generators of `random` and NumPy -> those that nothing has seeded, told as they happen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order-sensitive digests of tensors: equal digests mean equal bits at equal places, NaN payloads and signed zeros
+"""A tensor -> an order-sensitive digest: equal digests mean equal bits at equal places, NaN payloads and signed zeros
 included.
 
 A dense tensor is digested as it lies in memory, with the order of its dimensions (channels last, transposed) as part

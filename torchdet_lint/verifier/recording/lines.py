@@ -1,4 +1,4 @@
-"""Which line of the user's code an op belongs to.
+"""The stack -> the line of the user's code that an op belongs to.
 
 A frame is the program's own when its file lies under one of the program's roots and in no installed library; the line
 of an op is that of the innermost such frame, else of the innermost frame that is not torch's. Frames of `torch.optim`

@@ -1,4 +1,4 @@
-"""How a process begins to be recorded: once it has imported torch, and not before.
+"""A process -> a recorded one, once it has imported torch, and not before.
 
 The program itself is told by `child.py`, a Python process that it starts (multiprocessing, subprocess) by the
 environment. Nothing is imported here that a program could have wanted to configure first.

@@ -1,4 +1,4 @@
-"""`run --strict`: the first draw from a global generator that the program has not seeded raises, with its line."""
+"""`run --strict`: a draw from a global generator that the program has not seeded -> an exception with its line."""
 
 from __future__ import annotations
 

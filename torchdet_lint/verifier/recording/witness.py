@@ -1,4 +1,4 @@
-"""Inside a program that is forecast: notes which conditional ops meet their conditions, and what CUDA does otherwise.
+"""A program that is forecast -> notes: which conditional ops meet their conditions, and what CUDA does otherwise.
 
 The recorder notes op, line and phase of everything; this notes, for each execution of an op whose arguments decide,
 which op of the catalogue it is, in the order of execution.

@@ -1,1 +1,1 @@
-"""The runtime fixes: what each changes in a running program."""
+"""The codes of rules -> runtime fixes: what each changes in a running program."""

@@ -1,4 +1,4 @@
-"""What the installers of fixes share: the seed, the chosen rules, the changes made, and numbers that repeat."""
+"""What the installers of fixes share, plain data: the seed, the chosen rules, the changes made, numbers that repeat."""
 
 from __future__ import annotations
 

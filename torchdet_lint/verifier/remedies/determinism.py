@@ -1,4 +1,4 @@
-"""`deterministic()`: everything that a running process can do for repeatable results, for the length of a block."""
+"""`deterministic()`: a block of code -> the same block with all that a running process can do to repeat it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runtime fix of every rule, by name: what it sets before the interpreter starts, and what it changes inside."""
+"""The code of a rule -> its runtime fix: what it sets before the interpreter starts, and what it changes inside."""
 
 from __future__ import annotations
 

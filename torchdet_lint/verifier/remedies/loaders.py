@@ -1,4 +1,4 @@
-"""Fixes for data loaders, samplers and splits: a generator of their own, and batches in order."""
+"""Data loaders, samplers and splits -> the same with a generator of their own, and with batches in order."""
 
 from __future__ import annotations
 

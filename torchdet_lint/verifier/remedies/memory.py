@@ -1,4 +1,4 @@
-"""Memory that nobody wrote: filled with zeros by the fix, with opposite patterns by the two sides of a stress pair."""
+"""Memory that nobody wrote -> zeros by the fix, opposite patterns by the two sides of a stress pair."""
 
 from __future__ import annotations
 

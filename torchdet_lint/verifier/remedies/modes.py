@@ -1,4 +1,4 @@
-"""Fixes that are switches of torch: set once torch is imported, and guarded against being turned back."""
+"""Switches of torch -> set once torch is imported, and guarded against being turned back."""
 
 from __future__ import annotations
 

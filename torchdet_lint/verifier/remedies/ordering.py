@@ -1,4 +1,4 @@
-"""Fixes, and stress, for what comes in an order that nobody promised: folder listings and finished work."""
+"""Folder listings, finished work and sets -> in an order that is promised, or under stress in two that are not."""
 
 from __future__ import annotations
 

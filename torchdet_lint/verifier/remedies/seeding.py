@@ -1,4 +1,4 @@
-"""Fixes that give every generator a seed: the global ones, those made without a seed, those seeded from entropy."""
+"""Generators -> seeded ones: the global ones, those made without a seed, those seeded from entropy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two sides of a stress pair: both legal, and opposite in every order and byte that nobody promised."""
+"""A run -> one side of a stress pair: both are legal, and opposite in every order and byte that nobody promised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace file's format: what one run did, op by op, as blocks of bytes and as records.
+"""What one run did, op by op <-> blocks of bytes and records: the trace file's format.
 
 A file is the magic, the version, and blocks. A block is a header of 16 bytes (kind, stream, length and crc32 of the
 payload, little-endian) and its payload: JSON for `H` (the run), `S` (a stream begins), `D` (further sites of a

@@ -1,4 +1,4 @@
-"""`torchdet-lint forecast`: one run on the CPU, and what of it would differ from run to run on another device.
+"""`torchdet-lint forecast`: one run on the CPU -> what of it would differ from run to run on another device.
 
 The ops that ran, backward included and with the line of their forward op, are looked up in the catalogue's table. It
 rests on documentation, shipped binaries and measurements (see the rows' evidence), not on a run on the device.

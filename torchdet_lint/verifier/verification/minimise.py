@@ -1,4 +1,4 @@
-"""The smallest set of fixes that makes the runs of a program equal: guessed from the causes, else searched for."""
+"""A program and the causes -> the smallest set of fixes that makes its runs equal: guessed, else searched for."""
 
 from __future__ import annotations
 

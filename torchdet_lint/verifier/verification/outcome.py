@@ -1,4 +1,4 @@
-"""Plain data of a verification: the runs, the causes, how far they spread, what the fixes did, and the verdict."""
+"""The result of a verification, plain data: runs, causes, how far they spread, what the fixes did, the verdict."""
 
 from __future__ import annotations
 

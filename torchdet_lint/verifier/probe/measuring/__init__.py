@@ -1,1 +1,1 @@
-"""In a measuring process: one program, run again and again, and its bits compared."""
+"""In a measuring process: one program -> its bits, compared run after run."""

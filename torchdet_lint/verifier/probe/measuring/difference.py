@@ -1,4 +1,4 @@
-"""How far two results lie apart, in units in the last place."""
+"""Two results -> how far they lie apart, in units in the last place."""
 
 from __future__ import annotations
 

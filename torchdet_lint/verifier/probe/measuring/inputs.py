@@ -1,4 +1,4 @@
-"""The inputs of a probe: the names that a row's expressions may use. They are the same bits in every process."""
+"""A device -> the names that a row's expressions may use, with the same bits in every process."""
 
 from __future__ import annotations
 

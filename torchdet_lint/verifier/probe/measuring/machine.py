@@ -1,4 +1,4 @@
-"""What this machine is: the device, its driver, and the releases that its results depend on."""
+"""A device -> what this machine is: the device, its driver, and the releases that its results depend on."""
 
 from __future__ import annotations
 

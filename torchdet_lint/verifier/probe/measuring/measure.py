@@ -1,4 +1,4 @@
-"""Runs one program again and again in this process and compares the bits of what it computes."""
+"""One program -> the outcomes of its runs in this process, their bits compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modes of torch in which an op is run, and what a run is put under to provoke a difference."""
+"""The name of a mode of torch, or of a provocation -> a run under it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A measuring process: says what machine this is, then answers each task that it reads with a batch."""
+"""Tasks, read line by line -> batches; first of all, what machine this is. The program of a measuring process."""
 
 from __future__ import annotations
 

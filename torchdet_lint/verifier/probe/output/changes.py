@@ -1,4 +1,4 @@
-"""Two measurements side by side: what one machine or release shows and the other does not."""
+"""Two measurements -> what one machine or release shows and the other does not."""
 
 from __future__ import annotations
 

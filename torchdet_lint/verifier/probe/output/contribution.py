@@ -1,4 +1,4 @@
-"""A measurement as a file for `rules/facts/measured/`: TOML, without what only its owner needs."""
+"""A measurement -> a file for `rules/facts/measured/`: TOML, without what only its owner needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A measurement for a screen, and as a table for a wiki."""
+"""A measurement -> a report for a screen, and a table for a wiki."""
 
 from __future__ import annotations
 

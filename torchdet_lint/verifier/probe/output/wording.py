@@ -1,4 +1,4 @@
-"""Results in words and numbers, the same in every report."""
+"""Results -> words and numbers, the same in every report."""
 
 from __future__ import annotations
 
