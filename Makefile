@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: corpus shapes run test lint bench docs site evidence fuzz cache-walk verify-long clean
+.PHONY: corpus shapes run test lint bench docs site evidence fuzz kill cache-walk verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	$(BIN)/torchdet-lint examples/birdsong || test $$? -eq 1
@@ -44,6 +44,9 @@ MINUTES ?= 10
 
 fuzz: .venv/test.stamp  ## inputs at random for MINUTES, made of the examples and of the files in TREES
 	$(BIN)/python tests/fuzz.py $(TREES) --minutes $(MINUTES)
+
+kill: .venv/test.stamp  ## two hundred runs killed while they write: no damaged file, nothing left over
+	$(BIN)/python tests/kill.py
 
 cache-walk: .venv/test.stamp  ## a thousand edits of a project, each linted with the cache and without
 	$(BIN)/python -m pytest -m slow tests/test_cache_walk.py

@@ -195,3 +195,15 @@ def test_a_project_without_a_mark_starts_where_one_works_or_above_its_packages(
     given = str(tmp_path / start / "train.py")
     assert config.isolated([given]).root == str(tmp_path / top)
     assert config.find([given]).root == str(tmp_path / top)
+
+
+@pytest.mark.parametrize("key", ["exclude", "extend-exclude", "entry-points"])
+def test_what_is_no_pattern_is_named(tmp_path: Path, key: str) -> None:
+    (tmp_path / "torchdet-lint.toml").write_text(f"{key} = ['*.py', '!']\n")
+    with pytest.raises(config.ConfigError, match=rf"torchdet-lint.toml: {key}: '!' is not a pattern"):
+        config.merge(config.find([str(tmp_path)]), config.Options())
+
+
+def test_a_file_that_is_no_pattern_is_named(tmp_path: Path) -> None:
+    with pytest.raises(config.ConfigError, match=r"per-file-ignores: '\[z-a\]' is not a pattern"):
+        config.merge(config.isolated([str(tmp_path)]), config.Options(per_file_ignores={"[z-a]": ("TDL2",)}))

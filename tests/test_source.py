@@ -241,3 +241,10 @@ def test_a_cell_that_is_indented_as_a_whole() -> None:
     source = decode("n.ipynb", raw.encode())
     assert source.text == "a = 0\n\nimport torch\nif x:\n    y = 1\n  \nz = 2\n"
     assert [source.shift(row) for row in (1, 2, 3, 5)] == [0, 4, 4, 4]
+
+
+@pytest.mark.parametrize("line", ["!", "\\", "[z-a]"])
+def test_a_line_that_is_no_pattern_ignores_nothing(tree: Path, line: str) -> None:
+    make(tree, "a.py", "only.py")
+    (tree / ".gitignore").write_text(f"{line}\n/only.py\n")
+    assert found(".") == ["a.py"]

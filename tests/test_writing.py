@@ -107,6 +107,18 @@ def test_what_a_killed_run_left_is_swept_away(tmp_path):
     assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([alive.name, other.name, "a.py"])
 
 
+def test_what_was_left_of_a_file_of_our_own_is_swept_away(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    dead = tmp_path / f"a.json.{process.pid}-0123456789abcdef.part"
+    alive = tmp_path / f"a.json.{os.getppid()}-0123456789abcdef.part"
+    other = tmp_path / f"b.json.{process.pid}-0123456789abcdef.part"
+    for left in (dead, alive, other):
+        left.write_bytes(b"half")
+    writing.put(str(tmp_path / "a.json"), b"new")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([alive.name, other.name, "a.json"])
+
+
 def test_read_only_file_is_one_line_and_status_2(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("a.py", "b.py"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.config.options import NEWEST_TORCH, ConfigError, Options, Settings
+from torchdet_lint.patterns import is_one
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -111,6 +112,15 @@ def _check(options: Options, where: str) -> None:
     for device in options.devices or ():
         if device not in _DEVICES:
             raise ConfigError(f"{where}devices: {device!r} is none of {', '.join(_DEVICES)}")
+    for key, patterns in (
+        ("exclude", options.exclude),
+        ("extend-exclude", options.extend_exclude),
+        ("entry-points", options.entry_points),
+        ("per-file-ignores", options.per_file_ignores),
+    ):
+        for pattern in patterns or ():
+            if not is_one(pattern):
+                raise ConfigError(f"{where}{key}: {pattern!r} is not a pattern such as '*.py' or '/scripts'")
     if options.jobs is not None and options.jobs < 0:
         raise ConfigError(f"{where}jobs: {options.jobs} is negative; 0 means one for each processor")
     if options.seed is not None and not 0 <= options.seed < 2**32:

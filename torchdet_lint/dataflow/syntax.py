@@ -36,7 +36,8 @@ def condition(node: cst.BaseExpression) -> tuple[str, bool]:
 def bare(node: cst.CSTNode) -> str:
     """The source of `node` without white space and parentheses around it."""
     text = cst.Module([]).code_for_node(node)
-    while isinstance(node, cst.BaseExpression) and node.lpar and text.startswith("("):
+    empty = isinstance(node, cst.Tuple) and not node.elements
+    while isinstance(node, cst.BaseExpression) and len(node.lpar) > empty and text.startswith("("):
         node = node.with_changes(lpar=node.lpar[1:], rpar=node.rpar[:-1])
         text = cst.Module([]).code_for_node(node)
     return "".join(text.split()) if "'" not in text and '"' not in text else text.strip()

@@ -7,6 +7,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from torchdet_lint.patterns import compiled
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -75,9 +77,7 @@ class EntryPoints:
         patterns = self.settings.entry_points
         if not patterns:
             return set()
-        import pathspec
-
-        spec = pathspec.GitIgnoreSpec.from_lines(patterns)
+        spec = compiled(patterns)
         root = os.path.abspath(self.settings.root)
         return {path for path in self.records if spec.match_file(os.path.relpath(path, root).replace(os.sep, "/"))}
 

@@ -10,6 +10,7 @@ import msgspec
 from torchdet_lint import config
 from torchdet_lint.engine.linter import first_sentence
 from torchdet_lint.finding import Edit, Finding, Fix, Location
+from torchdet_lint.patterns import compiled
 from torchdet_lint.source import suppress
 
 if TYPE_CHECKING:
@@ -99,11 +100,8 @@ class _PerFile:
     def __init__(self, settings: Settings) -> None:
         self.root = settings.root
         self.table: list[tuple[Any, tuple[str, ...]]] = []
-        if settings.per_file_ignores:
-            import pathspec
-
-            for pattern, codes in sorted(settings.per_file_ignores.items()):
-                self.table.append((pathspec.GitIgnoreSpec.from_lines([pattern]), codes))
+        for pattern, codes in sorted(settings.per_file_ignores.items()):
+            self.table.append((compiled([pattern]), codes))
 
     def match(self, path: str, code: str, name: str) -> bool:
         """Whether the rule is not wanted in the file `path`."""

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint import reading
+from torchdet_lint.patterns import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,7 +83,7 @@ class _Walk:
     def __init__(self, exclusion: Exclusion, errors: list[str]) -> None:
         self.exclusion = exclusion
         self.errors = errors
-        self.excluded = _compiled(exclusion.patterns) if exclusion.patterns else None
+        self.excluded = compiled(exclusion.patterns) if exclusion.patterns else None
         self.base = os.path.realpath(exclusion.root) if exclusion.patterns else ""
 
     def files(self, folder: str) -> Iterator[File]:
@@ -186,10 +187,4 @@ def _ignore_files(folder: str) -> Iterator[tuple[str, pathspec.GitIgnoreSpec]]:
             continue
         patterns = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
         if patterns:
-            yield folder, _compiled(tuple(patterns))
-
-
-def _compiled(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
-    import pathspec
-
-    return pathspec.GitIgnoreSpec.from_lines(patterns)
+            yield folder, compiled(patterns)

@@ -62,8 +62,12 @@ def _beside(target: str) -> Iterator[str]:
 
 
 def put(path: str, content: bytes) -> None:
-    """Give the file `path` this content, whole or not at all; a link in its place goes. Raises `OSError`."""
-    part = f"{path}.{secrets.token_hex(8)}.part"
+    """Give the file `path` this content, whole or not at all; a link in its place goes. Raises `OSError`.
+
+    What killed runs left of the same file is swept away.
+    """
+    _sweep_parts(path)
+    part = f"{path}.{os.getpid()}-{secrets.token_hex(8)}.part"
     with open(create(part, 0o666), "wb") as stream:
         try:
             stream.write(content)
@@ -128,6 +132,17 @@ def _sweep(target: str) -> None:
         match = _LEFT_OVER.fullmatch(entry)
         if match is not None and not _alive(int(match["process"])):
             with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, entry))
+
+
+def _sweep_parts(path: str) -> None:
+    """Remove what runs left that were killed in `put(path)`."""
+    folder, name = os.path.split(path)
+    left = re.compile(re.escape(name) + r"\.(?P<process>\d+)-[0-9a-f]{16}\.part")
+    with contextlib.suppress(OSError):
+        for entry in os.listdir(folder or os.curdir):
+            match = left.fullmatch(entry)
+            if match is not None and not _alive(int(match["process"])):
                 os.unlink(os.path.join(folder, entry))
 
 
