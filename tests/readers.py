@@ -54,6 +54,11 @@ CAUSES = {
         "the tuple that a call returns, a registry of functions. The rules of one file ask for the container "
         "itself."
     ),
+    "class": (
+        "The body of a class runs once, where the class is defined: the whole program reads it in the scope around "
+        "it, and knows nothing there of what the body itself defines."
+    ),
+    "expression": "A name that `:=` binds is one to the rules of one file alone.",
     "depth": "The rules of one file follow three calls in a row, the whole program four.",
     "item": "Of an element of a tensor, or of a list of generators, the rules of one file know what it is.",
     "attribute": (
@@ -66,6 +71,13 @@ CAUSES = {
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOVES = re.compile(r"\.(?:to|cuda|cpu|half|float|eval)\(\)")
 Place = tuple[int, int, int, int]
+
+
+class Known(NamedTuple):
+    """The callables that give back what they are given, and the names of the file that `:=` binds."""
+
+    wrappers: frozenset[str]
+    expressions: frozenset[str]
 
 
 class Pair(NamedTuple):
@@ -90,31 +102,44 @@ def pairs(path: str, data: bytes, library: Library) -> Iterator[Pair]:
         exact[start.row, start.column - 1, end.row, end.column - 1] = call.own
     tree = skeleton.parsed(source.text)
     lines = module.skeleton.lines
-    file = File(Hollow(lines, (), tree), Vocabulary.of(library))
-    for node, scope in _calls(tree, file):
+    vocabulary = Vocabulary.of(library)
+    file = File(Hollow(lines, (), tree), vocabulary)
+    known = Known(vocabulary.wrappers, _bound_in_expressions(tree))
+    for node, scope, inner in _calls(tree, file):
         place = (*_place(lines, node.lineno, node.col_offset), *_place(lines, node.end_lineno, node.end_col_offset))
         if place in exact:
             names = tuple(sorted(set(file.names.resolve(node.func, scope))))
-            found = _cause(node.func, scope, exact[place], names)
+            found = _cause(node.func, scope, exact[place], names, known, inner)
             yield Pair(node.lineno, ast.unparse(node.func), exact[place], names, found)
 
 
-def _calls(tree: ast.Module, file: File) -> Iterator[tuple[ast.Call, Scope]]:
-    """Every call and the scope in which the whole program's half looks its names up."""
+def _bound_in_expressions(tree: ast.Module) -> frozenset[str]:
+    found = (node.target for node in ast.walk(tree) if isinstance(node, ast.NamedExpr))
+    return frozenset(target.id for target in found if isinstance(target, ast.Name))
+
+
+def _calls(tree: ast.Module, file: File) -> Iterator[tuple[ast.Call, Scope, frozenset[str]]]:
+    """Every call, the scope in which the whole program's half looks its names up, and the names that the body of the
+    class defines in which it stands."""
     scopes = {id(scope.node): scope for scope in file.scopes.by_name.values()}
-    stack: list[tuple[ast.AST, Scope]] = [(tree, file.scopes.module)]
+    stack: list[tuple[ast.AST, Scope, frozenset[str]]] = [(tree, file.scopes.module, frozenset())]
     while stack:
-        node, scope = stack.pop()
+        node, scope, own = stack.pop()
         if isinstance(node, ast.Call):
-            yield node, scope
+            yield node, scope, own
         if isinstance(node, _SCOPES) and id(node) in scopes:
             inner = file.scopes.function(scopes[id(node)].name) or scope
             scopes.update((id(one.node), one) for one in list(file.scopes.by_name.values()))
-            stack.extend((one, inner) for one in node.body)
+            stack.extend((one, inner, frozenset[str]()) for one in node.body)
             outside = [*node.decorator_list, node.args, *([node.returns] if node.returns is not None else ())]
-            stack.extend((one, scope) for one in outside)
+            stack.extend((one, scope, own) for one in outside)
             continue
-        stack.extend((one, scope) for one in ast.iter_child_nodes(node))
+        if isinstance(node, ast.ClassDef):
+            defined = (one.name for one in node.body if isinstance(one, (*_SCOPES, ast.ClassDef)))
+            assigned = (one for part in node.body for one in ast.walk(part) if isinstance(one, ast.Name))
+            stores = (one.id for one in assigned if isinstance(one.ctx, ast.Store))
+            own = frozenset((*defined, *stores))
+        stack.extend((one, scope, own) for one in ast.iter_child_nodes(node))
 
 
 def _place(lines: Sequence[str], row: int | None, column: int | None) -> tuple[int, int]:
@@ -122,8 +147,11 @@ def _place(lines: Sequence[str], row: int | None, column: int | None) -> tuple[i
     return row or 0, len(lines[(row or 1) - 1].encode()[:column].decode("utf-8", "replace"))
 
 
-def _cause(callee: ast.expr, scope: Scope, exact: Sequence[str], following: Sequence[str]) -> str:
-    """The one of `CAUSES` that explains why the two differ; empty where they agree or nothing explains it."""
+def _cause(
+    callee: ast.expr, scope: Scope, exact: Sequence[str], following: Sequence[str], known: Known, own: frozenset[str]
+) -> str:
+    """The one of `CAUSES` that explains why the two differ; empty where they agree or nothing explains it. `own` are
+    the names that the body of the class around the call defines."""
     ours, theirs = {_MOVES.sub("", name) for name in exact}, {_MOVES.sub("", name) for name in following}
     kinds = _kinds(callee, scope)
     marks = {name[0] for name in following}
@@ -146,7 +174,23 @@ def _cause(callee: ast.expr, scope: Scope, exact: Sequence[str], following: Sequ
         return "content"
     if not theirs and "item" in kinds:
         return "item"
+    if any(name.partition("()")[0] in known.wrappers for name in exact):
+        return "move"
+    first = _first_name(callee)
+    if not theirs and first in own:
+        return "class"
+    if not theirs and first in known.expressions:
+        return "expression"
     return ""
+
+
+def _first_name(node: ast.expr) -> str:
+    while not isinstance(node, ast.Name):
+        inner = getattr(node, "func", None) or getattr(node, "value", None)
+        if not isinstance(inner, ast.expr):
+            return ""
+        node = inner
+    return node.id
 
 
 def _kinds(node: ast.expr, scope: Scope) -> set[str]:

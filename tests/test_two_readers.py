@@ -64,6 +64,9 @@ def test_most_calls_have_the_same_name() -> None:
         ("import a\na.b().c().d().e().go()\n", (), ("a.b().c().d().e().go",), "depth"),
         ("import torch\ntorch.cuda.default_generators[0].seed()\n", ("torch.Generator().seed",), (), "item"),
         ("import a\ngetattr(a, x)()\n", (), ("a.*",), "attribute"),
+        ("import torch\ntorch.compile(torch.nn.Linear(1, 1))(x)\n", ("torch.compile()",), ("torch.nn.Linear()",), "move"),
+        ("class A:\n    class B:\n        pass\n    b = B()\n", ("@.A.B",), (), "class"),
+        ("import a\nif (x := a.b()) is not None:\n    x.go()\n", ("a.b().go",), (), "expression"),
         ("vars(x).items()\n", ("builtins.vars().items",), (), "dictionary"),
     ],
 )  # fmt: skip
