@@ -184,28 +184,25 @@ def _cause(
     return ""
 
 
+def _chain(node: ast.expr | None) -> Iterator[ast.expr]:
+    """`a.b[0]()`, `a.b[0]`, `a.b`, `a` of the first."""
+    while isinstance(node, ast.expr):
+        yield node
+        node = getattr(node, "func", None) or getattr(node, "value", None)
+
+
 def _first_name(node: ast.expr) -> str:
-    while not isinstance(node, ast.Name):
-        inner = getattr(node, "func", None) or getattr(node, "value", None)
-        if not isinstance(inner, ast.expr):
-            return ""
-        node = inner
-    return node.id
+    *_, last = _chain(node)
+    return last.id if isinstance(last, ast.Name) else ""
 
 
 def _kinds(node: ast.expr, scope: Scope) -> set[str]:
     """How the name that an expression begins with is bound, and `item` where an element of something is taken."""
-    found: set[str] = set()
-    while not isinstance(node, ast.Name):
-        if isinstance(node, ast.Subscript):
-            found.add("item")
-        inner = getattr(node, "func", None) or getattr(node, "value", None)
-        if not isinstance(inner, ast.expr):
-            return found
-        node = inner
-    home = scope.home(node.id)
-    for bound in home.bindings[node.id] if home is not None else ():
-        found.add("item" if isinstance(bound.value, ast.Subscript) else bound.kind)
+    found = {"item" for one in _chain(node) if isinstance(one, ast.Subscript)}
+    first = _first_name(node)
+    home = scope.home(first) if first else None
+    for bound in home.bindings[first] if home is not None else ():
+        found.add("item" if any(isinstance(one, ast.Subscript) for one in _chain(bound.value)) else bound.kind)
     return found
 
 
