@@ -138,6 +138,43 @@ def test_no_folder_is_crowded() -> None:
     assert {str(folder): count for folder, count in crowds.items() if count > MOST_FILES} == {}
 
 
+def exists(dotted: str) -> bool:
+    """Whether `engine.run.gather`, `module.Module` or a module of that name, in either half, is there."""
+    for start in ("", "verifier."):
+        parts = f"{start}{dotted}".split(".")
+        for count in range(len(parts), 0, -1):
+            path = MODULES.get(".".join(parts[:count]))
+            if path is None:
+                continue
+            body = ast.parse(path.read_text(encoding="utf-8")).body
+            for part in parts[count:]:
+                node = next((one for one in body if getattr(one, "name", None) == part or _binds(one, part)), None)
+                if node is None:
+                    break
+                body = getattr(node, "body", [])
+            else:
+                return True
+    return False
+
+
+def _binds(node: ast.stmt, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+
+
+def test_what_architecture_names_is_there() -> None:
+    """The functions on the way of a finding and of a divergence, and the files of "Where do I change"."""
+    lives = ARCHITECTURE.partition("## A finding's life")[2].partition("## Where do I change")[0]
+    dotted = [name for name in re.findall(r"`([a-z_]+(?:\.\w+)+)`", lives) if not name.endswith(".py")]
+    assert len(dotted) > 25
+    assert [name for name in dotted if not name.startswith("torch.") and not exists(name)] == []
+    table = ARCHITECTURE.partition("## Where do I change")[2].partition("\n## ")[0]
+    named = [name for name in re.findall(r"`([\w/]+(?:/|\.py|\.toml))`", table) if "TDLnnn" not in name]
+    assert len(named) > 15
+    folders = ["", "torchdet_lint/", "torchdet_lint/dataflow/", "torchdet_lint/verifier/", "rules/facts/"]
+    assert [name for name in named if not any((ROOT / folder / name).exists() for folder in folders)] == []
+
+
 def test_a_module_says_first_what_comes_in_and_what_goes_out() -> None:
     """`in -> out`, or that it is plain data."""
     docs = {str(path): ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in FILES}
