@@ -7,27 +7,31 @@ runs with the same seed, which have different hash seeds.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import multiprocessing
 import os
 import random
 import runpy
+import signal
 import subprocess
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import pytest
 
-from torchdet_lint.config import Settings
+from torchdet_lint.config import NEWEST_TORCH, Settings
 from torchdet_lint.engine import repair
+from torchdet_lint.verifier.remedies import context, fixes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 torch = pytest.importorskip("torch")
+# Imports what a program that sets the mode would have to import in each process.
+torch.use_deterministic_algorithms(False)
 
 IMPORTS = """\
 import argparse
@@ -61,14 +65,16 @@ STAND_INS = Path(__file__).parent / "data" / "stand_ins"
 
 class Trial(NamedTuple):
     """A program. `codes`: what is fixed by itself (empty: nothing may be); `seeded`: another `--seed` gives another
-    run; `cured`: two runs are equal after the fix; `start`: how its workers are started."""
+    run; `cured`: two runs are equal after the fix; `expected`: what `run` is after it, and was not before; `torch`: the
+    release it is fixed for."""
 
     name: str
     code: str
     codes: tuple[str, ...] = ()
     seeded: bool = True
     cured: bool = True
-    start: str = ""
+    expected: Any = None
+    torch: tuple[int, int] = NEWEST_TORCH
 
 
 CURED = [
@@ -264,6 +270,286 @@ shown(draws=[one.x.tolist(), two.x.tolist()], run=[one.x.tolist(), two.x.tolist(
         ("TDL107",),
     ),
 ]
+
+SETTINGS = [
+    Trial(
+        "global generators: every call, a loop, a lambda, many objects, every epoch",
+        """
+class Noise:
+    def __init__(self):
+        self.shift = random.random()
+
+
+def augmented(value):
+    return value + np.random.random_sample()
+
+
+def main():
+    make = lambda: float(torch.rand(1))
+    draws = [Noise().shift for _ in range(3)] + [augmented(1) for _ in range(3)]
+    for _ in range(3):
+        draws.append(float(torch.randn(1)))
+    shown(draws=[*draws, make(), make()], run=draws)
+
+
+if __name__ == "__main__":
+    main()
+""",
+        ("TDL101", "TDL102", "TDL103"),
+        seeded=False,
+    ),
+    Trial(
+        "global generators: in the workers of a loader",
+        """
+class Crops(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return np.random.random_sample() + random.random() + float(torch.rand(1))
+
+
+def main():
+    loader = DataLoader(Crops(), num_workers=2)
+    start = float(torch.rand(1))
+    epochs = [[float(x) for x in loader] for _ in range(2)]
+    shown(draws=[start, *(x for epoch in epochs for x in epoch)], run=epochs)
+
+
+if __name__ == "__main__":
+    main()
+""",
+        ("TDL101",),
+        seeded=False,
+    ),
+    Trial(
+        "cuDNN: at every call, in a loop, in a lambda",
+        """
+def settle():
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.deterministic = False
+
+
+def state():
+    return [torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic]
+
+
+states = [state()]
+for _ in range(2):
+    settle()
+    states.append(state())
+late = lambda: setattr(torch.backends.cudnn, "benchmark", True)
+late()
+with torch.backends.cudnn.flags(enabled=True, benchmark=True, deterministic=False):
+    states.append(state())
+shown(run=[*states, state()])
+""",
+        ("TDL201", "TDL202"),
+        expected=[[False, False], *[[False, True]] * 4],
+    ),
+    Trial(
+        "the fill of fresh memory",
+        """
+def settle():
+    torch.utils.deterministic.fill_uninitialized_memory = False
+
+
+torch.use_deterministic_algorithms(True)
+filled = []
+for _ in range(2):
+    settle()
+    filled.append(torch.utils.deterministic.fill_uninitialized_memory)
+shown(run=filled)
+""",
+        ("TDL206",),
+        expected=[True, True],
+    ),
+    Trial(
+        "the workspace of cuBLAS, for a release that needs it",
+        """
+import os
+
+
+def main():
+    torch.use_deterministic_algorithms(True)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    layer = torch.nn.Linear(2, 2).to(device)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    layer(torch.ones(1, 2, device=device)).sum().backward()
+    optimizer.step()
+    shown(run=[os.environ.get("CUBLAS_WORKSPACE_CONFIG")])
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    main()
+""",
+        ("TDL205",),
+        expected=[":4096:8"],
+        torch=(2, 5),
+    ),
+    Trial(
+        "batches in the order of their workers, from a loader that is made at every call",
+        """
+import time
+
+
+class Slow(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        time.sleep(0.3 if index == 0 else 0)
+        return index
+
+
+def loader():
+    return DataLoader(Slow(), num_workers=2, in_order=False)
+
+
+def main():
+    args = options()
+    torch.manual_seed(args.seed)
+    shown(run=[[int(x) for x in loader()] for _ in range(2)])
+
+
+if __name__ == "__main__":
+    main()
+""",
+        ("TDL308",),
+        seeded=False,
+        expected=[[0, 1, 2, 3]] * 2,
+    ),
+    Trial(
+        "memory that nobody wrote: at every call, in a loop, in many objects",
+        """
+def used():
+    return torch.full((4096,), 7.0)
+
+
+def summed():
+    total = torch.empty(4096)
+    total += 1
+    return float(total.sum())
+
+
+class Mean:
+    def __init__(self):
+        buffer = torch.empty(4096)
+        self.value = float((buffer + 1).sum())
+
+
+sums = []
+for _ in range(2):
+    used()
+    sums.append(summed())
+    used()
+    total = torch.empty_like(torch.ones(4096))
+    total.add_(1)
+    sums.append(float(total.sum()))
+    used()
+    sums.append(Mean().value)
+shown(run=sums)
+""",
+        ("TDL501",),
+        expected=[4096.0] * 6,
+    ),
+]
+
+LISTINGS = Trial(
+    "the order of files: at every call, in a loop, in a constructor",
+    """
+import glob
+import os
+from pathlib import Path
+
+
+class Folder(Dataset):
+    def __init__(self, root):
+        self.files = os.listdir(root)
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        return self.files[index]
+
+
+def names(root):
+    return [path.name for path in Path(root).iterdir()]
+
+
+def deep(root):
+    found = []
+    for name in Path(root).rglob("*.txt"):
+        found.append(name.name)
+    return found
+
+
+root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "files")
+orders = []
+for _ in range(2):
+    folder = Folder(root)
+    with open(os.path.join(root, "..", "order.txt"), "w") as stream:
+        for line in glob.glob(os.path.join(root, "*.txt")):
+            stream.write(os.path.basename(line) + "\\n")
+    orders += [[folder[index] for index in range(8)], names(root), deep(root), open(stream.name).read().split()]
+shown(run=orders)
+""",
+    ("TDL304",),
+)
+
+SETS = """\
+import json
+import os
+
+
+def vocabulary(text):
+    ids = {}
+    for word in set(text.split()):
+        ids[word] = len(ids)
+    return ids
+
+
+class Names:
+    def __init__(self, text):
+        self.ids = {word: number for number, word in enumerate(set(text.split()))}
+
+
+TEXT = "the quick brown fox jumps over the lazy dog"
+path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "orders.txt")
+with open(path, "w") as stream:
+    for _ in range(2):
+        stream.write(json.dumps(vocabulary(TEXT)))
+        stream.write(json.dumps(Names(TEXT).ids))
+        stream.write(",".join(set(TEXT.split())))
+        for word in set(TEXT.split()):
+            stream.write(word)
+print("@" + json.dumps({"run": open(path).read()}))
+"""
+
+CELLS = (
+    """import json
+import random
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset, random_split
+""",
+    """class Crops(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return index + float(torch.rand(1))
+""",
+    "one, two = random_split(list(range(16)), [8, 8])\nloader = DataLoader(Crops(), shuffle=True, num_workers=2)",
+    """rng = np.random.default_rng()
+draws = [[float(x) for x in loader] for _ in range(2)]
+draws += [rng.random(), random.random(), np.random.random_sample()]
+print("@" + json.dumps({"draws": draws, "run": [*draws, list(one.indices)]}))
+""",
+)
 
 OWNED = """
 class Folder(Dataset):
@@ -467,18 +753,19 @@ if __name__ == "__main__":
 ]
 
 
-def run(path: Path, *arguments: str) -> dict[str, Any]:
-    """What a program shows, run in a copy of this process: torch is imported already, every generator is fresh."""
-    context = multiprocessing.get_context("fork")
+def run(path: Path, *arguments: str, remedies: Sequence[str] = ()) -> dict[str, Any]:
+    """What a program shows, run in a copy of this process: torch is imported already, every generator is fresh, files
+    are listed in any order. `remedies` are rules whose runtime fix is applied."""
     output = path.with_suffix(".out")
-    child = context.Process(target=_start, args=(path, output, arguments))
-    child.start()
-    child.join(120)
-    assert child.exitcode == 0, output.read_text()
+    if not (child := os.fork()):
+        _start(path, output, arguments, remedies)
+    _, status = os.waitpid(child, 0)
+    assert status == 0, output.read_text()
     return read(output.read_text())
 
 
-def _start(path: Path, output: Path, arguments: Sequence[str]) -> None:
+def _start(path: Path, output: Path, arguments: Sequence[str], remedies: Sequence[str]) -> NoReturn:
+    signal.alarm(120)
     with output.open("w") as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
@@ -489,20 +776,59 @@ def _start(path: Path, output: Path, arguments: Sequence[str]) -> None:
         random.seed()
         np.random.seed()
         torch.seed()
+        _shuffle_listings()
         try:
-            runpy.run_path(str(path), run_name="__main__")
+            if remedies:
+                context.lineage.cache_clear()
+                fixes.install(remedies)
+            if path.suffix == ".ipynb":
+                _run_cells(path)
+            else:
+                runpy.run_path(str(path), run_name="__main__")
         except BaseException:
             traceback.print_exc(file=stream)
             stream.flush()
             os._exit(1)
+        sys.stdout.flush()
+    os._exit(0)
 
 
-def run_afresh(path: Path, *arguments: str, hash_seed: str = "0") -> dict[str, Any]:
-    """The same in a process that is started for it."""
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "OMP_NUM_THREADS": "1", "PYTHONPATH": ""}
+def _run_cells(path: Path) -> None:
+    """Run a notebook as its kernel does: one cell after the other, in the names of the main module."""
+    names = sys.modules["__main__"].__dict__
+    for number, cell in enumerate(json.loads(path.read_text())["cells"]):
+        exec(compile("".join(cell["source"]), f"cell {number}", "exec"), names)
+
+
+def _shuffle_listings() -> None:
+    """Let the operating system list files in another order every time."""
+    listed, scanned = os.listdir, os.scandir
+
+    class Scan(contextlib.AbstractContextManager[Any]):
+        def __init__(self, folder: Any) -> None:
+            with scanned(folder) as entries:
+                self.entries = [*entries]
+            random.SystemRandom().shuffle(self.entries)
+
+        def __iter__(self) -> Iterator[Any]:
+            return iter(self.entries)
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    def listdir(folder: Any = ".") -> list[Any]:
+        names = listed(folder)
+        random.SystemRandom().shuffle(names)
+        return names
+
+    os.listdir, os.scandir = listdir, Scan  # type: ignore[assignment]
+
+
+def run_afresh(path: Path, *, hash_seed: str) -> dict[str, Any]:
+    """The same in a process that is started for it, with a hash seed of its own."""
     done = subprocess.run(
-        [sys.executable, str(path), *arguments],
-        capture_output=True, text=True, env=environment, cwd=path.parent, timeout=300, check=False,
+        [sys.executable, str(path)],
+        capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": hash_seed}, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return read(done.stdout)
@@ -513,11 +839,13 @@ def read(output: str) -> dict[str, Any]:
     return found
 
 
-def fixed(folder: Path, files: Mapping[str, str], select: Sequence[str] = ()) -> dict[str, str]:
-    """The files after their safe fixes."""
+def fixed(
+    folder: Path, files: Mapping[str, str], select: Sequence[str] = (), release: tuple[int, int] = NEWEST_TORCH
+) -> dict[str, str]:
+    """The files after their safe fixes, for a release of torch."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    settings = Settings(root=str(folder), fix=True, cache_dir="")
+    settings = Settings(root=str(folder), fix=True, cache_dir="", torch=release)
     outcome = repair.repair(sorted(str(folder / name) for name in files), settings)
     assert not outcome.result.errors
     changed = {Path(path).name: change.new.decode() for path, change in outcome.changes.items()}
@@ -568,3 +896,78 @@ def test_a_safe_fix_keeps_the_experiment(trial: Trial, tmp_path: Path) -> None:
         assert run(program, "--seed", "2")["run"] != new["run"]
     if trial.cured and trial.codes:
         assert run(program, *seed)["run"] == new["run"]
+
+
+@pytest.mark.parametrize("trial", SETTINGS, ids=lambda trial: trial.name)
+def test_a_safe_fix_cures_what_it_says(trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    text = program_of(trial)
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    old = run(program)
+    program.write_text(fixed(tmp_path, {"program.py": text}, trial.codes, trial.torch)["program.py"])
+    new = run(program)
+    assert kinds(new) == kinds(old)
+    if trial.expected is None:
+        assert old["run"] != new["run"] == run(program)["run"]
+    else:
+        assert old["run"] != trial.expected
+        assert new["run"] == trial.expected
+
+
+def test_a_value_that_the_user_sets_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
+    trial = next(one for one in SETTINGS if one.codes == ("TDL205",))
+    program = tmp_path / "program.py"
+    program.write_text(fixed(tmp_path, {"program.py": program_of(trial)}, trial.codes, trial.torch)["program.py"])
+    assert run(program)["run"] == [":16:8"]
+
+
+def test_listed_files_have_one_order(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    for name in "abcdefgh":
+        (tmp_path / "files" / f"{name}.txt").touch()
+    program = tmp_path / "program.py"
+    program.write_text(program_of(LISTINGS))
+    old = run(program)["run"]
+    program.write_text(fixed(tmp_path, {"program.py": program.read_text()}, LISTINGS.codes)["program.py"])
+    new = run(program)["run"]
+    assert new == [sorted(one) for one in old]
+    assert old != new == run(program)["run"]
+
+
+def test_sets_have_one_order_under_every_hash_seed(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(SETS)
+    assert run_afresh(program, hash_seed="1") != run_afresh(program, hash_seed="2")
+    program.write_text(fixed(tmp_path, {"program.py": SETS}, ("TDL305",))["program.py"])
+    assert run_afresh(program, hash_seed="1") == run_afresh(program, hash_seed="2")
+
+
+def test_a_notebook_runs_after_its_fixes(tmp_path: Path) -> None:
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in CELLS]
+    text = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    notebook = tmp_path / "program.ipynb"
+    notebook.write_text(text)
+    old = run(notebook)
+    codes = ("TDL101", "TDL102", "TDL103", "TDL104")
+    notebook.write_text(fixed(tmp_path, {"program.ipynb": text}, codes)["program.ipynb"])
+    new = run(notebook)
+    assert kinds(new) == kinds(old) == len(new["draws"])
+    assert old != new == run(notebook)
+
+
+RUNTIME = ("TDL101", "TDL102", "TDL103", "TDL104", "TDL105", "TDL107", "TDL301", "TDL302", "TDL303")
+
+
+@pytest.mark.parametrize("trial", [*LEFT, *SETTINGS[:2]], ids=lambda trial: trial.name)
+def test_a_runtime_fix_keeps_the_experiment(trial: Trial, tmp_path: Path) -> None:
+    """But for one thing: what has a generator of its own then follows the seed of the verifier, not of the program."""
+    text = program_of(trial)
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    seed = ["--seed", "1"] if "--seed" in text else []
+    old = run(program, *seed)
+    new = run(program, *seed, remedies=RUNTIME)
+    assert kinds(new) == kinds(old)
+    assert new == run(program, *seed, remedies=RUNTIME)
