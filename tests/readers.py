@@ -46,8 +46,8 @@ CAUSES = {
         "is bound at this place."
     ),
     "move": (
-        "`.to()`, `.cuda()`, `.eval()` and their like, and wrappers such as `compile`, give back what they "
-        "are given: the whole program wants the model, a rule about one file what was called."
+        "`.to()`, `.cuda()`, `.eval()` and their like, wrappers such as `compile`, and copies give back what they "
+        "are given: the whole program wants that, a rule about one file what was called."
     ),
     "content": (
         "A container stands for what is in it: the list that a loop goes through, `ModuleList`, `Sequential`, "
@@ -59,6 +59,10 @@ CAUSES = {
         "it, and knows nothing there of what the body itself defines."
     ),
     "expression": "A name that `:=` binds is one to the rules of one file alone.",
+    "again": (
+        "A function or class that is defined again, as overloads are, is marked by the whole program, which tells "
+        "the definitions apart: `@.f'`."
+    ),
     "depth": "The rules of one file follow three calls in a row, the whole program four.",
     "item": "Of an element of a tensor, or of a list of generators, the rules of one file know what it is.",
     "attribute": (
@@ -162,7 +166,9 @@ def _cause(
         return "attribute"
     if any(name.startswith(("builtins.vars()", "builtins.globals()")) for name in exact):
         return "dictionary"
-    if ours == theirs or any(name.startswith("copy.deepcopy()") for name in exact):
+    if ours == {name.replace("'", "") for name in theirs} != theirs:
+        return "again"
+    if ours == theirs or any(name.startswith("copy.") for name in (*exact, *following)):
         return "move" if set(exact) != set(following) else ""
     if ours and ours < theirs:
         return "path"

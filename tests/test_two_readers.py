@@ -68,6 +68,7 @@ def test_most_calls_have_the_same_name() -> None:
          "move"),
         ("import torch\ny = torch.nn.Parameter()[x].view(2)\ny.permute(1, 0)\n",
          ("torch.nn.Parameter().view().permute",), (), "item"),
+        ("def f(): ...\ndef f():\n    def g(): ...\n    g()\n", ("@.f.g",), ("@.f'.g",), "again"),
         ("class A:\n    class B:\n        pass\n    b = B()\n", ("@.A.B",), (), "class"),
         ("import a\nif (x := a.b()) is not None:\n    x.go()\n", ("a.b().go",), (), "expression"),
         ("vars(x).items()\n", ("builtins.vars().items",), (), "dictionary"),
