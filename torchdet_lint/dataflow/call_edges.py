@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
+
+from torchdet_lint.dataflow.relatives import Relatives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -126,9 +127,7 @@ class CallEdges:
 
     def derived(self, class_: Class) -> list[tuple[Module, Class]]:
         """The classes of the file that derive from `class_`."""
-        module = self.module
-        others = [one for one in module.classes.values() if one is not class_ and one.outer is module.scope]
-        return [(module, one) for one in others if any(relative is class_ for relative in module.family(one))]
+        return [(self.module, one) for one in self.module.shared(Relatives).derived(class_)]
 
     def is_open(self, module: Module, class_: Class) -> bool:
         """Whether `class_` derives from a class out of sight that may read its attributes."""
@@ -142,15 +141,7 @@ class CallEdges:
 
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls of a top-level function, or of a method through `self`, in the file."""
-        name = function.name.value
-        self.module.load_where(lambda text: re.search(rf"\b{name}\s*\(", text) is not None, name)
-        found = []
-        for call in self.module.calls:
-            own = isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls")
-            local = any(one.startswith("@.") and one.endswith(f".{name}") for one in call.own)
-            if local or (call.attribute == name and own):
-                found.append(call.node)
-        return found
+        return self.module.shared(Relatives).callers(function)
 
 
 def _is_super(node: cst.BaseExpression) -> bool:

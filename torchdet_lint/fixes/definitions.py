@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 if TYPE_CHECKING:
     from torchdet_lint.finding import NeedFunction
     from torchdet_lint.fixes.draft import Draft
@@ -35,22 +33,9 @@ def function(draft: Draft, need: NeedFunction) -> str:
 def _known_worker_function(draft: Draft) -> str | None:
     """A function of the file, or one that it imports, that seeds a worker."""
     seeds_worker = draft.module.library.facts.conventions.seeds_worker
-    for unit in draft.module.load_functions(seeds_worker.search):
-        assert unit.root is not None
-        node = unit.root.body[0]
-        if not isinstance(node, cst.FunctionDef) or required_parameters(node.params) > 1 or not node.params.params:
-            continue
-        if "seed" in draft.module.code(node.body) and draft.visible(node.name.value):
-            return node.name.value
-    for name, bindings in sorted(draft.module.scope.bindings.items()):
-        if (
-            seeds_worker.search(name)
-            and "seed" in name
-            and all(binding.kind == "import" and not binding.conditional for binding in bindings)
-            and draft.visible(name)
-        ):
-            return name
-    return None
+    known = draft.layout.names
+    candidates = (*known.worker_functions(seeds_worker), *known.worker_imports(seeds_worker))
+    return next((name for name in candidates if draft.visible(name)), None)
 
 
 def _define_worker(draft: Draft) -> str:
@@ -69,18 +54,6 @@ def _define_worker(draft: Draft) -> str:
 
 
 def _uses_numpy(draft: Draft) -> bool:
-    text = draft.module.text
-    if not any(
-        binding.kind == "import" and binding.target.partition(".")[0] == "numpy"
-        for bindings in draft.module.scope.bindings.values()
-        for binding in bindings
-    ):
+    if not draft.layout.names.imports_of("numpy"):
         return draft.module.target.torch < (1, 9)
-    words = draft.module.library.facts.conventions
-    return not words.makes_numpy_generators.search(text) or bool(words.uses_numpy_globally.search(text))
-
-
-def required_parameters(parameters: cst.Parameters) -> int:
-    """How many arguments a function must be given."""
-    everything = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
-    return sum(parameter.default is None for parameter in everything)
+    return draft.layout.uses_numpys_seed

@@ -114,11 +114,7 @@ class Draft:
     def bound(self, target: str, node: cst.CSTNode, before: int | None) -> str | None:
         """The name that stands for the module or attribute `target` at `node`, or at top level above row `before`."""
         scope = self.module.scope_of(node) if before is None else self.module.scope
-        names = [
-            name
-            for name, bindings in self.module.scope.bindings.items()
-            if any(binding.kind == "import" and binding.target == target for binding in bindings)
-        ]
+        names = self.layout.names.of(target)
         usual = _USUAL_ALIAS.get(target, target)
         for name in sorted(names, key=lambda name: (name != usual, name)):
             bindings = self.module.scope.bindings[name]
@@ -136,13 +132,9 @@ class Draft:
         if scope is self.module.scope or scope.kind == "class":
             return None
         order = self.module.order_of(node)
-        for name, bindings in sorted(scope.bindings.items()):
+        for name, bindings in self.layout.names.imported_inside(scope):
             if all(
-                binding.kind == "import"
-                and binding.target == target
-                and not binding.conditional
-                and binding.order < order
-                for binding in bindings
+                binding.target == target and not binding.conditional and binding.order < order for binding in bindings
             ):
                 return name
         return None
@@ -170,12 +162,7 @@ class Draft:
 
     def needs_unconditional(self, module: str) -> None:
         """A line at top level must not need what the file takes pains to do without."""
-        imports = [
-            binding
-            for bindings in self.module.scope.bindings.values()
-            for binding in bindings
-            if binding.kind == "import" and binding.target.partition(".")[0] == module and not self._for_types(binding)
-        ]
+        imports = [one for one in self.layout.names.imports_of(module) if not self._for_types(one)]
         if imports and all(binding.conditional for binding in imports):
             raise Refusal(f"the file imports {module} on some condition only")
 

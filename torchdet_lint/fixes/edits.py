@@ -102,7 +102,7 @@ class Editor:
                 break
             count += 1
         if not inside:
-            previous = max([self.layout.preamble, *(top.last for top in self.layout.top if top.last < row)])
+            previous = self.layout.last_above(row)
             while row - 1 - count > previous:
                 line = self.layout.lines[row - 2 - count]
                 if not line.startswith("#") or _CELL_MARK.match(line):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.finding import InsertBefore
-from torchdet_lint.fixes.definitions import required_parameters
+from torchdet_lint.fixes.bound_names import required_parameters
 from torchdet_lint.fixes.edits import Refusal
 from torchdet_lint.fixes.statements import inserted
 from torchdet_lint.module.tree import children

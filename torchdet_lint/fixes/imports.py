@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import operator
 import re
 from typing import TYPE_CHECKING
 
@@ -18,10 +20,10 @@ if TYPE_CHECKING:
     from torchdet_lint.fixes.edits import Editor
     from torchdet_lint.fixes.layout import Top
 
+_last = operator.attrgetter("last")
 _Key = tuple[int, bool, str]
 
 _OTHERS, _PROJECT = 2, 3
-_INSTALL = re.compile(r"\s*(?:# |pass  # )?\s*[!%]\s*(?:\w+ -m )?(?:pip3?|conda|mamba|uv)\b.*\binstall\b")
 
 
 class Imports:
@@ -36,9 +38,12 @@ class Imports:
         """The edit that adds the import `statement`, above row `limit` where there is one."""
         run = self._block(statement, limit)
         if not run or (limit is not None and run[-1].last >= limit):
-            held = [top for top in run if limit is None or top.last < limit]
-            return self._spaced_import(held[-1].last if held else self.layout.preamble, statement)
-        return self._among(run, statement)
+            held = len(run) if limit is None else bisect.bisect_left(run, limit, key=_last)
+            return self._spaced_import(run[held - 1].last if held else self.layout.preamble, statement)
+        key = (statement, run[0].first)
+        if key not in self.layout.placed:
+            self.layout.placed[key] = self._among(run, statement)
+        return self.layout.placed[key]
 
     def _block(self, statement: str, limit: int | None) -> list[Top]:
         """The imports among which `statement` goes: the first ones of the file, but in a notebook those of its own
@@ -50,8 +55,7 @@ class Imports:
         for block in blocks:
             if any(_root(text) == root for top in block for text in self._import_texts(top)):
                 return block
-        installed = max((row for row, line in enumerate(self.layout.lines, start=1) if _INSTALL.match(line)), default=0)
-        return next((block for block in blocks if block[-1].last > installed), self.layout.run)
+        return next((block for block in blocks if block[-1].last > self.layout.installs_end), self.layout.run)
 
     def _key(self, statement: str) -> _Key:
         """The order of imports in a sorted file: section, plain imports first, module."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import bisect
 import functools
+import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
 from torchdet_lint.finding import Location
+from torchdet_lint.fixes.bound_names import BoundNames
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 from torchdet_lint.prefilter.triggers import IDENTIFIER
@@ -18,8 +20,10 @@ from torchdet_lint.prefilter.triggers import IDENTIFIER
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torchdet_lint.finding import Edit
     from torchdet_lint.module.module import Module
 
+_INSTALL = re.compile(r"\s*(?:# |pass  # )?\s*[!%]\s*(?:\w+ -m )?(?:pip3?|conda|mamba|uv)\b.*\binstall\b")
 _DUNDER = re.compile(r"__\w+__")
 _FIRST_LINES = re.compile(r"#!|#.*?coding[:=]")
 
@@ -43,6 +47,7 @@ class Layout:
         self.module = module
         self.lines = module.skeleton.lines
         self.functions: dict[tuple[str, ...], str] = {}
+        self.placed: dict[tuple[str, int], Edit] = {}
         starts, offset = [], 0
         for line in self.lines:
             starts.append(offset)
@@ -56,6 +61,22 @@ class Layout:
         self.newline = self.newline or "\n"
         self.indent = _usual_indent(self.lines)
         self.annotated = bool(re.search(r"\)\s*->", module.text))
+
+    @functools.cached_property
+    def names(self) -> BoundNames:
+        """The names that the file binds."""
+        return BoundNames(self.module)
+
+    @functools.cached_property
+    def uses_numpys_seed(self) -> bool:
+        """Whether a file that imports NumPy may draw from its global generator."""
+        text, words = self.module.text, self.module.library.facts.conventions
+        return not words.makes_numpy_generators.search(text) or bool(words.uses_numpy_globally.search(text))
+
+    @functools.cached_property
+    def installs_end(self) -> int:
+        """The last row of a notebook that installs packages; 0 where there is none."""
+        return max((row for row, line in enumerate(self.lines, start=1) if _INSTALL.match(line)), default=0)
 
     @functools.cached_property
     def top(self) -> list[Top]:
@@ -134,18 +155,32 @@ class Layout:
         """The row below which things go that need the imports, and that a statement in `row` needs."""
         if row is None or row > self.imports_end:
             return self.imports_end
-        last = max([self.preamble, *(top.last for top in self.top if top.kind in IMPORTS and top.last < row)])
+        at = bisect.bisect_left(self._import_ends, row)
+        last = max(self.preamble, self._import_ends[at - 1] if at else 0)
         below = self._below_dunders(last)
         return below if below < row else last
 
     def _below_dunders(self, last: int) -> int:
         """The last row of `__all__` and the like, where they come next after row `last`."""
-        for top in self.top:
+        for top in itertools.islice(self.top, bisect.bisect_right(self._ends, last), None):
             if top.first > last:
                 if top.kind != "dunder":
                     break
                 last = top.last
         return last
+
+    def last_above(self, row: int) -> int:
+        """The last row of what stands above `row`: a statement, or what must stay first."""
+        at = bisect.bisect_left(self._ends, row)
+        return max(self.preamble, self._ends[at - 1] if at else 0)
+
+    @functools.cached_property
+    def _ends(self) -> list[int]:
+        return [top.last for top in self.top]
+
+    @functools.cached_property
+    def _import_ends(self) -> list[int]:
+        return [top.last for top in self.top if top.kind in IMPORTS]
 
     @functools.cached_property
     def guard(self) -> Top | None:
@@ -154,7 +189,8 @@ class Layout:
 
     def top_row(self, row: int) -> Top | None:
         """The top-level statement that holds `row`."""
-        return next((top for top in self.top if top.first <= row <= top.last), None)
+        at = bisect.bisect_left(self._ends, row)
+        return self.top[at] if at < len(self.top) and self.top[at].first <= row else None
 
     def free(self, name: str) -> bool:
         """Whether `name` means nothing in this file."""

@@ -31,6 +31,8 @@ from torchdet_lint.inference.parameters import Parameters
 from torchdet_lint.inference.variables import Variables
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
     from torchdet_lint.module.module import Module
 
 _DEPTH = 24
@@ -46,15 +48,19 @@ class Inference:
         gradients = module.shared(Gradients)
         attributes = Attributes(module, annotations, self.kind, self.returned)
         self.variables = Variables(
-            module, annotations, Parameters(module, annotations, attributes, gradients, self.kind), self.kind
+            module,
+            annotations,
+            Parameters(module, annotations, attributes, gradients, self.kind),
+            self.kind,
+            self._asked,
         )
         self.accesses = Accesses(module, attributes, self.kind)
         self.calls = Calls(module, annotations, attributes, self.accesses, gradients, self.kind)
-        self._known: dict[int, AbstractValue] = {}
-        self._tentative: dict[int, AbstractValue] = {}
-        self._cut = False
-        self._busy: set[int] = set()
-        self._depth = 0
+        self._known: dict[Hashable, AbstractValue] = {}
+        self._tentative: dict[Hashable, AbstractValue] = {}
+        # The questions that wait for an answer and their depths; the least depth of those that were asked again.
+        self._busy: dict[Hashable, int] = {}
+        self._low = _DEPTH
 
     def returned(self, function: cst.FunctionDef) -> AbstractValue:
         """What a function of the file returns."""
@@ -62,30 +68,41 @@ class Inference:
 
     def kind(self, node: cst.BaseExpression) -> AbstractValue:
         """What `node` evidently is, where it stands."""
-        key = id(node)
-        found = self._known.get(key) or self._tentative.get(key)
+        found = self._known.get(id(node))
         if found is not None:
             return found
-        if key in self._busy or self._depth >= _DEPTH:
-            self._cut = True
-            return self.variables.first.get(key, CIRCLE) if key in self._busy else UNKNOWN
-        self._busy.add(key)
-        self._depth += 1
+        if isinstance(node, cst.Name):
+            return self.variables.of(node)
+        return self._asked(id(node), lambda: self._infer(node))
+
+    def _asked(self, key: Hashable, infer: Callable[[], AbstractValue]) -> AbstractValue:
+        """The answer to the question `key`, which `infer` finds, unless it is known or being asked."""
+        found = self._known.get(key)
+        if found is not None:
+            return found
+        found = self._tentative.get(key)
+        if found is not None:
+            self._low = -1
+            return found
+        place, depth = self._busy.get(key), len(self._busy)
+        if place is not None or depth >= _DEPTH:
+            self._low = min(self._low, -1 if place is None else place)
+            return UNKNOWN if place is None else self.variables.first.get(key, CIRCLE)
+        self._busy[key] = depth
+        outer, self._low = self._low, _DEPTH
         try:
-            found = self._infer(node)
+            found = infer()
         finally:
-            self._busy.discard(key)
-            self._depth -= 1
+            del self._busy[key]
         if not self._busy:
             self._tentative.clear()
-            self._cut = False
-        # What was cut short inside a cycle holds for this question only.
-        (self._tentative if self._cut else self._known)[key] = found
+        # What was cut short inside a cycle that somebody further out began holds for their question only.
+        final = not self._busy or self._low >= depth
+        (self._known if final else self._tentative)[key] = found
+        self._low = outer if final else min(outer, self._low)
         return found
 
     def _infer(self, node: cst.BaseExpression) -> AbstractValue:
-        if isinstance(node, cst.Name):
-            return self.variables.of(node)
         if isinstance(node, cst.Attribute):
             return self.accesses.attribute(node)
         if isinstance(node, cst.Call):

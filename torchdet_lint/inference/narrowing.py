@@ -58,6 +58,10 @@ class Narrowing:
         around = {id(node), *(id(ancestor) for ancestor in self.module.ancestors(node))} if between else ()
         return next((check.kind for check in between if id(check.within) in around), kind)
 
+    def tests(self, name: str, home: Scope) -> bool:
+        """Whether a function tests the type of one of its names."""
+        return self._tested and name in self._of(home)
+
     def _of(self, home: Scope) -> dict[str, list[_Check]]:
         key = id(home)
         if key not in self._checks:

@@ -33,7 +33,7 @@ from torchdet_lint.module.names import live
 from torchdet_lint.prefilter.library import BUILTINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from torchdet_lint.inference.annotations import Annotations
     from torchdet_lint.inference.parameters import Parameters
@@ -53,17 +53,19 @@ class Variables:
         annotations: Annotations,
         parameters: Parameters,
         kind: Callable[[cst.BaseExpression], AbstractValue],
+        asked: Callable[[Hashable, Callable[[], AbstractValue]], AbstractValue],
     ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
         self.annotations = annotations
         self.parameters = parameters
         self.kind = kind
+        self.asked = asked
         self.narrowing = Narrowing(module, annotations)
         self.containers = Containers(module, kind)
         self.integrality = Integrality(module, kind)
         # What a name is when a loop comes to it first, while it is worked out what later rounds make of it.
-        self.first: dict[int, AbstractValue] = {}
+        self.first: dict[Hashable, AbstractValue] = {}
         self._used: dict[int, dict[str, AbstractValue]] = {}
         self._placed: dict[int, dict[str, list[tuple[cst.Subscript, cst.BaseExpression]]]] = {}
 
@@ -82,6 +84,15 @@ class Variables:
             # What comes in by a star is a module, a function or a class; hardly ever a tensor.
             return OTHER if node.value in BUILTINS or module.scope.stars else UNKNOWN
         here = home.function is scope.function
+        if here or self.narrowing.tests(node.value, home):
+            return self.asked(id(node), lambda: self._read(node, order, home, here=here))
+        # All other functions see the same.
+        key = (id(home), node.value, len(home.bindings[node.value]))
+        return self.asked(key, lambda: self._read(node, order, home, here=False))
+
+    def _read(self, node: cst.Name, order: int, home: Scope, *, here: bool) -> AbstractValue:
+        """What is read at `node`, which stands at `order`, of a name of `home`: `here`, or in another function."""
+        module = self.module
         bindings = live(home.bindings[node.value], order if here else None)
         if here:
             bindings = reaching(module, bindings, node, order)
@@ -93,20 +104,24 @@ class Variables:
             kept = here and home.kind == "function" and self.integrality.stay(node, bindings, home)
             found = replace(found, whole=kept)
         if here and home.kind == "function":
-            if found.is_integral and found.is_tensor and not found.distinct and self._is_inverse(node.value, home):
-                found = replace(found, distinct=True)
-            if found == EMPTY:
-                found = self.containers.filled(node.value, home)
-            if found.dtype == "unknown" and self._usage(home).get(node.value) is _MASK:
-                return replace(found, what="tensor", dtype="bool", gradient="no")
-            if found.what == "unknown":
-                used = self._usage(home).get(node.value)
-                if used is not None:
-                    found = replace(found, what=used.what, dims=used.dims)
-            elif found.is_tensor and found.dims is None and len(home.bindings[node.value]) == 1:
-                used = self._usage(home).get(node.value)
-                found = replace(found, dims=used.dims) if used is not None else found
+            return self._as_used(found, node.value, home)
         return named(found, node.value, self.facts)
+
+    def _as_used(self, found: AbstractValue, name: str, home: Scope) -> AbstractValue:
+        """What a name of a function is that is `found`, with what the function does with it."""
+        if found.is_integral and found.is_tensor and not found.distinct and self._is_inverse(name, home):
+            found = replace(found, distinct=True)
+        if found == EMPTY:
+            found = self.containers.filled(name, home)
+        if found.dtype == "unknown" and self._usage(home).get(name) is _MASK:
+            return replace(found, what="tensor", dtype="bool", gradient="no")
+        if found.what == "unknown":
+            used = self._usage(home).get(name)
+            found = replace(found, what=used.what, dims=used.dims) if used is not None else found
+        elif found.is_tensor and found.dims is None and len(home.bindings[name]) == 1:
+            used = self._usage(home).get(name)
+            found = replace(found, dims=used.dims) if used is not None else found
+        return named(found, name, self.facts)
 
     def _is_inverse(self, name: str, home: Scope) -> bool:
         """Whether `name[permutation] = arange(…)` is all that is written into a tensor: no value occurs twice."""

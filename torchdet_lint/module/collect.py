@@ -27,36 +27,36 @@ def collect(facts: Facts, unit: Unit, root: cst.Module) -> None:
     Walk(facts, unit, _HANDLERS).run(root)
 
 
-def _on_call(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_call(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     walk.facts.calls.append((node, scope, walk.unit, walk.order))
     return scope, conditional, looped
 
 
-def _on_conditional(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_conditional(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     return scope, True, looped
 
 
-def _on_while(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_while(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
-    return scope, True, True
+    return scope, True, looped or walk.order
 
 
-def _on_for(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_for(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     walk.targets(
         node.target, scope, Binding("loop", walk.order, node, node.iter, conditional=conditional, looped=looped)
     )
-    return scope, True, True
+    return scope, True, looped or walk.order
 
 
-def _on_statement(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_statement(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     return scope, conditional, looped
 
 
-def _later(walk: Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool], stack: Stack, binder: Any) -> None:
+def _later(walk: Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, int], stack: Stack, binder: Any) -> None:
     """Visit the children of `node` in order, then run `binder`: a value is evaluated before its name is bound."""
     conditional, looped = state
     stack.append((Done(binder), scope, conditional, looped))
@@ -69,7 +69,7 @@ def _later(walk: Walk, node: cst.CSTNode, scope: Scope, state: tuple[bool, bool]
                 stack.append((item, scope, conditional, looped))
 
 
-def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     if isinstance(node, cst.AnnAssign):
         name = node.target.attr if isinstance(node.target, cst.Attribute) else node.target
@@ -109,7 +109,7 @@ def _pairs(
         yield target, value
 
 
-def _on_augmented(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_augmented(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
 
     def bind() -> None:
@@ -120,7 +120,7 @@ def _on_augmented(walk: Walk, node: Any, scope: Scope, conditional: bool, looped
     _later(walk, node, scope, (conditional, looped), stack, bind)
 
 
-def _on_walrus(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_walrus(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
 
     def bind() -> None:
@@ -131,7 +131,7 @@ def _on_walrus(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: b
     _later(walk, node, scope, (conditional, looped), stack, bind)
 
 
-def _on_with(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_with(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     for item in node.items:
         if item.asname is not None:
@@ -140,13 +140,13 @@ def _on_with(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: boo
     return scope, conditional, looped
 
 
-def _on_except(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_except(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     if node.name is not None:
         walk.targets(node.name.name, scope, Binding("other", walk.order, node, conditional=True, looped=looped))
     return scope, True, looped
 
 
-def _on_import(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_import(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     for alias in node.names:
         full = names.dotted(alias.name)
@@ -159,7 +159,7 @@ def _on_import(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: b
         )
 
 
-def _on_import_from(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_import_from(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     module = "." * len(node.relative) + (names.dotted(node.module) if node.module is not None else "")
     if isinstance(node.names, cst.ImportStar):
@@ -174,7 +174,7 @@ def _on_import_from(walk: Walk, node: Any, scope: Scope, conditional: bool, loop
         )
 
 
-def _on_function(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_function(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     home = scope.function
     facts, piece = walk.facts, walk.unit.piece
@@ -192,7 +192,7 @@ def _on_function(walk: Walk, node: Any, scope: Scope, conditional: bool, looped:
     inner = Scope("function", home, node, node.name.value)
     walk.scopes[id(node)] = inner
     _parameters(walk, node.params, inner)
-    stack.append((node.body, inner, False, False))
+    stack.append((node.body, inner, False, 0))
     walk.parents[id(node.body)] = node
     outer = [node.params, *([node.returns] if node.returns is not None else ()), *reversed(node.decorators)]
     for child in outer:
@@ -209,18 +209,18 @@ def _parameters(walk: Walk, params: cst.Parameters, inner: Scope) -> None:
         inner.bind(param.name.value, Binding("parameter", walk.order, param))
 
 
-def _on_lambda(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_lambda(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     inner = Scope("function", scope, node)
     walk.scopes[id(node)] = inner
     _parameters(walk, node.params, inner)
     walk.parents[id(node.body)] = node
     walk.parents[id(node.params)] = node
-    stack.append((node.body, inner, False, False))
+    stack.append((node.body, inner, False, 0))
     stack.append((node.params, scope, conditional, looped))
 
 
-def _on_class(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_class(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     facts = walk.facts
     home = scope.function
@@ -239,17 +239,17 @@ def _on_class(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bo
     class_.bases = tuple(arg.value for arg in node.bases if not arg.star)
     walk.scopes[id(node)] = class_.scope
     walk.parents[id(node.body)] = node
-    stack.append((node.body, class_.scope, False, False))
+    stack.append((node.body, class_.scope, False, 0))
     for child in (*reversed(node.keywords), *reversed(node.bases), *reversed(node.decorators)):
         walk.parents[id(child)] = node
         stack.append((child, scope, conditional, looped))
 
 
-def _on_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.orders[id(node)] = walk.order
     inner = Scope("comprehension", scope, node)
     walk.scopes[id(node)] = inner
-    later: list[tuple[cst.CSTNode, Scope, bool, bool]] = []
+    later: list[tuple[cst.CSTNode, Scope, bool, int]] = []
     part, outer = node.for_in, scope
     walk.parents[id(part)] = node
     while part is not None:
@@ -271,28 +271,28 @@ def _on_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, lo
     stack.extend(reversed(later))
 
 
-def _on_set(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_set(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     walk.facts.set_displays.append(node)
     return scope, conditional, looped
 
 
-def _on_set_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_set_comprehension(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     walk.facts.set_displays.append(node)
     _on_comprehension(walk, node, scope, conditional, looped, stack)
 
 
-def _on_outside(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> None:
+def _on_outside(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
     where = "global" if isinstance(node, cst.Global) else "nonlocal"
     for item in node.names:
         scope.function.outside[item.name.value] = where
 
 
-def _on_delete(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_delete(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     walk.orders[id(node)] = walk.order
     return scope, conditional, looped
 
 
-def _on_capture(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: bool, stack: Stack) -> State:
+def _on_capture(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> State:
     for name in (getattr(node, "name", None), getattr(node, "rest", None)):
         if isinstance(name, cst.Name):
             scope.function.bind(name.value, Binding("other", walk.order, node, conditional=True, looped=looped))

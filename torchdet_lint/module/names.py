@@ -28,7 +28,8 @@ class Binding(NamedTuple):
     """One thing that gives a name its value in a scope.
 
     `value` is the expression bound (for `unpack` and `loop` the one that is unpacked or iterated), `target` the
-    qualified name of an import, `order` its place in the source (comparable inside a file).
+    qualified name of an import, `order` its place in the source (comparable inside a file), `looped` the place of the
+    outermost loop around it in its function, 0 where there is none.
     """
 
     kind: BindingKind
@@ -37,7 +38,7 @@ class Binding(NamedTuple):
     value: cst.BaseExpression | None = None
     target: str = ""
     conditional: bool = False
-    looped: bool = False
+    looped: int = 0
     path: tuple[int, ...] = ()
 
 
@@ -52,8 +53,10 @@ class Bindings(list[Binding]):
         end = len(self._sorted) if order is None else bisect.bisect_left(self._sorted, order, key=_order)
         last = bisect.bisect_left(self._steady, end) - 1
         start = max(self._steady[last] if last >= 0 else 0, end - _MANY)
-        again = bisect.bisect_left(self._looped, order or 0, key=_order)
-        found = [*self._sorted[start:end], *(self._looped[again : again + _MANY] if order is not None else ())]
+        found = self._sorted[start:end]
+        if order is not None:
+            again = bisect.bisect_left(self._looped, order, key=_order)
+            found += [one for one in self._looped[again : again + _MANY] if one.looped <= order]
         return found or self._sorted[:_MANY]
 
     def _index(self) -> None:
@@ -87,10 +90,10 @@ class Scope:
         if where == "global":
             while scope.outer is not None:
                 scope = scope.outer
-            binding = binding._replace(conditional=True, looped=True)
+            binding = binding._replace(conditional=True, looped=1)
         elif where == "nonlocal" and self.outer is not None:
             scope = self.outer.home(name) or self.outer
-            binding = binding._replace(conditional=True, looped=True)
+            binding = binding._replace(conditional=True, looped=1)
         known = scope.bindings.get(name)
         if known is None:
             known = scope.bindings[name] = Bindings()
@@ -129,12 +132,12 @@ class Scope:
 def live(bindings: list[Binding], order: int | None) -> list[Binding]:
     """The bindings that may be the one seen at `order` (None: seen later, from another scope).
 
-    What runs on every path hides what stood before it; what stands in a loop may come round again.
+    What runs on every path hides what stood before it; what stands in a loop around the place may come round again.
     """
     if len(bindings) > _MANY and isinstance(bindings, Bindings):
         return bindings.live(order)
     if order is not None:
-        earlier = [binding for binding in bindings if binding.order < order or binding.looped]
+        earlier = [one for one in bindings if one.order < order or 0 < one.looped <= order]
         bindings = earlier or bindings
     first = 0
     for index, binding in enumerate(bindings):

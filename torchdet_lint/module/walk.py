@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.facts import Facts, Unit
 
-State = tuple[Scope, bool, bool]
+State = tuple[Scope, bool, int]
 """The scope of a node, whether it runs only on some paths, and whether it may run again."""
 
 
@@ -25,7 +25,7 @@ class Done(NamedTuple):
     binder: Callable[[], None]
 
 
-Stack = list[tuple["cst.CSTNode | Done", Scope, bool, bool]]
+Stack = list[tuple["cst.CSTNode | Done", Scope, bool, int]]
 
 
 class Walk:
@@ -63,7 +63,7 @@ class Walk:
         stack: Stack = []
         for statement in reversed(body):
             self.parents[id(statement)] = holder
-            stack.append((statement, scope, False, False))
+            stack.append((statement, scope, False, 0))
         self._walk(stack)
 
     def _walk(self, stack: Stack) -> None:

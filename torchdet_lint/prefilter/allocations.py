@@ -47,6 +47,7 @@ class Allocations:
         self.bound = bound
         self.fills = fills
         self._initialised: dict[str, bool] = {}
+        self._touched: dict[str, bool] = {}
 
     @functools.cached_property
     def all_initialised(self) -> bool:
@@ -58,6 +59,11 @@ class Allocations:
 
     def is_touched(self, name: str) -> bool:
         """Whether something in the file writes the attribute `name`, or gets at it by its name."""
+        if name not in self._touched:
+            self._touched[name] = self._finds_touched(name)
+        return self._touched[name]
+
+    def _finds_touched(self, name: str) -> bool:
         text, quoted = self.text, 0
         for start in places(name, text):
             end = start + len(name)

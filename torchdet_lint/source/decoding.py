@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import bisect
 import codecs
 import json
+import operator
 import re
 
 import msgspec
 
 from torchdet_lint.source.notebooks import Cell, code_cells, rewritten
 
+_first_row = operator.attrgetter("first_row")
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
@@ -40,19 +43,17 @@ class Source(msgspec.Struct, frozen=True):
 
     def place(self, row: int) -> tuple[int | None, int]:
         """Row of `text` -> cell number and row inside it; `(None, row)` for a Python file."""
-        found: Cell | None = None
-        for cell in self.cells:
-            if cell.first_row > row:
-                break
-            found = cell
+        found = self._cell_at(row)
         return (None, row) if found is None else (found.number, row - found.first_row + 1)
+
+    def _cell_at(self, row: int) -> Cell | None:
+        at = bisect.bisect_right(self.cells, row, key=_first_row)
+        return self.cells[at - 1] if at else None
 
     def shift(self, row: int) -> int:
         """How many characters stand before the first one of a row of `text`: the indentation of its cell."""
-        if not any(cell.indent for cell in self.cells):
-            return 0
-        number = self.place(row)[0]
-        return next((len(cell.indent) for cell in self.cells if cell.number == number), 0)
+        found = self._cell_at(row)
+        return len(found.indent) if found is not None else 0
 
     def row(self, cell: int | None, row: int) -> int:
         """The inverse of `place`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -24,6 +25,7 @@ class AttributeReads:
         self.module = module
         self.words = {role: frozenset(words) for role, words in rule.words.items()}
         self.buffers = buffers
+        self._first_read = functools.lru_cache(maxsize=None)(self._find_first_read)
 
     def found(self) -> Iterator[Found]:
         """The first read of each such attribute."""
@@ -88,21 +90,26 @@ class AttributeReads:
         )
 
     def _read(self, name: str, made: int) -> cst.Attribute | None:
-        """The first read of `.name`; None where there is none, or where something else is done with it."""
-        module = self.module
+        """The first read of `.name`; None where there is none, where something else is done with it, or where it is
+        assigned more often than it is `made`."""
+        first, assigned = self._first_read(name)
+        return first if made >= assigned else None
+
+    def _find_first_read(self, name: str) -> tuple[cst.Attribute | None, int]:
+        module, assigned = self.module, 0
         module.load_where(lambda text: f".{name}" in text, name)
         first: cst.Attribute | None = None
         for unit in module.holding(name):
             for node in module.attributes_under(unit.root, name) if unit.root is not None else ():
                 if isinstance(module.parent(node), (cst.AssignTarget, cst.AnnAssign)):
-                    made -= 1
+                    assigned += 1
                     continue
                 use = self._use(node)
                 if use == "other":
-                    return None
+                    return None, 0
                 if use == "read" and first is None:
                     first = node
-        return first if made >= 0 else None
+        return first, assigned
 
     def _use(self, node: cst.BaseExpression) -> str:
         """`read`, `look` (at shape, type, presence) or `other`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -23,7 +24,34 @@ _TESTS = (
     cst.FormattedStringExpression, cst.Index,
 )  # fmt: skip
 _SORTABLE = ("text", "number")
-_STEPS = 100
+# Where more than so many expressions fit together, each is sorted alone, and that is not safe.
+_STEPS = 40
+
+
+class Forms:
+    """The expressions of a file that make sets, by the text that those share that are made in the same way."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._parsed = 0
+        self._look_for = functools.lru_cache(maxsize=None)(self._load)
+        self._by_form: dict[str, dict[int, list[cst.BaseExpression]]] = {}
+
+    def like(
+        self, form: str, words: frozenset[str], sets_in: Callable[[cst.CSTNode], list[cst.BaseExpression]]
+    ) -> list[tuple[int, cst.BaseExpression]]:
+        """The sets of that form and the numbers of their units, in the order of the source; `words` stand in them."""
+        self._look_for(words)
+        while self._parsed < len(self.module.parsed):
+            unit = self.module.parsed[self._parsed]
+            self._parsed += 1
+            assert unit.root is not None
+            for node in sets_in(unit.root):
+                self._by_form.setdefault(shape(node), {}).setdefault(unit.index, []).append(node)
+        return [(index, node) for index, found in sorted(self._by_form.get(form, {}).items()) for node in found]
+
+    def _load(self, words: frozenset[str]) -> None:
+        self.module.load_where(lambda text: all(word in text for word in words) and ("set(" in text or "{" in text))
 
 
 class Agreement:
@@ -52,6 +80,7 @@ class Agreement:
         self.sure = True
         self._kinds: set[str] = set()
         self._seen: set[object] = set()
+        self._many = False
         if isinstance(origin, cst.Name):
             home = self.module.scope_of(origin).home(origin.value)
             known = home is not None and self._name(home, origin.value)
@@ -62,7 +91,7 @@ class Agreement:
             known = self._is_set(origin)
             if known:
                 self._made(origin)
-        if not known or not any(place is origin for place in self.places):
+        if not known or self._many or len(self._seen) > _STEPS or not any(place is origin for place in self.places):
             return [origin], False
         inside = [place for place in self.places if any(one in self.places for one in self.module.ancestors(place))]
         sure = self.sure and not inside and len(self._kinds) == 1 and self._kinds <= set(_SORTABLE)
@@ -148,13 +177,13 @@ class Agreement:
         if isinstance(node, cst.Call) and not node.args and not isinstance(node.func, cst.Attribute):
             return
         words = {word for word in names_in(node) if word not in ("set", "frozenset")}
-        self.module.load_where(lambda text: all(word in text for word in words) and ("set(" in text or "{" in text))
-        for unit in self.module.units:
-            if unit.root is not None and words <= set(self.module.words[unit.index]):
-                for twin in self._sets_in(unit.root):
-                    if twin is not node and shape(twin) == form:
-                        self._kinds |= self._elements(twin)
-                        self._visit(twin)
+        forms = self.module.shared(Forms)
+        alike = forms.like(form, frozenset(words), self._sets_in)
+        self._many = self._many or len(alike) > _STEPS
+        for index, twin in () if self._many else alike:
+            if twin is not node and words <= self.module.words[index]:
+                self._kinds |= self._elements(twin)
+                self._visit(twin)
 
     def _copied_from(self, node: cst.BaseExpression) -> None:
         """A set that is made of one goes in its order."""

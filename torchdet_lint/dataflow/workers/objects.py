@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 _DEEP = 12
+_MANY = 30
 _RUN_BY_WORKERS = ("dataset", "collate_fn")
 
 
@@ -55,6 +56,7 @@ class WorkerObjects:
         tree = self.chains.tree
         self.file = File("", tree) if tree is not None else None
         self.classes = Classes(module)
+        self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._owned: dict[Owned, None] = {}
         self._drawn: set[str] = set()
         self._out = False
@@ -147,17 +149,28 @@ class WorkerObjects:
             return
         local = False
         if scope.function is not None and not isinstance(scope.function, ast.Lambda):
-            for statement in statements(scope.function.body):
-                for name, value in bindings(statement):
-                    if name == node.id and value is not node:
-                        local = True
-                        yield value, scope
+            for value in self._bound_in(scope.function).get(node.id, ()):
+                if value is not node:
+                    local = True
+                    yield value, scope
             if node.id in {one.arg for one in ast.walk(scope.function.args) if isinstance(one, ast.arg)} and not local:
                 yield from self._passed(node.id, scope)
                 return
         if not local:
             for value in scope.file.values.get(node.id, ()):
                 yield value, Scope(scope.file)
+
+    def _bound_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
+        """What the names of a function are bound to; of one that is bound very often, the first."""
+        if function not in self._bound:
+            found: dict[str, list[ast.expr]] = {}
+            for statement in statements(function.body):
+                for name, value in bindings(statement):
+                    values = found.setdefault(name, [])
+                    if len(values) < _MANY:
+                        values.append(value)
+            self._bound[function] = found
+        return self._bound[function]
 
     def _passed(self, name: str, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         """What the calls of this file pass for a parameter of a function of it."""

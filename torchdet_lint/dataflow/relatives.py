@@ -1,0 +1,62 @@
+"""A function of a file → its calls there; a class → the classes that derive from it there."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from torchdet_lint.module.facts import Class
+    from torchdet_lint.module.module import Module
+
+
+class Relatives:
+    """An index of the calls and of the classes of one file. It grows as more of the file is parsed."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._looked_for: set[str] = set()
+        self._calls = 0
+        self._callers: dict[str, list[cst.Call]] = {}
+        self._classes = 0
+        self._children: dict[int, list[Class]] = {}
+
+    def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
+        """The calls of a top-level function, or of a method through `self`."""
+        name = function.name.value
+        if name not in self._looked_for:
+            self._looked_for.add(name)
+            self.module.load_where(lambda text: re.search(rf"\b{name}\s*\(", text) is not None, name)
+        calls = self.module.calls
+        while self._calls < len(calls):
+            call = calls[self._calls]
+            self._calls += 1
+            own = isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls")
+            called = {one.rpartition(".")[2] for one in call.own if one.startswith("@.")}
+            for word in called | ({call.attribute} if own else set()):
+                self._callers.setdefault(word, []).append(call.node)
+        return self._callers.get(name, [])
+
+    def derived(self, class_: Class) -> list[Class]:
+        """The classes at top level that derive from `class_`."""
+        self._index_classes()
+        queue, found = [class_], {id(class_)}
+        while queue:
+            for child in self._children.get(id(queue.pop()), ()):
+                if id(child) not in found:
+                    found.add(id(child))
+                    queue.append(child)
+        found.discard(id(class_))
+        return [one for one in self.module.classes.values() if id(one) in found] if found else []
+
+    def _index_classes(self) -> None:
+        module = self.module
+        if self._classes != len(module.classes):
+            self._classes, self._children = len(module.classes), {}
+            for one in list(module.classes.values()):
+                for name in module.base_names(one) if one.outer is module.scope else ():
+                    base = module.local_class(name)
+                    if base is not None:
+                        self._children.setdefault(id(base), []).append(one)

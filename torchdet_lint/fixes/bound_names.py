@@ -1,0 +1,90 @@
+"""The names that a file binds → those that stand for a module, or for a function that seeds workers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    import re
+
+    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Binding, Scope
+
+
+class BoundNames:
+    """An index of the names of one file, for all of its fixes; made anew when more of the file is parsed."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._parsed = -1
+        self._by_target: dict[str, dict[str, None]] = {}
+        self._by_root: dict[str, list[Binding]] = {}
+        self._inside: dict[int, list[tuple[str, list[Binding]]]] = {}
+        self._worker_functions: list[str] | None = None
+        self._worker_imports: list[str] | None = None
+
+    def _index(self) -> None:
+        if self._parsed == len(self.module.parsed):
+            return
+        self._parsed = len(self.module.parsed)
+        self._by_target, self._by_root, self._inside, self._worker_imports = {}, {}, {}, None
+        for name, bindings in self.module.scope.bindings.items():
+            for binding in bindings:
+                if binding.kind == "import":
+                    self._by_target.setdefault(binding.target, {})[name] = None
+                    self._by_root.setdefault(binding.target.partition(".")[0], []).append(binding)
+
+    def of(self, target: str) -> list[str]:
+        """The names that the file's top level gives to the module or attribute `target`."""
+        self._index()
+        return list(self._by_target.get(target, ()))
+
+    def imports_of(self, root: str) -> list[Binding]:
+        """The imports of the package `root` and of what is in it, at top level."""
+        self._index()
+        return self._by_root.get(root, [])
+
+    def imported_inside(self, scope: Scope) -> list[tuple[str, list[Binding]]]:
+        """The names of a function that only imports bind, and these imports, by name."""
+        self._index()
+        if id(scope) not in self._inside:
+            self._inside[id(scope)] = [
+                (name, bindings)
+                for name, bindings in sorted(scope.bindings.items())
+                if all(binding.kind == "import" for binding in bindings)
+            ]
+        return self._inside[id(scope)]
+
+    def worker_functions(self, named: re.Pattern[str]) -> list[str]:
+        """The functions of the file whose names are `named`, that seed what they run in and ask for one argument."""
+        if self._worker_functions is None:
+            self._worker_functions = []
+            for unit in self.module.load_functions(named.search):
+                assert unit.root is not None
+                node = unit.root.body[0]
+                if not isinstance(node, cst.FunctionDef) or required_parameters(node.params) > 1:
+                    continue
+                if node.params.params and "seed" in self.module.code(node.body):
+                    self._worker_functions.append(node.name.value)
+        return self._worker_functions
+
+    def worker_imports(self, named: re.Pattern[str]) -> list[str]:
+        """What the file imports under such a name, by name."""
+        self._index()
+        if self._worker_imports is None:
+            self._worker_imports = [
+                name
+                for name, bindings in sorted(self.module.scope.bindings.items())
+                if named.search(name)
+                and "seed" in name
+                and all(binding.kind == "import" and not binding.conditional for binding in bindings)
+            ]
+        return self._worker_imports
+
+
+def required_parameters(parameters: cst.Parameters) -> int:
+    """How many arguments a function must be given."""
+    everything = (*parameters.posonly_params, *parameters.params, *parameters.kwonly_params)
+    return sum(parameter.default is None for parameter in everything)
