@@ -1,4 +1,4 @@
-"""A function of a file → its calls there; a class → the classes that derive from it there."""
+"""A function or a class of a file -> its calls there, and the classes that derive from it."""
 
 from __future__ import annotations
 

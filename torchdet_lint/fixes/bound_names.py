@@ -1,4 +1,4 @@
-"""The names that a file binds → those that stand for a module, or for a function that seeds workers."""
+"""The names that a file binds -> those that stand for a module, or for a function that seeds workers."""
 
 from __future__ import annotations
 
