@@ -282,7 +282,7 @@ def test_how_many_results_are_short_of_runs_is_said():
     given = measurement(result(), few, settled, raised, missing, alone)
     given = msgspec.structs.replace(given, complete=False)
     told = report.text(given, lambda _row: "")
-    assert "\n2 of 5 results, in 1 rows, have fewer than their 459 runs: a larger --budget" in told
+    assert "\n2 of 5 results, in 1 row, have fewer than their 459 runs: a larger --budget" in told
     assert "fewer than" not in report.text(msgspec.structs.replace(given, complete=True), lambda _row: "")
 
 

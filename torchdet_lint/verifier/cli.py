@@ -246,6 +246,13 @@ def _verify(arguments: list[str], *, configured: str) -> int:
     )
     parser.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there too")
     parser.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
+    parser.add_argument(
+        "--most-runs",
+        type=int,
+        default=60,
+        metavar="N",
+        help="with --fix: for the search of the smallest set (default 60)",
+    )
     _fix_options(parser)
     _report_options(parser)
     ours, words = _split(parser, arguments)
@@ -256,6 +263,8 @@ def _verify(arguments: list[str], *, configured: str) -> int:
     program = _program(words)
     if options.runs < 2:
         raise VerifyError("--runs must be at least 2: one run alone shows nothing")
+    if options.most_runs < 1:
+        raise VerifyError("--most-runs must be a positive number")
     if options.steps < 0:
         raise VerifyError("--steps must be a positive number")
     asked = _interventions(options, default=False)
@@ -278,7 +287,7 @@ def _verify(arguments: list[str], *, configured: str) -> int:
         else:
             from torchdet_lint.verifier.verification.repair import verify_fixed
 
-            report = verify_fixed(program, asked, **how)
+            report = verify_fixed(program, asked, most_runs=options.most_runs, **how)
     return _deliver(report, options)
 
 

@@ -40,7 +40,9 @@ class RunSummary(msgspec.Struct, frozen=True):
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """One root cause: where, which op, the rule that speaks of it, and the evidence. See docs/verifier-json.md."""
+    """One root cause: where, which op, the rule that speaks of it, and the evidence. `proven` says that the fix of the
+    rule makes the runs equal here, and that they differ without it. See docs/verifier-json.md.
+    """
 
     rule: str
     name: str
@@ -67,6 +69,7 @@ class Cause(msgspec.Struct, frozen=True):
     instead: str = ""
     runtime_fix: str = ""
     runtime_note: str = ""
+    proven: bool = False
 
 
 class Spread(msgspec.Struct, frozen=True):

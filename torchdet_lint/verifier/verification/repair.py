@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from torchdet_lint.catalogue import loading
+from torchdet_lint.verifier.remedies.fixes import BY_RULE
 from torchdet_lint.verifier.verification import editing, minimise
 from torchdet_lint.verifier.verification.outcome import FixOutcome
 from torchdet_lint.verifier.verification.verify import verify_program
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
+    from torchdet_lint.verifier.comparison import explain
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import Program
     from torchdet_lint.verifier.probe.validity import Valid
-    from torchdet_lint.verifier.verification.outcome import Mode
+    from torchdet_lint.verifier.verification.outcome import Cause, Mode
     from torchdet_lint.verifier.verification.report import Report
     from torchdet_lint.verifier.verification.session import Progress
+
+MOST_RUNS = 60
+"""How many runs the search for the smallest set of fixes may take."""
+_SPENT = "the runs that it may take were spent: another set may be smaller (--most-runs)"
 
 
 def verify_fixed(
@@ -36,11 +44,13 @@ def verify_fixed(
     in_place: bool = False,
     workdir: Path | None = None,
     valid: Valid | None = None,
+    most_runs: int = MOST_RUNS,
 ) -> Report:
     """Verify `program` plain and with the fixes `asked`; the report is the plain one with `fix` filled in.
 
     The verdict is that of the fixed runs: `identical` if the fixes make the runs equal. A program whose plain runs are
-    equal already is reported so, with no fix.
+    equal already is reported so, with no fix. The search for the smallest set ends after about `most_runs` runs. The
+    causes are those that the fixes of the set cure, each under the rule of its fix.
     """
     once = functools.partial(
         verify_program,
@@ -62,9 +72,10 @@ def verify_fixed(
         return msgspec.structs.replace(
             fixed if fixed.verdict == "diverged" else plain, fix=outcome, failure=fixed.failure
         )
-    smallest, best = minimise.minimise(once, asked, plain, fixed)
-
-    smallest = editing.spoken_of(smallest, editing.reported(program, plain.causes))
+    findings = editing.reported(program, plain.causes)
+    said = sorted({finding.code for finding in findings})
+    found = minimise.minimise(once, asked, plain, fixed, most=max(1, most_runs // runs), reported=said)
+    smallest = editing.spoken_of(found.codes, findings)
 
     def of_edited(program: Program) -> Report:
         return verify_program(
@@ -76,12 +87,75 @@ def verify_fixed(
         True,
         smallest,
         asked.fixes,
-        _ratio(plain, best),
+        _ratio(plain, found.report),
         edit.command if edit is not None else "",
-        editing.by_hand(smallest) if edit is None else (),
+        (*([_SPENT] if found.spent else []), *(editing.by_hand(smallest) if edit is None else ())),
         edit.runs if edit is not None else 0,
     )
-    return msgspec.structs.replace(plain, verdict="identical", fix=outcome, held=fixed.held)
+    causes = settled(plain.causes, found, findings)
+    return msgspec.structs.replace(plain, verdict="identical", causes=causes, fix=outcome, held=fixed.held)
+
+
+def settled(
+    causes: Sequence[Cause], found: minimise.Smallest, findings: Sequence[explain.Finding]
+) -> tuple[Cause, ...]:
+    """The causes as the interventions have shown them: those that differ where one fix of the smallest set is left out,
+    each under the rule of that fix.
+
+    A cause of `causes` that no fix left out makes differ again follows from another; one that only shows where another
+    is cured is there too. Of those that a fix cures though another rule was named, the first is told, and only where no
+    cause has its rule. Where the search did not get so far, `causes` are returned as they are.
+    """
+    if set(found.without) != set(found.codes):
+        return tuple(causes)
+    known = {_place(cause): cause for cause in causes}
+    told: dict[tuple[str, ...], Cause] = {}
+    for code in found.codes:
+        mine = [known.get(_place(cause), cause) for cause in found.without[code].causes]
+        for cause in [cause for cause in mine if _speaks(cause.rule, code)] or mine[:1]:
+            if _place(cause) not in told or _speaks(cause.rule, code):
+                told[_place(cause)] = _under(code, cause, findings)
+    return tuple(sorted(told.values(), key=lambda cause: cause.op_index))
+
+
+def _place(cause: Cause) -> tuple[str, ...]:
+    return (
+        cause.stream,
+        cause.op,
+        cause.phase,
+        cause.file,
+        str(cause.line),
+        cause.forward_file,
+        str(cause.forward_line),
+    )
+
+
+def _speaks(rule: str, code: str) -> bool:
+    """Whether `rule` has the fix that `code` stands for."""
+    mine, fix = BY_RULE.get(rule, ""), BY_RULE.get(code, "")
+    return bool(mine) and (mine == fix or (fix == "seed-everything" and mine.startswith("seed-")))
+
+
+def _under(code: str, cause: Cause, findings: Sequence[explain.Finding]) -> Cause:
+    """The cause under a rule that its proven fix is that of."""
+    if _speaks(cause.rule, code):
+        return msgspec.structs.replace(cause, proven=True, also=())
+    alike = [other for other in cause.also if _speaks(other, code)]
+    code = alike[0] if alike else code
+    rule = loading.load().rules[code]
+    finding = next((one for one in findings if one.code == code), None)
+    return msgspec.structs.replace(
+        cause,
+        rule=code,
+        name=rule.name,
+        also=(),
+        message=rule.summary,
+        finding=finding,
+        instead=rule.instead,
+        runtime_fix=rule.runtime_fix,
+        runtime_note=rule.runtime_note,
+        proven=True,
+    )
 
 
 def _ratio(plain: Report, fixed: Report) -> float:

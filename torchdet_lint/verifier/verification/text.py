@@ -118,6 +118,8 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     if states:
         facts.append(f"generators: {states}")
     lines.append(f"  {' · '.join(facts)}")
+    if cause.proven:
+        lines.append(f"  proven: it differs without the fix of {cause.rule}, and is equal with it")
     if cause.also:
         lines.append(f"  may also be: {', '.join(cause.also)}")
     if cause.finding is not None:

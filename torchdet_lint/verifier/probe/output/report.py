@@ -112,8 +112,9 @@ def _footer(measurement: Measurement) -> Iterator[str]:
             (row, result) for row in measurement.rows for result in row.results if result.outcome != "unavailable"
         ]
         short = [row.key for row, result in results if _short(result, measurement.runs)]
+        rows = len(set(short))
         yield (
-            f"{len(short)} of {len(results)} results, in {len(set(short))} rows, have fewer than their "
+            f"{len(short)} of {len(results)} results, in {rows} row{'s' * (rows != 1)}, have fewer than their "
             f"{measurement.runs} runs: a larger --budget, or the same -o again, adds runs."
         )
 
