@@ -92,6 +92,46 @@ def test_full_over_several_lines() -> None:
     ]
 
 
+def _edit(row: int, column: int, end: int, content: str, cell: int | None = None) -> Edit:
+    return Edit(content, Location(row, column), Location(row, end), cell)
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "edits", "shown"),
+    [
+        ("a.py", None, [_edit(2, 5, 7, "zeros")], ["    2 - y = fx(1)", "    2 + y = zeros(1)"]),
+        (
+            "a.py",
+            None,
+            [_edit(2, 7, 7, "3, "), _edit(2, 5, 6, "g"), _edit(1, 1, 1, "import os\n\n")],
+            ["    1 + import os", "    2 - y = fx(1)", "    2 + y = gx3, (1)"],
+        ),
+        (
+            "a.py",
+            None,
+            [Edit("", Location(1, 1), Location(3, 1)), _edit(3, 4, 4, "0\nw = 1")],
+            [
+                "    1 - x = 1",
+                "    2 - y = fx(1)",
+                "    3 - z = 2",
+                "    1 + z =0",
+                "      … 1 more, which --diff shows",
+            ],
+        ),
+        ("n.ipynb", 1, [_edit(2, 1, 1, "seed(0)\n", 1)], ["    2 + seed(0)"]),
+        ("n.ipynb", 2, [_edit(2, 1, 1, "seed(0)\n", 1)], ["    cell 1:2 + seed(0)"]),
+        ("none.py", None, [_edit(1, 1, 1, "seed(0)\n")], []),
+    ],
+    ids=["replaced", "several", "many", "cell", "another cell", "no file"],
+)
+def test_full_shows_what_the_fix_changes(name: str, cell: int | None, edits: list[Edit], shown: list[str]) -> None:
+    Path("a.py").write_text("x = 1\ny = fx(1)\nz = 2\n")
+    fix = Fix("safe", "Mend it", tuple(edits))
+    finding = Finding(name, Location(1, 1), Location(1, 2), "TDL001", "n", "error", "m", "Mend it.", 1, cell, fix)
+    lines = written("full", (finding,), quiet=True).splitlines()
+    assert lines[lines.index("  = help: Mend it.") + 1 :] == [*(["  = fix:"] if shown else []), *shown, ""]
+
+
 def test_carets_stand_under_wide_characters() -> None:
     Path("wide.py").write_text("x = '数据', y\n")
     finding = Finding("wide.py", Location(1, 11), Location(1, 12), "TDL001", "n", "error", "m", "h", 1)

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from torchdet_lint.finding import WITHHELD
+from torchdet_lint.report.edits import changed
 from torchdet_lint.report.visible import inert, visible
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "
 _CONTEXT = 1
 _TALLEST = 7
 _SHOWN = 6
+_EDITED = 4
+_MARKS = {"-": "red", "+": "green"}
 
 
 def styled(text: str, style: str) -> str:
@@ -62,6 +65,7 @@ def full(report: Report) -> Iterator[str]:
         if len(finding.related) > _SHOWN:
             yield f"  = see: {len(finding.related) - _SHOWN} more places, which --output-format json lists"
         yield f"  {styled('= help:', 'cyan')} {visible(finding.help)}"
+        yield from _edit(finding, report)
         yield ""
     yield from _summary(report)
 
@@ -127,6 +131,20 @@ def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
             yield f"{'':>{width}} {styled('|', 'blue')} {'':>{offset}}{styled('^' * length, _STYLES[finding.severity])}"
     if end.row > last:
         yield f"{'':>{width}} {styled('|', 'blue')} …"
+
+
+def _edit(finding: Finding, report: Report) -> Iterator[str]:
+    """The lines that the fix changes, the first few of them."""
+    lines = changed(finding, report.snippets)
+    if not lines:
+        return
+    yield f"  {styled('= fix:', 'cyan')}"
+    places = [f"{f'cell {line.cell}:' if line.cell != finding.cell else ''}{line.row}" for line in lines]
+    width = max(map(len, places[:_EDITED]))
+    for place, line in zip(places[:_EDITED], lines, strict=False):
+        yield f"    {place:>{width}} {styled(f'{line.mark} {_shown(line.text)}', _MARKS[line.mark])}"
+    if len(lines) > _EDITED:
+        yield f"    {'':>{width}} … {len(lines) - _EDITED} more, which --diff shows"
 
 
 def _shown(line: str) -> str:

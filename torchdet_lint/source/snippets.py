@@ -23,15 +23,19 @@ class Snippets:
 
     def lines(self, finding: Finding, first: int, last: int) -> list[str]:
         """The lines `first` to `last` of the finding's file (of its cell, in a notebook), without their ends."""
-        known = self._source(finding.filename)
+        return self.within(finding.filename, finding.cell, first, last)
+
+    def within(self, path: str, cell: int | None, first: int, last: int) -> list[str]:
+        """The same of the file `path`, or of a cell of it."""
+        known = self._source(path)
         if known is None:
             return []
         source, lines = known
-        start = source.row(finding.cell, max(first, 1))
-        stop = source.row(finding.cell, last)
-        for cell in source.cells:
-            if cell.number == finding.cell:
-                stop = min(stop, cell.first_row + cell.rows - 1)
+        start = source.row(cell, max(first, 1))
+        stop = source.row(cell, last)
+        for candidate in source.cells:
+            if candidate.number == cell:
+                stop = min(stop, candidate.first_row + candidate.rows - 1)
         return [line.rstrip("\r\n") for line in lines[start - 1 : stop]]
 
     def _source(self, path: str) -> tuple[Source, list[str]] | None:
