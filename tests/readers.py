@@ -12,6 +12,7 @@ import ast
 import collections
 import re
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -133,7 +134,7 @@ def _calls(tree: ast.Module, file: File) -> Iterator[tuple[ast.Call, Scope, froz
             yield node, scope, own
         if isinstance(node, _SCOPES) and id(node) in scopes:
             inner = file.scopes.function(scopes[id(node)].name) or scope
-            scopes.update((id(one.node), one) for one in list(file.scopes.by_name.values()))
+            scopes.update((id(one.node), one) for one in islice(file.scopes.by_name.values(), len(scopes), None))
             stack.extend((one, inner, frozenset[str]()) for one in node.body)
             outside = [*node.decorator_list, node.args, *([node.returns] if node.returns is not None else ())]
             stack.extend((one, scope, own) for one in outside)
@@ -182,12 +183,12 @@ def _cause(
         return "item"
     if any(name.partition("()")[0] in known.wrappers for name in exact):
         return "move"
-    first = _first_name(callee)
-    if not theirs and first in own:
-        return "class"
-    if not theirs and first in known.expressions:
-        return "expression"
-    return ""
+    return _unbound(_first_name(callee), known, own) if not theirs else ""
+
+
+def _unbound(name: str, known: Known, own: frozenset[str]) -> str:
+    """Why the whole program does not know `name`."""
+    return "class" if name in own else "expression" if name in known.expressions else ""
 
 
 def _chain(node: ast.expr | None) -> Iterator[ast.expr]:

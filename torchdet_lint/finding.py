@@ -225,7 +225,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def sort_key(self) -> tuple[str, int, Location, Location, str, str]:
-        """By file, place, code: the order of every output."""
+        """The key by which every output is sorted: file, place, code."""
         return (self.filename, self.cell or 0, self.location, self.end_location, self.code, self.message)
 
 

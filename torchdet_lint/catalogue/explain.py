@@ -263,7 +263,7 @@ def matrix(
 
 
 def _measured(ops: Sequence[Op], measurements: Sequence[tuple[str, Measurement]]) -> Iterator[str]:
-    """Of each op, what every machine showed where the condition is met, and in deterministic mode."""
+    """What every machine showed of each op where the condition is met, and in deterministic mode."""
     yield from ["", "## Measured", "", _MEASURED]
     names = [f"[{about.machine.title}](../rules/facts/measured/{name})" for name, about in measurements]
     yield f"| operation | direction | {' | '.join(names)} |"

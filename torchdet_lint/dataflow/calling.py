@@ -67,7 +67,7 @@ class Calling(Variables):
             yield told._replace(origin=node) if told.file and told.origin is not None else told
 
     def _is_out_of_sight(self, call: cst.Call, names: Sequence[str]) -> bool:
-        """Whether `call` is of a function or class of another library, or of one that nobody can tell."""
+        """Whether `call` calls a function or class of another library, or one that is not known."""
         roots = {name.partition(".")[0] for name in names}
         if not names:
             return isinstance(call.func, cst.Name)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding, Scope
 
-# Of the reads of one value, so many are looked at.
+# At most so many reads of one value are looked at.
 _MOST = 500
 _order = operator.attrgetter("order")
 

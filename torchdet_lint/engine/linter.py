@@ -215,7 +215,7 @@ class Linter:
         return None
 
     def _quiet(self, source: Source, cut: Skeleton) -> Record:
-        """Of a file in which no rule has anything to say. The library is not read for it alone."""
+        """The record of a file in which no rule has anything to say. The library is not read for it alone."""
         suppressions = _shifted(suppress.parse(source.text), source)
         cells = tuple((cell.number, cell.first_row) for cell in source.cells)
         if suppressions.skip:

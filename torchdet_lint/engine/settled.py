@@ -172,8 +172,8 @@ class Settling:
         return self.points.reached(without), self.points.reached(sorted(others))
 
     def _runs(self, entry: Entry) -> bool:
-        """Whether the entry point is known for one: a file with but some calls at top level, of which none draws, may
-        as well be imported by files that nobody named."""
+        """Whether the entry point is known to be one. A file with only a few calls at top level, none of which draws,
+        may as well be imported by files that were not linted."""
         outline = self.records[entry.file].outline
         started = outline.guard or entry.file.endswith(".ipynb") or entry.file in self.points.named
         return started or bool(entry.draws("torch"))

@@ -94,7 +94,7 @@ PARAMETER = AbstractValue(what="tensor", dtype="floating", gradient="yes")
 
 
 def joined(kinds: Iterable[AbstractValue]) -> AbstractValue:
-    """What holds of a value that is one of `kinds`; `None` beside something else does not count."""
+    """What holds of a value that is one of `kinds`. `None` beside something else does not count."""
     every = [kind for kind in kinds if kind is not NONE]
     if not every:
         return UNKNOWN

@@ -131,7 +131,7 @@ class Gradients:
         parameters = {param.name.value for param in (*function.params.params, *function.params.kwonly_params)}
         if not parameters.isdisjoint(self.facts.search_parameters):
             return True
-        # What works out a gradient has none of its own, as long as nobody asks for the second.
+        # What computes a gradient has none of its own, unless the second is asked for.
         first = function.params.params[0].name.value if function.params.params else ""
         if first == "ctx" and _FORMULA.search(function.name.value):
             return True
@@ -317,7 +317,7 @@ class Gradients:
 
 
 def _rows_with(name: str, text: str) -> int:
-    """In how many rows `name` stands, but for its definition and comments."""
+    """How many rows contain `name`, without its definition and comments."""
     rows = set()
     for match in re.finditer(rf"\b{name}\b", text):
         start = text.rfind("\n", 0, match.start()) + 1

@@ -74,7 +74,7 @@ class Facts:
         self.skeleton = skeleton
         self.units = [Unit(index, piece) for index, piece in enumerate(skeleton.pieces)]
         self.scope = Scope("module", None)
-        # By the identity of a node: what holds it, the scope that it makes, its order, the unit whose root it is.
+        # By the identity of a node: its parent, the scope that it opens, its order, the unit whose root it is.
         self.parents: dict[int, cst.CSTNode] = {}
         self.scopes: dict[int, Scope] = {}
         self.orders: dict[int, int] = {}
@@ -85,7 +85,7 @@ class Facts:
         # Those to an attribute, by its name; the statements that annotate one, or a name in the body of a class.
         self.assigned: dict[str, list[Assigned]] = {}
         self.declared: dict[str, list[tuple[cst.AnnAssign, Scope]]] = {}
-        # The definitions in a unit that is one, by the index of the unit.
+        # The functions in a unit that is one definition, by the index of the unit.
         self.functions: dict[int, list[cst.FunctionDef]] = {}
         self.classes: dict[Scope, Class] = {}
         self.top_classes = [Class(piece.name, self.scope, index) for index, piece in enumerate(skeleton.classes)]

@@ -66,7 +66,7 @@ class Positions:
     def __init__(
         self, root: cst.Module, line: cst.SimpleStatementLine | None = None, row: int = 0, indent: str = ""
     ) -> None:
-        """Of all of `root`, or of its statement `line` alone, which starts in `row` after `indent`."""
+        """`root` is laid out whole, or its statement `line` alone, which starts in `row` after `indent`."""
         state = _Counting(root.default_indent, root.default_newline)
         if indent:
             state.increase_indent(indent)
@@ -120,7 +120,7 @@ def _rows(body: Sequence[ast.stmt]) -> Iterator[int]:
         node = stack.pop()
         if isinstance(node, ast.stmt):
             yield node.lineno
-        # Of handlers and cases, only the block counts.
+        # Only the block of a handler or a case counts.
         for field in reversed(_BLOCKS if isinstance(node, ast.stmt) else ("body",)):
             stack.extend(reversed(getattr(node, field, ())))
 

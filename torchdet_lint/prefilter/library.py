@@ -151,7 +151,7 @@ class Meant(NamedTuple):
 
     @classmethod
     def of(cls, names: frozenset[str], canonical: Callable[[str], str], settings: frozenset[str]) -> Meant:
-        """Of the names as the catalogue has them."""
+        """Make it of names as the catalogue writes them."""
         owners = [name.rpartition(".")[0] for name in names]
         method = any("()" in owner or owner.rpartition(".")[2][:1].isupper() for owner in owners)
         return cls(frozenset(map(canonical, names)), method, not settings.isdisjoint(names))

@@ -113,7 +113,7 @@ def _needs(catalogue: Catalogue) -> tuple[dict[str, tuple[_Need, ...]], dict[str
 
 
 def _values_of(op: Op) -> _Need:
-    """For each argument that must be one of a few texts, and is none of them by default, these texts in quotes."""
+    """The quoted texts of each argument that must be one of a few texts and is none of them by default."""
     need: list[frozenset[str]] = []
     for condition in op.when:
         values = [value for value in condition.values if isinstance(value, str)]

@@ -157,7 +157,7 @@ class Entry(NamedTuple):
         return bool(told) and not any(told)
 
     def _switched(self, switches: frozenset[str]) -> Iterator[bool]:
-        """For every call of `switches` in what the program reaches, whether it may switch gradients on."""
+        """Whether each call of `switches` that the program reaches may switch gradients on."""
         for node in self.reached():
             body = self.project.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
             for event in body.events if body is not None else ():

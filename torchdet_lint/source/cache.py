@@ -93,7 +93,7 @@ class Cache:
         return decoded(_content(self.path, _LARGEST), dict[str, _Entry]) or {}
 
     def _prune(self) -> None:
-        """Remove the files of rules and settings that nobody has asked for in a month, and what a crash left behind."""
+        """Remove the files of rules and settings that were not used for a month, and what a crash left behind."""
         oldest = time.time() - _KEPT_SECONDS
         with os.scandir(self.folder) as entries:
             for entry in entries:

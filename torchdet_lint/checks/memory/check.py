@@ -76,7 +76,7 @@ def _captured(module: Module, home: cst.CSTNode | None) -> set[str]:
 
 
 def _used_in_functions(module: Module) -> set[str]:
-    """The globals of the file that its functions and methods name, not those of which they have one of their own."""
+    """The globals of the file that its functions and methods use, without those that a local name hides."""
     known = module.scope.bindings.keys()
     found: set[str] = set()
     for unit in module.units:

@@ -92,7 +92,7 @@ class Read(NamedTuple):
 
 
 def some_part(refs: Refs) -> Refs:
-    """`refs` as views of parts that nobody knows."""
+    """`refs` as views of unknown parts."""
     return frozenset(ref._replace(part=Part()) for ref in refs)
 
 

@@ -73,7 +73,7 @@ class Conditions:
         return self.module.holds(call, condition, parameters)
 
     def _is_extent(self, value: Value) -> bool:
-        """Whether it is the extent of a tensor, as `y.shape[-2:]`: nobody writes that for a constant."""
+        """Whether it is the extent of a tensor, as `y.shape[-2:]`, which is not written for a constant."""
         elements = self.module.elements(value.node, value.scope, value.order)
         if elements is not None:
             return any(self._is_size(element, value) for element in elements)

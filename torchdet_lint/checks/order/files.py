@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _ENTRIES = "os.scandir"
 _WALK = "os.walk"
-# A fix that sorts more listings than this at once is nobody's to read.
+# A fix that sorts more listings than this at once is too long to read.
 _PAIRED = 40
 
 

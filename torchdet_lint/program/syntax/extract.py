@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _LONG = 20
-# Of a chain of `elif`, so many arms are told apart.
+# So many arms of a chain of `elif` are told apart.
 _ARMS = 64
 
 

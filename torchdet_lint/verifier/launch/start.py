@@ -29,7 +29,7 @@ def start() -> None:
     if WITNESS in os.environ:
         from torchdet_lint.verifier.recording import witness
 
-        # Of this process only: a child would overwrite what it wrote.
+        # Only in this process: a child would overwrite what it wrote.
         witness.install(Patches(), Path(os.environ.pop(WITNESS)))
         Started.contexts = ()
     interventions = from_environment(os.environ)

@@ -162,7 +162,7 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
                 digests.append(0)
                 owners[base_of(value)] = 0
             elif unwritten and isinstance(value, plain) and quick_base(value) in unwritten:
-                # Handed back as it came, with a part of it still to be written: nobody reads that part yet.
+                # Returned as it came, while a part of it is still to be written: nothing reads that part yet.
                 digests.append(0)
             elif isinstance(value, plain):
                 fresh(value, digests)

@@ -21,7 +21,7 @@ def number_digest(value: Any) -> int:
     """A digest of a Python number that is the same in every process."""
     if isinstance(value, complex):
         return hash((number_digest(value.real), number_digest(value.imag)))
-    # In Python -1 and -2 have one hash.
+    # In Python, -1 and -2 have the same hash.
     if value == -1:
         return MINUS_ONE
     if isinstance(value, float):

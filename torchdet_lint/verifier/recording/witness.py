@@ -90,7 +90,7 @@ class _Witness:
         if os.getpid() != self.pid:
             return
         calls = [[*call, count] for call, count in sorted(self.calls.items())]
-        # Only ever a new file: the environment that names it may be anybody's.
+        # Only a new file is written: anybody may have set the variable that names it.
         with contextlib.suppress(FileExistsError), self.path.open("x", encoding="utf-8") as out:
             json.dump({"names": list(self.names), "ops": self.ops, "calls": calls}, out)
 
