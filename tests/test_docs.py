@@ -37,6 +37,13 @@ def test_every_rule_has_a_page(texts: dict[Path, str]) -> None:
         assert f"[{rule.code}](docs/rules/{rule.stem}.md)" in texts[ROOT / "README.md"]
 
 
+def test_a_rule_with_a_fix_says_when_it_is_safe(texts: dict[Path, str]) -> None:
+    for rule in loading.load().rules.values():
+        assert bool(rule.fix) == bool(rule.fix_safety), rule.code
+        assert ("## Fix safety" in texts[ROOT / f"docs/rules/{rule.stem}.md"]) == bool(rule.fix)
+        assert not rule.fix or rule.fix_safety.lstrip().startswith(("Safe", "Unsafe")), rule.code
+
+
 def test_readme_shows_real_output(texts: dict[Path, str]) -> None:
     blocks = re.findall(r"```console\n\$ torchdet-lint examples.*?\n(.*?)```", texts[ROOT / "README.md"], re.DOTALL)
     assert len(blocks) == 2
