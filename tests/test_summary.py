@@ -74,7 +74,7 @@ def test_bodies_are_read_when_they_are_asked_for(text: str) -> None:
         whole, parts = summary(text, ()), summary(text, rows)
         for name in order:
             assert parts.body(name) == whole.body(name), name
-            assert parts.kind(name) == whole.kind(name), name
+            assert parts.class_summary(name) == whole.class_summary(name), name
         assert parts.dispatch == whole.dispatch
 
 

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 STARTED = "<started>"
 LEVELS = 4
-THINGS = 12
+REFERENTS = 12
 TOKEN = re.compile(r"\(\)|[^.()]+")
 
 
-class Thing(NamedTuple):
+class Referent(NamedTuple):
     """What a name may stand for. `kind` is `module`, `function`, `class`, `instance` (of a class of the project),
     `fluent` (a method that returns its instance), `external` (`name` is the qualified name), `parameter` (`name` is
     what follows the `$`) or `unknown`.

@@ -83,7 +83,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     defaults: dict[str, Any] = {}
 
 
-class Kind(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+class ClassSummary(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """A class: the names of its bases, its methods by name, which of them are properties, and its inner functions."""
 
     bases: Names = ()
@@ -95,7 +95,7 @@ class Memo(msgspec.Struct, array_like=True):
     """All that was asked of one file so far: it is what the cache keeps of it."""
 
     bodies: dict[str, Body | None] = {}
-    kinds: dict[str, Kind | None] = {}
+    classes: dict[str, ClassSummary | None] = {}
     globals: dict[str, Names] = {}
     attributes: dict[str, Names] = {}
     stars: Names | None = None

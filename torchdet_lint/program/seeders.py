@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.skeleton import yields
-from torchdet_lint.program.effects import Node, Thing
+from torchdet_lint.program.effects import Node, Referent
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.hollow import parsed_body
 
@@ -70,7 +70,7 @@ def _at_hand(project: Project, imports: Iterable[str], entry: str, file: str, na
     """The module from which `entry` imports the function by its name already."""
     for dotted in imports:
         module, _, last = dotted.rpartition(".")
-        if last == name and Thing("function", file, name) in project.lookup.evaluate(dotted, entry):
+        if last == name and Referent("function", file, name) in project.lookup.evaluate(dotted, entry):
             return module or "."
     return ""
 

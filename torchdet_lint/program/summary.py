@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.events import MODULE, Body, Kind, Memo, Names
+from torchdet_lint.program.events import MODULE, Body, ClassSummary, Memo, Names
 from torchdet_lint.program.syntax.file import File
 from torchdet_lint.program.syntax.hollow import Hollow
 
@@ -87,11 +87,11 @@ class Summary:
             known[name] = self._file.body(name)
         return known[name]
 
-    def kind(self, name: str) -> Kind | None:
+    def class_summary(self, name: str) -> ClassSummary | None:
         """The class with the qualified name `name`, or None."""
-        known = self.memo.kinds
+        known = self.memo.classes
         if name not in known:
-            known[name] = self._file.kind(name)
+            known[name] = self._file.class_summary(name)
         return known[name]
 
     def stands_for(self, name: str) -> Names:
@@ -101,12 +101,12 @@ class Summary:
             known[name] = self._file.stands_for(name)
         return known[name]
 
-    def attribute(self, kind: str, name: str) -> Names:
-        """The names of what is assigned to the attribute `name` in the body and methods of the class `kind`."""
-        key = f"{kind}.{name}"
+    def attribute(self, class_: str, name: str) -> Names:
+        """The names of what is assigned to the attribute `name` in the body and methods of the class `class_`."""
+        key = f"{class_}.{name}"
         known = self.memo.attributes
         if key not in known:
-            known[key] = self._file.attribute(kind, name)
+            known[key] = self._file.attribute(class_, name)
         return known[key]
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import PLAIN, Body, Kind
+from torchdet_lint.program.events import PLAIN, Body, ClassSummary
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
@@ -47,8 +47,8 @@ class File:
         """As `Summary.defined`."""
         return self.names.defined("")[: 2 * NAMES]
 
-    def kind(self, name: str) -> Kind | None:
-        """As `Summary.kind`."""
+    def class_summary(self, name: str) -> ClassSummary | None:
+        """As `Summary.class_summary`."""
         scope = self.scopes.function(name)
         if scope is None or scope.kind != "class":
             return None
@@ -64,11 +64,11 @@ class File:
         bases = [
             name for base in scope.node.bases for name in self.names.resolve(base, scope.outer or self.scopes.module)
         ]
-        return Kind(tuple(bases), methods, tuple(properties))
+        return ClassSummary(tuple(bases), methods, tuple(properties))
 
-    def attribute(self, kind: str, name: str) -> Names:
+    def attribute(self, class_: str, name: str) -> Names:
         """As `Summary.attribute`."""
-        scope = self.scopes.function(kind)
+        scope = self.scopes.function(class_)
         if scope is None or scope.kind != "class":
             return ()
         found = [

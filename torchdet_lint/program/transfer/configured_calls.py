@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import THINGS
+from torchdet_lint.program.effects import REFERENTS
 from torchdet_lint.program.events import Argument
 from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN, setting
 
@@ -44,7 +44,7 @@ class ConfiguredCalls:
     def instantiated(self, value: Any, event: Event, depth: int = 0) -> Iterator[tuple[str, Event]]:
         """What Hydra makes of a part of a configuration, names and the calls of them: what is inside first."""
         for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            if depth < THINGS:
+            if depth < REFERENTS:
                 yield from self.instantiated(inner, event, depth + 1)
         target = value.get("_target_") if isinstance(value, dict) else None
         if not isinstance(target, str) or value.get("_partial_"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import TOKEN, TRAINING_FLAGS, Thing
+from torchdet_lint.program.effects import TOKEN, TRAINING_FLAGS, Referent
 from torchdet_lint.program.transfer.library_calls import in_training
 from torchdet_lint.program.transfer.passing import bound_arguments
 
@@ -56,29 +56,32 @@ class NameHints:
         for event in body.events:
             if event.kind != "call" or not (event.positional or event.keywords):
                 continue
-            for thing in [
-                thing for name in event.names for thing in self.recorder.stands_for(name) if thing.kind == "function"
+            for referent in [
+                referent
+                for name in event.names
+                for referent in self.recorder.stands_for(name)
+                if referent.kind == "function"
             ]:
-                inner = self.recorder.files.summary(thing.file).body(thing.name)
-                names = self.recorder.files.optimised(thing.file, thing.name, inner) if inner is not None else ()
-                given = bound_arguments(thing, inner, event) if inner is not None and names else {}
+                inner = self.recorder.files.summary(referent.file).body(referent.name)
+                names = self.recorder.files.optimised(referent.file, referent.name, inner) if inner is not None else ()
+                given = bound_arguments(referent, inner, event) if inner is not None and names else {}
                 for parameter in sorted(given.keys() & {name[1:] for name in names}):
                     for name in given[parameter].names:
                         yield from self._makers(name)
 
     def _makers(self, name: str) -> Iterator[str]:
-        names = (name,) if name[:1] not in "$?@" else (thing.name for thing in self.recorder.stands_for(name))
+        names = (name,) if name[:1] not in "$?@" else (referent.name for referent in self.recorder.stands_for(name))
         for one in names:
             if (match := _MADE.match(one)) is not None:
                 yield match[1]
 
-    def out_of_sight(self, name: str, thing: Thing, event: Event) -> None:
+    def out_of_sight(self, name: str, referent: Referent, event: Event) -> None:
         """A model whose parameters are optimised here was initialised where it was made, and a function that is called
         after training and given the optimizer trains, wherever both are defined."""
         if not (name in self.optimised or event.positional or event.keywords):
             return
         last = name.rpartition(".")[2]
-        if thing.kind not in ("unknown", "external") or name.startswith("torch."):
+        if referent.kind not in ("unknown", "external") or name.startswith("torch."):
             return
         if name in self.optimised and not self.hints.given_a_model.search(last) and not self.facts.speaks_of(name):
             self.recorder.add("draw", name, "weights")
@@ -128,20 +131,24 @@ class NameHints:
 
     def is_out_of_sight(self, name: str) -> bool:
         """Whether a name is imported from a file that is not there, or from a library that no table knows."""
-        things = self.recorder.stands_for(name)
-        return bool(things) and not self.facts.makes(name) and all(thing.kind == "external" for thing in things)
+        referents = self.recorder.stands_for(name)
+        return (
+            bool(referents)
+            and not self.facts.makes(name)
+            and all(referent.kind == "external" for referent in referents)
+        )
 
-    def perhaps_seeds(self, thing: Thing, event: Event) -> None:
+    def perhaps_seeds(self, referent: Referent, event: Event) -> None:
         """A function that is not in sight and whose own name speaks of a seed silences rather than accuses."""
-        tokens = [token for token in TOKEN.findall(thing.name) if token != "()"]
+        tokens = [token for token in TOKEN.findall(referent.name) if token != "()"]
         if not tokens:
             return
         last = tokens[-1]
         root = tokens[0]
-        if last in self.facts.seed_functions or thing.name in self.facts.seed_functions:
-            self.recorder.seeded(thing.name)
+        if last in self.facts.seed_functions or referent.name in self.facts.seed_functions:
+            self.recorder.seeded(referent.name)
             return
-        if thing.kind == "external" and root in self.hints.complete:
+        if referent.kind == "external" and root in self.hints.complete:
             return
         named = self.hints.seeds.search(last) and not self.hints.seeds_not.search(last)
         if (

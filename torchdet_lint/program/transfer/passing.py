@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.program.events import PLAIN, Argument, Body, Event
 
 if TYPE_CHECKING:
-    from torchdet_lint.program.effects import Thing
+    from torchdet_lint.program.effects import Referent
 
 
-def bound_arguments(thing: Thing, body: Body, event: Event) -> dict[str, Argument]:
+def bound_arguments(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
     """What the call `event` passes to a function, by parameter."""
-    parameters = body.parameters[1:] if body.first and thing.owner[1] else body.parameters
+    parameters = body.parameters[1:] if body.first and referent.owner[1] else body.parameters
     return dict(zip(parameters, event.positional, strict=False)) | event.keywords
 
 
@@ -22,11 +22,11 @@ def parameter_of(argument: Argument) -> str | None:
     return first[1:] if first.startswith("$") and first[1:].isidentifier() else None
 
 
-def lent(thing: Thing, body: Body | None, event: Event) -> tuple[tuple[str, str], ...]:
+def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str, str], ...]:
     """The generators among the parameters of a function that `event` leaves out, or passes on from here."""
     if body is None or event.opaque or not any("generator" in name for name in body.parameters):
         return ()
-    given = bound_arguments(thing, body, event)
+    given = bound_arguments(referent, body, event)
     found = []
     for name in body.parameters:
         if "generator" in name:
@@ -38,11 +38,11 @@ def lent(thing: Thing, body: Body | None, event: Event) -> tuple[tuple[str, str]
     return tuple(found)
 
 
-def constants(thing: Thing, body: Body, event: Event) -> tuple[tuple[str, Any], ...]:
+def constants(referent: Referent, body: Body, event: Event) -> tuple[tuple[str, Any], ...]:
     """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches."""
     if event.opaque:
         return ()
-    given = bound_arguments(thing, body, event)
+    given = bound_arguments(referent, body, event)
     found: dict[str, Any] = {}
     for test in body.tests:
         argument = given.get(test.parameter)

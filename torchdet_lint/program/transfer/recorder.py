@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import Node, Ref, Step, Thing
+from torchdet_lint.program.effects import Node, Ref, Referent, Step
 from torchdet_lint.program.events import Event
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Recorder:
         now = now and not event.deferred
         self.found.append(Step(kind, ref, channel, node, now, event.branch, event.locked, weights, lends))
 
-    def stands_for(self, name: str) -> tuple[Thing, ...]:
+    def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for."""
         return self.lookup.evaluate(name, self.node.file, self.node.owner, self.node.name)
 

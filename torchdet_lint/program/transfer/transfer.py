@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.program.effects import STARTED, TOKEN, Node, Step, Thing
+from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent, Step
 from torchdet_lint.program.events import GUARD, MODULE, Body, Event
 from torchdet_lint.program.knowledge import LOADER
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -59,13 +59,13 @@ class Transfer(Recorder):
         self.event = Event("call", body.row, 0, body.row)
         for names in body.decorators:
             for name in names:
-                for thing in self.stands_for(name):
-                    if thing.kind == "function":
-                        inner = self.files.summary(thing.file).body(thing.name)
+                for referent in self.stands_for(name):
+                    if referent.kind == "function":
+                        inner = self.files.summary(referent.file).body(referent.name)
                         for wrapper in inner.inner if inner is not None else ():
-                            self.add("call", node=Node(thing.file, wrapper, thing.owner))
-                    elif thing.kind in ("unknown", "external"):
-                        self.hints.perhaps_seeds(thing, Event("call", body.row, 0, body.row))
+                            self.add("call", node=Node(referent.file, wrapper, referent.owner))
+                    elif referent.kind in ("unknown", "external"):
+                        self.hints.perhaps_seeds(referent, Event("call", body.row, 0, body.row))
 
     # ------------------------------------------------------------------ events
 
@@ -99,54 +99,54 @@ class Transfer(Recorder):
     def on_iterate(self, event: Event) -> None:
         """A loader is iterated: it draws now what it draws at all."""
         for name in event.names:
-            for thing in self.stands_for(name):
-                for full in self.facts.spellings(thing.name) if thing.kind == "external" else ():
+            for referent in self.stands_for(name):
+                for full in self.facts.spellings(referent.name) if referent.kind == "external" else ():
                     self.libraries.iterated(full, event)
 
     def on_call(self, event: Event) -> None:
         """A call, of whatever its names stand for."""
-        done: set[Thing] = set()
+        done: set[Referent] = set()
         for name in event.names:
-            for thing in self.stands_for(name):
-                if thing not in done:
-                    done.add(thing)
-                    self.called(thing, event)
-                    self.hints.out_of_sight(name, thing, event)
+            for referent in self.stands_for(name):
+                if referent not in done:
+                    done.add(referent)
+                    self.called(referent, event)
+                    self.hints.out_of_sight(name, referent, event)
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, done)
 
-    def called(self, thing: Thing, event: Event) -> None:
-        """A call of `thing`."""
-        if thing.kind == "function":
-            self.function(thing, event)
-        elif thing.kind == "class":
-            self.constructed((thing.file, thing.name), event)
-        elif thing.kind == "instance":
-            self.instance_called(thing, event)
-        elif thing.kind == "external":
-            self.external(thing.name, event, thing.owner)
-        elif thing.kind == "unknown":
-            self.hints.perhaps_seeds(thing, event)
+    def called(self, referent: Referent, event: Event) -> None:
+        """A call of `referent`."""
+        if referent.kind == "function":
+            self.function(referent, event)
+        elif referent.kind == "class":
+            self.constructed((referent.file, referent.name), event)
+        elif referent.kind == "instance":
+            self.instance_called(referent, event)
+        elif referent.kind == "external":
+            self.external(referent.name, event, referent.owner)
+        elif referent.kind == "unknown":
+            self.hints.perhaps_seeds(referent, event)
 
-    def function(self, thing: Thing, event: Event, *, kind: str = "call") -> None:
+    def function(self, referent: Referent, event: Event, *, kind: str = "call") -> None:
         """A call of a function of the project."""
-        full = thing.name
+        full = referent.name
         if full in self.facts.seed_functions or full.rpartition(".")[2] in self.facts.seed_functions:
             self.seeded(full)
             return
-        body = self.files.summary(thing.file).body(full)
+        body = self.files.summary(referent.file).body(full)
         if body is not None and body.lazy and event.bare:
             return
-        given = constants(thing, body, event) if body is not None and body.tests else ()
-        self.add(kind, node=Node(thing.file, full, thing.owner, given), lends=lent(thing, body, event))
-        self.passed(thing, event)
+        given = constants(referent, body, event) if body is not None and body.tests else ()
+        self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
+        self.passed(referent, event)
 
-    def passed(self, thing: Thing, event: Event) -> None:
+    def passed(self, referent: Referent, event: Event) -> None:
         """Functions and objects that are handed to a function which calls them."""
-        body = self.files.summary(thing.file).body(thing.name)
+        body = self.files.summary(referent.file).body(referent.name)
         if body is None or not body.uses:
             return
-        bound = self._bound(thing, body, event)
+        bound = self._bound(referent, body, event)
         if not bound:
             return
         outer = self.event
@@ -158,21 +158,25 @@ class Transfer(Recorder):
             if inner.kind == "call":
                 for argument in (*inner.positional, *inner.keywords.values()):
                     for use in sorted({name[1:] for name in argument.names} & bound.keys()):
-                        self.handed_on(inner, use, bound[use], thing)
+                        self.handed_on(inner, use, bound[use], referent)
         self.event = outer
 
-    def _bound(self, thing: Thing, body: Body, event: Event) -> dict[str, list[Thing]]:
+    def _bound(self, referent: Referent, body: Body, event: Event) -> dict[str, list[Referent]]:
         """What the call `event` passes for those parameters of a function that it calls."""
-        given = bound_arguments(thing, body, event)
-        bound: dict[str, list[Thing]] = {}
+        given = bound_arguments(referent, body, event)
+        bound: dict[str, list[Referent]] = {}
         for use in body.uses:
-            things = [thing for name in given[use].names for thing in self.stands_for(name)] if use in given else []
-            things = [thing for thing in things if thing.kind in ("function", "class", "instance", "external")]
-            if things:
-                bound[use] = things
+            referents = (
+                [referent for name in given[use].names for referent in self.stands_for(name)] if use in given else []
+            )
+            referents = [
+                referent for referent in referents if referent.kind in ("function", "class", "instance", "external")
+            ]
+            if referents:
+                bound[use] = referents
         return bound
 
-    def _used(self, bound: dict[str, list[Thing]], tokens: list[str]) -> None:
+    def _used(self, bound: dict[str, list[Referent]], tokens: list[str]) -> None:
         """A call of a parameter, or of something of it."""
         for result in self.lookup.follow(bound.get(tokens[0], []), tokens[1:]):
             if result.kind in ("function", "class", "instance"):
@@ -180,7 +184,7 @@ class Transfer(Recorder):
             elif result.kind == "external":
                 self.external(result.name, self.event, result.owner)
 
-    def handed_on(self, inner: Event, use: str, things: list[Thing], callee: Thing) -> None:
+    def handed_on(self, inner: Event, use: str, referents: list[Referent], callee: Referent) -> None:
         """A parameter that the callee hands to a runner: `launch(main)` whose body is `mp.spawn(main, …)`."""
         for name in inner.names:
             for target in self.lookup.evaluate(name, callee.file, callee.owner, callee.name):
@@ -188,36 +192,36 @@ class Transfer(Recorder):
                     continue
                 for runner in self.facts.runners.get(target.name, ()):
                     if any(f"${use}" in argument.names for argument in handed(runner, inner)):
-                        for thing in things:
-                            self.run_thing(runner, thing)
+                        for referent in referents:
+                            self.run_referent(runner, referent)
 
-    def called_plainly(self, thing: Thing) -> None:
+    def called_plainly(self, referent: Referent) -> None:
         """A call of which the arguments are not known."""
-        if thing.kind == "function":
-            self.add("call", node=Node(thing.file, thing.name, thing.owner))
-        elif thing.kind == "class":
-            self.constructed((thing.file, thing.name), self.event)
+        if referent.kind == "function":
+            self.add("call", node=Node(referent.file, referent.name, referent.owner))
+        elif referent.kind == "class":
+            self.constructed((referent.file, referent.name), self.event)
         else:
-            self.instance_called(thing, self.event)
+            self.instance_called(referent, self.event)
 
-    def constructed(self, kind: tuple[str, str], event: Event) -> None:
-        """An object of the class `kind` of the project is made."""
-        if "shuffle" in event.keywords and self.lookup.derives(kind, _LOADERS):
+    def constructed(self, class_: tuple[str, str], event: Event) -> None:
+        """An object of the class `class_` of the project is made."""
+        if "shuffle" in event.keywords and self.lookup.derives(class_, _LOADERS):
             asked = {key: value for key, value in event.keywords.items() if key in ("shuffle", "generator")}
             self.external(LOADER, msgspec.structs.replace(event, positional=(), keywords=asked))
-        for thing in self.lookup.class_attribute(Thing("instance", *kind), "__init__"):
-            if thing.kind == "function":
-                self.function(thing, event)
-            elif thing.kind == "external":
-                self.external(thing.name, event, kind)
-        for thing in self.lookup.class_attribute(Thing("instance", *kind), "__post_init__"):
-            if thing.kind == "function":
-                self.add("call", node=Node(thing.file, thing.name, thing.owner))
+        for referent in self.lookup.class_attribute(Referent("instance", *class_), "__init__"):
+            if referent.kind == "function":
+                self.function(referent, event)
+            elif referent.kind == "external":
+                self.external(referent.name, event, class_)
+        for referent in self.lookup.class_attribute(Referent("instance", *class_), "__post_init__"):
+            if referent.kind == "function":
+                self.add("call", node=Node(referent.file, referent.name, referent.owner))
 
-    def instance_called(self, thing: Thing, event: Event) -> None:
+    def instance_called(self, referent: Referent, event: Event) -> None:
         """An object of the project is called."""
         for name in ("__call__", "forward"):
-            for method in self.lookup.class_attribute(thing, name):
+            for method in self.lookup.class_attribute(referent, name):
                 if method.kind == "function":
                     self.function(method, event)
                     return
@@ -232,11 +236,11 @@ class Transfer(Recorder):
         if name in facts.words.instantiates:
             for mapping in self.configured.mappings(event.positional[:1]):
                 for made, arguments in self.configured.instantiated(mapping, event):
-                    for thing in self.stands_for(made):
-                        self.called(thing, arguments)
+                    for referent in self.stands_for(made):
+                        self.called(referent, arguments)
         known = [self.tabled(full, name, event, owner) for full in facts.spellings(name)]
         if not any(known) and not facts.makes(name):
-            self.hints.perhaps_seeds(Thing("external", "", name), event)
+            self.hints.perhaps_seeds(Referent("external", "", name), event)
         self.libraries.switches(name, event)
         if name == "torch.device":
             self.hints.moved(event)
@@ -266,8 +270,8 @@ class Transfer(Recorder):
         """What a runner runs of its arguments."""
         for argument in handed(runner, event):
             for name in argument.names:
-                for thing in self.stands_for(name):
-                    self.run_thing(runner, thing, event)
+                for referent in self.stands_for(name):
+                    self.run_referent(runner, referent, event)
 
     def hand_over(self, runner: Runner, event: Event, owner: tuple[str, str]) -> None:
         """A runner gets what it runs."""
@@ -281,27 +285,31 @@ class Transfer(Recorder):
         elif runner.cuda:
             self.add("flag", channel="cuda")
         for argument in handed(runner, event):
-            things = [thing for name in argument.names for thing in self.stands_for(name)]
-            for thing in things:
-                self.run_thing(runner, thing, event)
-            if runner.process == "first" and not argument.known and all(thing.kind != "function" for thing in things):
+            referents = [referent for name in argument.names for referent in self.stands_for(name)]
+            for referent in referents:
+                self.run_referent(runner, referent, event)
+            if (
+                runner.process == "first"
+                and not argument.known
+                and all(referent.kind != "function" for referent in referents)
+            ):
                 self.add("flag", channel="perhaps")
         if runner.bare and not event.positional and not event.keywords:
             body = self.files.summary(self.node.file).body(MODULE)
             for name in body.inner if body is not None else ():
                 self.add("call", node=Node(self.node.file, name))
         if runner.itself and owner[1]:
-            self.run_thing(runner, Thing("instance", *owner), event)
+            self.run_referent(runner, Referent("instance", *owner), event)
 
-    def run_thing(self, runner: Runner, thing: Thing, event: Event | None = None) -> None:
-        """What a runner runs of `thing`."""
-        targets: list[Thing] = []
-        if thing.kind == "function":
-            targets = [thing]
-        elif thing.kind == "class" and not runner.methods:
-            self.constructed((thing.file, thing.name), self.event)
-        elif thing.kind in ("class", "instance"):
-            receiver = Thing("instance", thing.file, thing.name)
+    def run_referent(self, runner: Runner, referent: Referent, event: Event | None = None) -> None:
+        """What a runner runs of `referent`."""
+        targets: list[Referent] = []
+        if referent.kind == "function":
+            targets = [referent]
+        elif referent.kind == "class" and not runner.methods:
+            self.constructed((referent.file, referent.name), self.event)
+        elif referent.kind in ("class", "instance"):
+            receiver = Referent("instance", referent.file, referent.name)
             for method in runner.methods or ("__call__", "forward"):
                 targets += [
                     found for found in self.lookup.class_attribute(receiver, method) if found.kind == "function"
@@ -312,33 +320,39 @@ class Transfer(Recorder):
         for target in dict.fromkeys(targets):
             self.add(kind, runner.process, runner.process, Node(target.file, target.name, target.owner))
 
-    def by_last_name(self, last: str, event: Event, things: set[Thing]) -> None:
+    def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:
         """What a method's name says where its receiver is not known."""
         first = event.names[0]
         self.dispatched(first, last)
         if self.facts.hints.loading.fullmatch(last) or first in self.facts.words.reads:
             self.add("flag", last, "loads")
-        if {thing.kind for thing in things} & {"function", "class", "instance"}:
+        if {referent.kind for referent in referents} & {"function", "class", "instance"}:
             return
         if self.hints.by_last_name(last, event):
             return
-        if last == "fit" and not any(self.facts.speaks_of(thing.name) for thing in things):
+        if last == "fit" and not any(self.facts.speaks_of(referent.name) for referent in referents):
             self._fitted(event)
         elif last in ("apply", "step"):
-            for thing in [
-                thing for argument in event.positional[:1] for name in argument.names for thing in self.stands_for(name)
+            for referent in [
+                referent
+                for argument in event.positional[:1]
+                for name in argument.names
+                for referent in self.stands_for(name)
             ]:
-                if thing.kind == "function":
-                    self.add("call", node=Node(thing.file, thing.name, thing.owner))
+                if referent.kind == "function":
+                    self.add("call", node=Node(referent.file, referent.name, referent.owner))
 
     def _fitted(self, event: Event) -> None:
         """A trainer that something out of sight has made fits a module of Lightning; its flags are not known."""
         given = [
-            thing for argument in event.positional[:1] for name in argument.names for thing in self.stands_for(name)
+            referent
+            for argument in event.positional[:1]
+            for name in argument.names
+            for referent in self.stands_for(name)
         ]
         if any(
-            thing.kind == "instance" and self.lookup.derives((thing.file, thing.name), self.facts.words.fitted)
-            for thing in given
+            referent.kind == "instance" and self.lookup.derives((referent.file, referent.name), self.facts.words.fitted)
+            for referent in given
         ):
             self.external(self.facts.words.fits, event)
             self.add("flag", "fit", "relaxed")
@@ -348,6 +362,6 @@ class Transfer(Recorder):
         dispatch = self.files.summary(self.node.file).dispatch
         for key in sorted({f".{last}", first} & dispatch.keys()):
             for name in dispatch[key]:
-                for thing in self.lookup.evaluate(name, self.node.file):
-                    if thing.kind == "function" and thing.name != self.node.name:
-                        self.add("call", node=Node(thing.file, thing.name))
+                for referent in self.lookup.evaluate(name, self.node.file):
+                    if referent.kind == "function" and referent.name != self.node.name:
+                        self.add("call", node=Node(referent.file, referent.name))
