@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: corpus shapes run test lint bench docs site evidence fuzz kill cache-walk verify-long clean
+.PHONY: corpus shapes run test lint bench docs site evidence fuzz kill ecosystem cache-walk verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	$(BIN)/torchdet-lint examples/birdsong || test $$? -eq 1
@@ -47,6 +47,9 @@ fuzz: .venv/test.stamp  ## inputs at random for MINUTES, made of the examples an
 
 kill: .venv/test.stamp  ## two hundred runs killed while they write: no damaged file, nothing left over
 	$(BIN)/python tests/kill.py
+
+ecosystem: .venv/test.stamp  ## what the rules find in two hundred packages, beside the kept counts; PACKAGES=… names some
+	$(BIN)/python benchmarks/ecosystem $(PACKAGES)
 
 cache-walk: .venv/test.stamp  ## a thousand edits of a project, each linted with the cache and without
 	$(BIN)/python -m pytest -m slow tests/test_cache_walk.py

@@ -26,6 +26,32 @@ def test_forms(comment: str, codes: tuple[str, ...]) -> None:
     assert [(entry.row, entry.codes) for entry in entries] == [(2, codes)]
 
 
+NAMES = {"cudnn-benchmark": "TDL201"}
+
+
+@pytest.mark.parametrize(
+    ("comment", "codes", "fault"),
+    [
+        ("# noqa: cudnn-benchmark", ("TDL201",), ""),
+        ("# noqa: E501, Cudnn-Benchmark, TDL3", ("E501", "TDL201", "TDL3"), ""),
+        ("# noqa: TDL201. It is fast", ("TDL201",), ""),
+        ("# noqa: blah-blah", (), "other"),
+        ("# noqa:", (), "other"),
+        ("# noqa: cudnn-benchmarks", (), "other"),
+        ("# noqa: TDL", (), "ours"),
+        ("# noqa: see torchdet-lint", (), "ours"),
+        ("# torchdet: noqa", (), "ours"),
+        ("# torchdet: skip-file: everything", (), "ours"),
+        ("# torchdet: ignore", (), "ours"),
+        ("# torchdet: noqa: cudnn-benchmark", ("TDL201",), ""),
+    ],
+)
+def test_names_and_what_means_nothing(comment: str, codes: tuple[str, ...], fault: str) -> None:
+    (entry,) = parse(f"x = 1  {comment}\n", NAMES).entries
+    assert (entry.codes, entry.fault) == (codes, fault)
+    assert bool(fault) is (entry.hits("TDL201", Rows(1, 1, 1)) is None)
+
+
 @pytest.mark.parametrize("text", ["x = '# noqa'", "# flake8: noqa", "# noqa-later", "# ruff: noqa: E501", "# not noqa"])
 def test_what_is_none(text: str) -> None:
     assert parse(text + "\n").entries == ()

@@ -40,7 +40,13 @@ def check(given: argparse.Namespace) -> int:
         for path in sorted(file.path for part in parts for file in part.files):
             say(path)
         return max([fail(error) for error in errors], default=FAILED if complaints else CLEAN)
-    if settings.fix or given.diff:
+    if given.add_noqa is not None:
+        from torchdet_lint.cli.noqa import checked_reason
+
+        if given.fix or stdin:
+            raise UsageError("--add-noqa goes neither with --fix nor with standard input")
+        checked_reason(given.add_noqa)
+    elif settings.fix or given.diff:
         return max(_fixed(given, paths, parts, errors, texts), FAILED if complaints else CLEAN)
     with Progress(quiet=given.quiet) as progress:
         results = [
@@ -48,6 +54,10 @@ def check(given: argparse.Namespace) -> int:
             for part in parts
         ]
     result = projects.together(results, errors)
+    if given.add_noqa is not None:
+        from torchdet_lint.cli.noqa import add_noqa
+
+        return max(add_noqa(given, settings, result), FAILED if complaints else CLEAN)
     for error in result.errors:
         fail(error)
     _write(given, settings, result, Snippets(texts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from torchdet_lint import __version__
 from torchdet_lint.cli.console import UsageError, emit
@@ -21,6 +21,11 @@ _FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github
 
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are a `UsageError`."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does it, but that the reason of --add-noqa is never the path that follows."""
+        given = sys.argv[1:] if args is None else args
+        return super().parse_known_args(["--add-noqa=" if one == "--add-noqa" else one for one in given], namespace)
 
     def error(self, message: str) -> NoReturn:
         """Raise `UsageError`."""
@@ -86,6 +91,13 @@ def check_parser(command: str) -> argparse.ArgumentParser:
         _switch(fixing, "--fix", "write the safe fixes")
         _switch(fixing, "--unsafe-fixes", "with --fix or --diff: the unsafe ones too")
         fixing.add_argument("--seed", type=int, metavar="N", help="the seed that fixes write (default: 0)")
+        fixing.add_argument(
+            "--add-noqa",
+            nargs="?",
+            const="",
+            metavar="=REASON",
+            help="suppress what is found by `# noqa` comments, for this reason",
+        )
         fixing.add_argument("--diff", action="store_true", help="print the fixes as a patch and write nothing")
         output = parser.add_argument_group("output")
         output.add_argument("--output-format", choices=_FORMATS, metavar="FORMAT", help=f"one of {', '.join(_FORMATS)}")

@@ -34,7 +34,8 @@ def reported(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
         kept, used = suppress.split([(finding.code, rows) for finding, rows in triples], entries)
         mine = [_named(finding, path) for (finding, _), stays in zip(triples, kept, strict=True) if stays]
         if UNUSED in linter.codes and not settings.ignore_noqa:
-            mine += _unused(linter, path, record, used)
+            left = [rows for (_, rows), stays in zip(triples, kept, strict=True) if stays]
+            mine += _unused(linter, path, record, used, left)
         findings += [
             finding
             for finding in mine
@@ -50,10 +51,18 @@ def _named(finding: Finding, path: str) -> Finding:
     return msgspec.structs.replace(finding, filename=path, related=related)
 
 
-def _unused(linter: Linter, path: str, record: Record, used: Sequence[frozenset[str]]) -> Iterator[Finding]:
+def _unused(
+    linter: Linter, path: str, record: Record, used: Sequence[frozenset[str]], left: Sequence[suppress.Rows]
+) -> Iterator[Finding]:
     """TDL002: a suppression of our codes that silences nothing. Another linter's codes, and ours that are not
-    switched on, are left alone."""
+    switched on, are left alone. A form that means nothing is reported where it is evidently meant for this linter, or
+    stands beside a finding that is `left`."""
+    beside = {row for rows in left for row in (rows.first, rows.noqa)}
     for entry, hits in zip(record.suppressions, used, strict=True):
+        if entry.fault:
+            if entry.fault == "ours" or entry.row in beside:
+                yield _malformed(linter, path, record, entry)
+            continue
         dead = [code for code in entry.codes if code not in hits and _judged(code, linter)]
         if not dead:
             continue
@@ -75,6 +84,15 @@ def _unused(linter: Linter, path: str, record: Record, used: Sequence[frozenset[
             cell,
             Fix("safe", rule.fix_title or "Remove the suppression", (edit,)),
         )
+
+
+def _malformed(linter: Linter, path: str, record: Record, entry: suppress.Suppression) -> Finding:
+    rule = linter.catalogue.rules[UNUSED]
+    cell, row = _place(record.cells, entry.row)
+    start, end = Location(row, entry.begin), Location(row, entry.end)
+    advice = "Name the rules by code or name (`# noqa: TDL301`, `# torchdet: noqa: TDL301` for the file)."
+    message = rule.messages["malformed"]
+    return Finding(path, start, end, UNUSED, rule.name, rule.severity, message, advice, row, cell)
 
 
 def _judged(code: str, linter: Linter) -> bool:

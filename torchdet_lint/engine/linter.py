@@ -52,6 +52,7 @@ class Linter:
         self.texts: dict[str, bytes] | None = None
         self.stand_in({})
         self.names = rule_names(settings.rule_files)
+        self._codes = {name: code for code, name in self.names.items()}
         self.codes = config.selection(settings, self.names)
         self._key: tuple[str, ...] = ()
         self._catalogue: Catalogue | None = None
@@ -183,7 +184,7 @@ class Linter:
             module = Module(source, self.library, Target(self.settings.torch, self.settings.devices), wanted)
         except SyntaxFault as fault:
             return self._faulty(fault, source)
-        suppressions = _shifted(suppress.parse(source.text), source)
+        suppressions = _shifted(suppress.parse(source.text, self._codes), source)
         if suppressions.skip:
             return Record()
         absolute = os.path.abspath(path)
@@ -216,7 +217,7 @@ class Linter:
 
     def _quiet(self, source: Source, cut: Skeleton) -> Record:
         """The record of a file in which no rule has anything to say. The library is not read for it alone."""
-        suppressions = _shifted(suppress.parse(source.text), source)
+        suppressions = _shifted(suppress.parse(source.text, self._codes), source)
         cells = tuple((cell.number, cell.first_row) for cell in source.cells)
         if suppressions.skip:
             return Record()

@@ -10,6 +10,7 @@ from pygls.uris import from_fs_path
 
 from torchdet_lint import __version__
 from torchdet_lint.catalogue.rules import DOCUMENTATION_URL
+from torchdet_lint.source import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -136,8 +137,12 @@ class Translator:
         index = sheet.number(finding.cell)
         lines = sheet.lines[index]
         line = lines[finding.noqa_row - 1].rstrip("\r\n") if finding.noqa_row <= len(lines) else ""
-        before, mark, codes = line.partition("# noqa:")
-        text = f"{before}{mark}{codes.rstrip()}, {finding.code}" if mark else f"{line.rstrip()}  # noqa: {finding.code}"
+        text = f"{line.rstrip()}  # noqa: {finding.code}"
+        names = {rule.name: code for code, rule in self.catalogue.rules.items()}
+        for entry in suppress.parse(line, names).entries:
+            if entry.codes and not entry.file:
+                old = line[entry.begin - 1 : entry.end - 1]
+                text = line[: entry.begin - 1] + suppress.extended(old, [finding.code], names) + line[entry.end - 1 :]
         row = finding.noqa_row - 1
         whole = types.Range(types.Position(row, 0), types.Position(row, self.codec.client_num_units(line)))
         return types.CodeAction(

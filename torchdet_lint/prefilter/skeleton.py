@@ -7,6 +7,7 @@ matters are parsed with libcst, each at most once.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,7 @@ _ALIASES = (ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp, ast.Subscript)
 RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 """Callables whose result is another name of something."""
 _TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call)
+_STRING_ENDS = re.compile("'''|\"\"\"")
 _TOO_DEEP = "too deeply nested to be read"
 
 
@@ -92,7 +94,7 @@ class Skeleton(NamedTuple):
         text = "".join(lines)
         if "#" not in text:
             return text
-        return "".join(line for line in lines if not line.lstrip().startswith("#"))
+        return "".join(line for line in lines if not line.lstrip().startswith("#") or _STRING_ENDS.search(line))
 
 
 def cut(text: str) -> Skeleton:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from torchdet_lint.source.lines import comments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-_NOQA = re.compile(
-    r"#\s*noqa(?P<codes>\s*:\s*(?P<list>[A-Za-z]+[0-9]+(?:(?:\s*,\s*|\s+)[A-Za-z]+[0-9]+\b)*))?(?![\w-])", re.IGNORECASE
-)
-_SKIP = re.compile(r"#\s*torchdet:\s*skip-file\b(?!\s*:)", re.IGNORECASE)
-_FILE = re.compile(
-    r"#\s*torchdet:\s*(?:noqa|skip-file)\s*:\s*(?P<list>[A-Za-z]+[0-9]+(?:(?:\s*,\s*|\s+)[A-Za-z]+[0-9]+\b)*)",
-    re.IGNORECASE,
-)
-_CODE = re.compile(r"[A-Za-z]+[0-9]+")
+_NOQA = re.compile(r"#\s*noqa(?![\w-])(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
+_OURS = re.compile(r"#\s*torchdet:\s*(?P<word>[\w-]*)(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
+_CODE = re.compile(r"[A-Za-z]+[0-9]+(?![\w-])")
+_NAME = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)+")
+_SPEAKS_OF_US = re.compile(r"\btdl|\btorchdet", re.IGNORECASE)
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 class Suppression(msgspec.Struct, frozen=True, array_like=True):
     """A `# noqa` comment: its row in the text, the columns `[column, end)` that go when it is taken out, its codes in
-    upper case (none: everything), the column where the comment itself begins, and whether it is for the whole file."""
+    upper case (none: everything), the column where the comment itself begins, and whether it is for the whole file.
+
+    `fault` says that it has a form that means nothing, and suppresses nothing: `ours` where it is evidently meant for
+    this linter, else `other`."""
 
     row: int
     column: int
@@ -34,12 +33,15 @@ class Suppression(msgspec.Struct, frozen=True, array_like=True):
     codes: tuple[str, ...] = ()
     begin: int = 0
     file: bool = False
+    fault: Literal["", "ours", "other"] = ""
 
     def hits(self, code: str, rows: Rows) -> str | None:
         """What silences a finding of `code`: one of the codes, "" for all, or `None`.
 
         A bare `# noqa` counts on the first and the last row only: between them it speaks to another linter.
         """
+        if self.fault:
+            return None
         if self.file:
             return next((known for known in self.codes if code.startswith(known)), None)
         if not self.codes:
@@ -70,16 +72,16 @@ class Suppressions(NamedTuple):
     entries: tuple[Suppression, ...]
 
 
-def parse(text: str) -> Suppressions:
-    """The suppression comments of `text`, in order; a `# noqa` inside a string is none."""
-    if not (_NOQA.search(text) or _SKIP.search(text) or _FILE.search(text)):
+def parse(text: str, names: Mapping[str, str] | None = None) -> Suppressions:
+    """The suppression comments of `text`, in order; a `# noqa` inside a string is none. `names` of rules have codes."""
+    if not (_NOQA.search(text) or _OURS.search(text)):
         return Suppressions(False, ())
     entries: list[Suppression] = []
     row, start, at = 1, 0, 0
     for offset, comment in comments(text):
-        if _SKIP.match(comment):
+        whole = _OURS.match(comment)
+        if whole is not None and whole["word"].lower() == "skip-file" and not whole["colon"]:
             return Suppressions(True, ())
-        whole = _FILE.match(comment)
         for match in [whole] if whole is not None else _NOQA.finditer(comment):
             for newline in _NEWLINE.finditer(text, at, offset):
                 row, start = row + 1, newline.end()
@@ -89,9 +91,42 @@ def parse(text: str) -> Suppressions:
             tail = comment.find("#", match.end())
             last = offset - start + (len(comment.rstrip()) if tail < 0 else tail)
             column = begin if tail >= 0 else len(before.rstrip(" \t"))
-            codes = tuple(code.upper() for code in _CODE.findall(match["list"] or ""))
-            entries.append(Suppression(row, column + 1, last + 1, codes, begin + 1, whole is not None))
+            codes = _codes(match["told"] or "", names or {})
+            fault: Literal["", "ours", "other"] = ""
+            if whole is not None:
+                fault = "" if codes and whole["word"].lower() in ("noqa", "skip-file") else "ours"
+            elif match["colon"] and not codes:
+                fault = "ours" if _SPEAKS_OF_US.search(match["told"]) else "other"
+            entries.append(Suppression(row, column + 1, last + 1, codes, begin + 1, whole is not None, fault))
     return Suppressions(False, tuple(entries))
+
+
+def _codes(told: str, names: Mapping[str, str]) -> tuple[str, ...]:
+    """The codes that a list begins with, in upper case; those of rules that it names. What follows is the reason."""
+    found: list[str] = []
+    for word in told.replace(",", " ").split():
+        code, name = _CODE.match(word), _NAME.match(word)
+        if code is not None:
+            found.append(code[0].upper())
+        elif name is not None and name[0].lower() in names:
+            found.append(names[name[0].lower()])
+        else:
+            break
+    return tuple(found)
+
+
+def extended(comment: str, codes: Sequence[str], names: Mapping[str, str]) -> str:
+    """The suppression `comment` with `codes` at the end of its list; it has one. `names` of rules have codes."""
+    start = comment.index(":") + 1
+    end = start
+    for word in re.finditer(r"[^\s,]+", comment[start:]):
+        code = _CODE.match(word[0]) or _NAME.match(word[0])
+        if code is None or not _codes(code[0], names):
+            break
+        end = start + word.start() + code.end()
+    known = _codes(comment[start:end], names)
+    more = [code for code in codes if code not in known]
+    return f"{comment[:end]}{''.join(f', {code}' for code in more)}{comment[end:]}"
 
 
 def split(
