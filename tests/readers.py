@@ -60,6 +60,7 @@ CAUSES = {
         "it, and knows nothing there of what the body itself defines."
     ),
     "expression": "A name that `:=` binds is one to the rules of one file alone.",
+    "global": "So is what a function gives a name of the module that it declares `global`.",
     "again": (
         "A function or class that is defined again, as overloads are, is marked by the whole program, which tells "
         "the definitions apart: `@.f'`."
@@ -79,10 +80,12 @@ Place = tuple[int, int, int, int]
 
 
 class Known(NamedTuple):
-    """The callables that give back what they are given, and the names of the file that `:=` binds."""
+    """The callables that give back what they are given, and the names of the file that `:=` binds and that functions
+    declare `global`."""
 
     wrappers: frozenset[str]
     expressions: frozenset[str]
+    globals: frozenset[str]
 
 
 class Pair(NamedTuple):
@@ -109,7 +112,8 @@ def pairs(path: str, data: bytes, library: Library) -> Iterator[Pair]:
     lines = module.skeleton.lines
     vocabulary = Vocabulary.of(library)
     file = File(Hollow(lines, (), tree), vocabulary)
-    known = Known(vocabulary.wrappers, _bound_in_expressions(tree))
+    declared = frozenset(name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names)
+    known = Known(vocabulary.wrappers, _bound_in_expressions(tree), declared)
     for node, scope, inner in _calls(tree, file):
         place = (*_place(lines, node.lineno, node.col_offset), *_place(lines, node.end_lineno, node.end_col_offset))
         if place in exact:
@@ -183,7 +187,13 @@ def _cause(
         return "item"
     if any(name.partition("()")[0] in known.wrappers for name in exact):
         return "move"
+    if theirs < ours and not known.globals.isdisjoint(_names(callee)):
+        return "global"
     return _unbound(_first_name(callee), known, own) if not theirs else ""
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def _unbound(name: str, known: Known, own: frozenset[str]) -> str:
@@ -192,10 +202,11 @@ def _unbound(name: str, known: Known, own: frozenset[str]) -> str:
 
 
 def _chain(node: ast.expr | None) -> Iterator[ast.expr]:
-    """`a.b[0]()`, `a.b[0]`, `a.b`, `a` of the first."""
+    """`a.b[0]()`, `a.b[0]`, `a.b`, `a` of the first; `x` of `getattr(x, "y")`."""
     while isinstance(node, ast.expr):
         yield node
-        node = getattr(node, "func", None) or getattr(node, "value", None)
+        looked_up = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
+        node = node.args[0] if looked_up else getattr(node, "func", None) or getattr(node, "value", None)
 
 
 def _first_name(node: ast.expr) -> str:
@@ -203,13 +214,15 @@ def _first_name(node: ast.expr) -> str:
     return last.id if isinstance(last, ast.Name) else ""
 
 
-def _kinds(node: ast.expr, scope: Scope) -> set[str]:
+def _kinds(node: ast.expr, scope: Scope, depth: int = 3) -> set[str]:
     """How the name that an expression begins with is bound, and `item` where an element of something is taken."""
     found = {"item" for one in _chain(node) if isinstance(one, ast.Subscript)}
     first = _first_name(node)
     home = scope.home(first) if first else None
     for bound in home.bindings[first] if home is not None else ():
         found.add("item" if any(isinstance(one, ast.Subscript) for one in _chain(bound.value)) else bound.kind)
+        if depth and bound.value is not None and home is not None:
+            found |= _kinds(bound.value, home, depth - 1) & {"item"}
     return found
 
 
