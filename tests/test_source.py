@@ -223,7 +223,10 @@ def test_links_loops_and_odd_names(tree: Path) -> None:
     (tree / "link.py").symlink_to(tree / "real/a.py")
     (tree / "broken.py").symlink_to(tree / "gone.py")
     os.mkfifo(tree / "pipe.py")
-    assert found(".") == ["link.py", "real/a.py", "x.py/inside.py"]
+    assert found(".") == ["real/a.py", "x.py/inside.py"]
+    assert found(".", "link.py") == ["real/a.py", "x.py/inside.py"]
+    (tree / "again.py").symlink_to(tree / "link.py")
+    assert found("link.py", "again.py") == ["again.py"]
 
 
 def test_a_path_that_is_not_there_is_one_line(tree: Path) -> None:

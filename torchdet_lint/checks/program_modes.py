@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.entry import Entry
 
 _CONVOLUTION = "torch.nn.Conv2d"
+_WORKSPACE_SINCE = (1, 7)
 _WORKSPACE_UNTIL = (2, 10)
 
 
@@ -81,7 +82,7 @@ def _switched(entry: Entry) -> tuple[Change, ...]:
             return (Withhold(f"`{name}` of the trainer made in {entry.shown(ref.file)}:{ref.row} is to be turned on"),)
     if switches:
         return tuple(SetArgument(ref, name, value) for (ref, name), value in switches.items())
-    wanted = entry.target.torch < _WORKSPACE_UNTIL and "seed:cublas" not in entry.effects
+    wanted = _needs_workspace(entry) and "seed:cublas" not in entry.effects
     workspace = (NeedHelper("cublas"),) if wanted else ()
     return (*workspace, *(_in_processes(entry) or (NeedHelper("deterministic"),)))
 
@@ -108,9 +109,14 @@ def _in_processes(entry: Entry) -> tuple[Change, ...]:
     return tuple(changes)
 
 
+def _needs_workspace(entry: Entry) -> bool:
+    """Whether the target release raises in deterministic mode without the variable."""
+    return _WORKSPACE_SINCE <= entry.target.torch < _WORKSPACE_UNTIL
+
+
 def missing_workspace(entry: Entry, rule: Rule) -> Iterator[Fault]:
     """Deterministic mode on CUDA without the workspace that cuBLAS needed for it up to torch 2.9."""
-    if entry.target.torch >= _WORKSPACE_UNTIL or "cuda" not in entry.target.devices:
+    if not _needs_workspace(entry) or "cuda" not in entry.target.devices:
         return
     if not (entry.has("mode") and entry.has("cuda")):
         return

@@ -9,7 +9,7 @@ from torchdet_lint import reading
 from torchdet_lint.patterns import compiled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pathspec
 
@@ -45,7 +45,8 @@ class Exclusion(NamedTuple):
 def discover(paths: Iterable[str], exclusion: Exclusion) -> tuple[list[File], list[str]]:
     """The files under `paths`, sorted by path and each once, and one line for every path that cannot be read.
 
-    A file that is named is linted whatever its suffix and whatever is excluded; links to folders are not followed.
+    A file that is named is linted whatever its suffix and whatever is excluded; links to folders are not followed. Of
+    several links to a file, and the file, the file is taken, or the first link where it is not among them.
     """
     found: dict[str, File] = {}
     errors: list[str] = []
@@ -65,7 +66,22 @@ def discover(paths: Iterable[str], exclusion: Exclusion) -> tuple[list[File], li
         except UnicodeEncodeError:
             del found[path]
             errors.append(f"{path}: the path is not UTF-8 text; rename it")
-    return [found[path] for path in sorted(found)], sorted(errors)
+    return _without_links(found), sorted(errors)
+
+
+def _without_links(found: Mapping[str, File]) -> list[File]:
+    """The files in order, none of them twice under several names."""
+    links = [path for path in sorted(found) if os.path.islink(path)]
+    if not links:
+        return [found[path] for path in sorted(found)]
+    taken = {os.path.realpath(path) for path in found.keys() - set(links)}
+    again: set[str] = set()
+    for path in links:
+        real = os.path.realpath(path)
+        if real in taken:
+            again.add(path)
+        taken.add(real)
+    return [found[path] for path in sorted(found) if path not in again]
 
 
 def walked(folder: str, exclusion: Exclusion) -> Iterator[File]:

@@ -140,7 +140,7 @@ class Extractor(Expressions):
         for item in node.items:
             self.expression(item.context_expr, branch)
             names = self.names.resolve(item.context_expr, self.scope)
-            mine = tuple(f"{name}.__enter__" for name in names if name.startswith(("@", "$", ".")))
+            mine = tuple(f"{name}.__enter__" for name in names if _may_be_own(name))
             if mine:
                 self.add("call", item.context_expr, branch, mine)
         self.locks += locked
@@ -198,3 +198,8 @@ class Extractor(Expressions):
         elif isinstance(target, (ast.Tuple, ast.List)):
             for element in target.elts:
                 self.assignment(element, element, branch)
+
+
+def _may_be_own(name: str) -> bool:
+    """Whether a name may stand for an object of one of the project's classes."""
+    return name.startswith(("@", "$", ".")) or ("()" in name and not name.startswith("torch."))
