@@ -50,6 +50,26 @@ def test_what_is_hard_to_read_is_linted(text: str, expected: set[tuple[int, str]
     assert expected <= {(finding.location.row, finding.code) for finding in findings}
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        "y = x" + " and x" * 10_000,
+        "y = x" + " and x or x" * 10_000,
+        "import " + ".".join(["a"] * 10_000),
+        "from " + ".".join(["a"] * 10_000) + " import b",
+        "y = [x" + " for x in z" * 10_000 + "]",
+        "y: 'x" + " and x" * 10_000 + "' = 1",
+        "y: 'x" + " | x" * 10_000 + "' = 1",
+    ],
+    ids=["and", "and-or", "import", "from", "comprehension", "annotation", "annotation-union"],
+)
+def test_a_chain_that_libcst_would_die_of_is_left_to_it(row: str) -> None:
+    text = f"import torch\ndef f(x):\n    {row}\n    return torch.rand(1).to(y)\n{SETTING}"
+    findings, complaints = lint(text)
+    assert complaints == []
+    assert "TDL201" in {finding.code for finding in findings}
+
+
 @pytest.mark.parametrize("bracket", ["[{}]", "C({})", "({},)", "{{1: {}}}"])
 def test_patterns_that_libcst_would_not_end_with_are_left_to_it(bracket: str) -> None:
     pattern = "a"

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.prefilter.chains import too_long
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import comments, split_lines
@@ -272,6 +273,8 @@ def parses(text: str) -> bool:
         return True
     import libcst as cst
 
+    if too_long(text):
+        return False
     try:
         cst.parse_module(text)
     except Exception:  # libcst has several ways to say no

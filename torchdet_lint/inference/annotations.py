@@ -54,6 +54,10 @@ def instance_of(name: str, facts: Tensors) -> AbstractValue:
     return TENSOR if meaning == "tensor" else UNKNOWN
 
 
+# A text that is longer is no type; libcst's parser may exhaust the stack with it.
+_LONGEST = 1000
+
+
 class Annotations:
     """The kinds that the annotations of one file name."""
 
@@ -67,8 +71,10 @@ class Annotations:
         """What a value annotated with `node` is."""
         if isinstance(node, cst.SimpleString):
             text = node.evaluated_value
+            if not isinstance(text, str) or len(text) > _LONGEST:
+                return UNKNOWN
             try:
-                node = cst.parse_expression(text) if isinstance(text, str) else node
+                node = cst.parse_expression(text)
             except cst.ParserSyntaxError:
                 return UNKNOWN
             last = names.dotted(node).rpartition(".")[2]

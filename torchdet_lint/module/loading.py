@@ -14,7 +14,7 @@ from torchdet_lint.module import names, tree
 from torchdet_lint.module.collect import collect
 from torchdet_lint.module.facts import UNIT
 from torchdet_lint.module.tree import children, code
-from torchdet_lint.prefilter import patterns, skeleton
+from torchdet_lint.prefilter import chains, patterns, skeleton
 from torchdet_lint.prefilter.mentions import Mentions
 from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _EVERY = frozenset({"statements", "imports", "table"})
 _INDEXED_AFTER = 32
+_TOO_DEEP = "a statement is too deeply nested for libcst"
 _ABOVE = re.compile(r"\bsuper\s*\(|\.__init__\b")
 
 
@@ -38,6 +39,8 @@ def cut(text: str) -> Skeleton:
         return skeleton.cut(text)
     except SyntaxFault as fault:
         if fault.reason.startswith(("too ", "source code")) or "\0" in text or len(text) > 1_000_000:
+            raise
+        if chains.too_long(text):
             raise
         try:
             cst.parse_module(text)
@@ -254,10 +257,12 @@ class Loading:
         text = self.parsed_text(unit)
         if patterns.explode(text):
             return None, "a pattern of a `match` is nested so deeply that libcst would not come to an end"
+        if chains.too_long(text):
+            return None, _TOO_DEEP
         try:
             return tree.parse(text), ""
         except (RecursionError, MemoryError):
-            return None, "a statement is too deeply nested for libcst"
+            return None, _TOO_DEEP
         except cst.ParserSyntaxError as error:
             return None, f"libcst cannot read this statement: {error.message}".partition("\n")[0]
         except Exception as error:
