@@ -70,6 +70,12 @@ def test_a_chain_that_libcst_would_die_of_is_left_to_it(row: str) -> None:
     assert "TDL201" in {finding.code for finding in findings}
 
 
+def test_imports_that_libcst_would_die_of_are_left_to_it() -> None:
+    findings, complaints = lint(f"import torch\nimport {'.'.join(['a'] * 10_000)}\nx = torch.rand(1)\n{SETTING}")
+    assert complaints == []
+    assert {"TDL001", "TDL101", "TDL201"} <= {finding.code for finding in findings}
+
+
 @pytest.mark.parametrize("bracket", ["[{}]", "C({})", "({},)", "{{1: {}}}"])
 def test_patterns_that_libcst_would_not_end_with_are_left_to_it(bracket: str) -> None:
     pattern = "a"

@@ -148,9 +148,11 @@ class Draft:
 
     def above(self, binding: Binding, before: int | None) -> bool:
         """Whether an import is made at top level, above row `before`."""
-        assert binding.node is not None
-        return self.module.enclosing_function(binding.node) is None and (
-            before is None or self.module.span(binding.node)[0].row < before
+        node = binding.node
+        if node is None:  # libcst cannot read the statement
+            return False
+        return self.module.enclosing_function(node) is None and (
+            before is None or self.module.span(node)[0].row < before
         )
 
     def _for_types(self, binding: Binding) -> bool:
@@ -175,7 +177,8 @@ class Draft:
 
     def _may_be_missing(self, binding: Binding) -> bool:
         """Whether an import stands in a `try` with a handler that neither imports, raises nor calls anything."""
-        assert binding.node is not None
+        if binding.node is None:  # libcst cannot read the statement
+            return True
         block: cst.CSTNode = binding.node
         for around in self.module.ancestors(binding.node):
             if isinstance(around, (cst.FunctionDef, cst.ClassDef)):
