@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from torchdet_lint.catalogue import explain, loading, measured, ops
 from torchdet_lint.cli.main import main as command
+from torchdet_lint.config import keys
 
 ROOT = Path(__file__).parents[1]
 OUTPUT = re.compile(r"(<!-- output: (?P<arguments>.*?) -->\n).*?(<!-- /output -->)", re.DOTALL)
@@ -28,10 +30,35 @@ def generated() -> dict[Path, str]:
     }
     texts[ROOT / "docs/rules/README.md"] = "# The rules\n\n" + explain.table(rules, "{stem}.md")
     texts[ROOT / "docs/ops.md"] = explain.matrix(known.facts.ops, measurements=measured.shipped())
+    texts[ROOT / "docs/torchdet-lint.schema.json"] = json.dumps(keys.schema(), indent=2) + "\n"
+    texts[ROOT / "docs/configuration.md"] = reference()
     readme = ROOT / "README.md"
     text = TABLE.sub(lambda _: explain.table(rules), readme.read_text(encoding="utf-8"))
     texts[readme] = OUTPUT.sub(lambda match: f"{match[1]}{console(match['arguments'])}{match[3]}", text)
     return texts
+
+
+def reference() -> str:
+    """The page of the configuration's keys."""
+    types = keys.types()
+    rows = [
+        f"| `{key}` | {_cell(keys.told(types[key]))} | {_cell(known.default)} | {known.meaning} |"
+        for key, known in keys.KEYS.items()
+    ]
+    head = """# The configuration
+
+`[tool.torchdet-lint]` in `pyproject.toml`, or the same keys at the top of a `torchdet-lint.toml`; the file nearest to
+each source holds. `torchdet-lint config KEY` says the same in a terminal, with the value that holds there, and
+`torchdet-lint config --schema` prints the JSON schema, which is [torchdet-lint.schema.json](torchdet-lint.schema.json).
+
+| key | type | default | |
+|---|---|---|---|
+"""
+    return head + "\n".join(rows) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def console(arguments: str) -> str:

@@ -194,3 +194,28 @@ def test_rules_are_found_by_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean 'TDL401'?" in capsys.readouterr().err
     assert main(["rule", "TDL401"]) == 0
     assert "What to do instead:" in capsys.readouterr().out
+
+
+def test_help_of_the_verifier_needs_no_torch(tmp_path: Path) -> None:
+    """Nor does a command that needs torch say so in any other way than all errors are said."""
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import importlib.util; find = importlib.util.find_spec\n"
+        "importlib.util.find_spec = lambda name, *rest: None if name == 'torch' else find(name, *rest)\n"
+        "from torchdet_lint.cli.main import main\n"
+        "for command in ('run', 'verify', 'record', 'compare', 'forecast', 'probe'):\n"
+        "    try:\n        status = main([command, '--help'])\n"
+        "    except SystemExit as leave:\n        status = leave.code\n"
+        "    assert status == 0, command\n"
+        "sys.exit(main(['verify', 'x.py']))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == (
+        "torchdet-lint: error: verify needs torch: install it with `pip install 'torchdet-lint[verify]'`\n"
+    )
+    assert done.returncode == 2
+    assert done.stdout.count("usage: torchdet-lint ") == 6
+    assert max(map(len, done.stdout.splitlines())) <= 80

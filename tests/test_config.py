@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from pathlib import Path
 
+import jsonschema
+import msgspec
 import pytest
 
 from torchdet_lint import config
-from torchdet_lint.config import ConfigError, Options, Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from torchdet_lint.cli.main import main
+from torchdet_lint.config import ConfigError, Options, Settings, keys
 
 CODES = {"TDL101": "unseeded-torch", "TDL201": "cudnn-benchmark", "TDL202": "cudnn-nondeterministic", "ACME001": "own"}
 
@@ -207,3 +208,37 @@ def test_what_is_no_pattern_is_named(tmp_path: Path, key: str) -> None:
 def test_a_file_that_is_no_pattern_is_named(tmp_path: Path) -> None:
     with pytest.raises(config.ConfigError, match=r"per-file-ignores: '\[z-a\]' is not a pattern"):
         config.merge(config.isolated([str(tmp_path)]), config.Options(per_file_ignores={"[z-a]": ("TDL2",)}))
+
+
+def test_every_key_is_explained() -> None:
+    assert list(keys.KEYS) == [field.encode_name for field in msgspec.structs.fields(config.Options)]
+
+
+def test_the_schema_takes_what_the_reader_takes() -> None:
+    whole = keys.schema()
+    jsonschema.Draft7Validator.check_schema(whole)
+    check = jsonschema.Draft7Validator(whole).is_valid
+    good = {"select": ["TDL"], "per-file-ignores": {"*.py": ["TDL1"]}, "fix": True, "output-format": "json", "jobs": 2}
+    assert check(good)
+    msgspec.convert(good, config.Options)
+    for bad in ({"selct": []}, {"select": "TDL"}, {"output-format": "html"}, {"jobs": "2"}, {"fix": None}):
+        assert not check(bad)
+
+
+def test_the_command_explains_a_key(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(root)
+    Path("torchdet-lint.toml").write_text("seed = 7\n")
+    assert main(["config", "seed", "fail-on"]) == 0
+    assert capsys.readouterr().out == (
+        "seed: the seed that fixes write\n  type: a whole number\n  default: 0\n  here: 7 (torchdet-lint.toml)\n\n"
+        "fail-on: exit with 1 for findings of this severity and worse\n"
+        '  type: "error" | "note" | "warning"\n  default: "warning"\n'
+    )
+    assert main(["config"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(keys.KEYS)
+    assert main(["config", "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == keys.schema()
+    assert main(["config", "sed"]) == 2
+    assert capsys.readouterr().err == "torchdet-lint: error: config: unknown key 'sed'; did you mean 'seed'?\n"

@@ -250,7 +250,7 @@ def test_what_a_file_holds_of_other_ops_stays(tmp_path):
 def test_a_file_that_is_not_ours_is_left_alone(tmp_path):
     (tmp_path / "p.json").write_text('{"weights": [1, 2, 3]}')
     _, err = ran(tmp_path, "probe", "--ops", "torch.take", "-o", "p.json", status=2)
-    assert err.startswith("torchdet-lint probe: p.json: not a file of `torchdet-lint probe`")
+    assert err.startswith("torchdet-lint: error: probe: p.json: not a file of `torchdet-lint probe`")
     assert err.count("\n") == 1
     assert (tmp_path / "p.json").read_text() == '{"weights": [1, 2, 3]}'
 
@@ -283,7 +283,7 @@ def test_what_cannot_be_done_is_one_line(tmp_path, arguments, complaint):
     _, err = ran(tmp_path, "probe", *arguments, status=2)
     assert complaint in err
     assert err.count("\n") == 1
-    assert err.startswith("torchdet-lint probe: ")
+    assert err.startswith("torchdet-lint: error: probe: ")
 
 
 def test_the_programs_can_be_read(tmp_path):
@@ -573,7 +573,7 @@ def test_a_forecast_speaks_of_it_too(tmp_path):
     assert "measured: differed in 34 of 200 runs on NVIDIA H100, torch 2.13" in out
     assert "with torch 2.13;" in out
     _, err = ran(tmp_path, "forecast", "--measured", "p.json", "--device", "mps", "program.py", status=2)
-    assert err == "torchdet-lint forecast: p.json: measured on cuda, not on mps\n"
+    assert err == "torchdet-lint: error: forecast: p.json: measured on cuda, not on mps\n"
 
 
 @pytest.mark.parametrize(

@@ -57,4 +57,4 @@ print(torch.rand(2, generator=torch.Generator()), np.random.default_rng(4).rando
 def test_strict_and_a_seeding_fix_contradict_each_other(tmp_path):
     done = run(tmp_path, "", "--strict", "--fix=TDL101,TDL304")
     assert done.returncode == 2
-    assert done.stderr == "torchdet-lint run: --strict and --fix=TDL101 contradict each other\n"
+    assert done.stderr == "torchdet-lint: error: run: --strict and --fix=TDL101 contradict each other\n"

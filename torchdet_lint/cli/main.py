@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 RUNTIME = ("run", "verify", "record", "compare", "forecast", "probe")
-COMMANDS = ("check", "rule", "baseline", "lsp", *RUNTIME)
+COMMANDS = ("check", "rule", "config", "baseline", "lsp", *RUNTIME)
 _OTHER_WORDS = {"explain": "rule", "help": "--help", "lint": "check", "rules": "rule --all", "server": "lsp"}
 _UNWRITTEN = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 
@@ -59,6 +59,10 @@ def _dispatch(arguments: list[str]) -> int:
         from torchdet_lint.cli.rule import rule, rule_parser
 
         return _guarded(lambda: rule(rule_parser().parse_args(rest)))
+    if command == "config":
+        from torchdet_lint.cli.config import config_parser, show
+
+        return _guarded(lambda: show(config_parser().parse_args(rest)))
     from torchdet_lint.cli.options import check_parser
 
     if command == "baseline":

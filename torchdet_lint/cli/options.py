@@ -45,8 +45,8 @@ def check_parser(command: str) -> argparse.ArgumentParser:
         description="Find nondeterminism in PyTorch code."
         if command == "check"
         else "Write the present findings to a file that later runs subtract.",
-        epilog="Further commands: rule [CODE…|--all], baseline, run, verify, record, compare, forecast, probe. "
-        "Exit status: 0 nothing to report, 1 findings, 2 the run failed."
+        epilog="Further commands: rule [CODE…|--all], config [KEY…], baseline, run, verify, record, compare, forecast, "
+        "probe. Exit status: 0 nothing to report, 1 findings, 2 the run failed."
         if command == "check"
         else None,
         allow_abbrev=False,

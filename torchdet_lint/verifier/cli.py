@@ -57,7 +57,8 @@ def main(argv: Sequence[str], measured: str = "") -> int:
     from torchdet_lint.verifier.launch.launch import LaunchError
 
     try:
-        _need_torch(arguments[0])
+        if not {"-h", "--help"} & set(arguments[1:2]):
+            _need_torch(arguments[0])
         from torchdet_lint.verifier.trace import TraceError
         from torchdet_lint.verifier.verification.outcome import VerifyError
     except _UsageError as error:
@@ -92,7 +93,7 @@ def _ended_in_order() -> Iterator[None]:
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(message + "\n")
+    sys.stderr.write(f"torchdet-lint: error: {message.removeprefix('torchdet-lint').lstrip(' :')}\n")
     return USAGE
 
 

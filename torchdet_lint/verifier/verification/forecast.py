@@ -201,7 +201,7 @@ def main(arguments: list[str], configured: str = "") -> int:
         ops.release(options.torch_version)
         program = launch.Program.parse(options.program)
     except (ValueError, launch.LaunchError, measured.MeasuredError, validity.ChildError) as error:
-        sys.stderr.write(f"torchdet-lint forecast: {error}\n")
+        sys.stderr.write(f"torchdet-lint: error: forecast: {error}\n")
         return 2
     try:
         places = forecast(
@@ -212,7 +212,7 @@ def main(arguments: list[str], configured: str = "") -> int:
             measurement=measurement,
         )
     except ForecastError as error:
-        sys.stderr.write(f"torchdet-lint forecast: {error}\n")
+        sys.stderr.write(f"torchdet-lint: error: forecast: {error}\n")
         return 3
     if options.output_format == "json":
         table = {
