@@ -11,18 +11,20 @@ from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.comparison.explain import explain
 from torchdet_lint.verifier.trace import Site, TraceError, Writer
+from torchdet_lint.verifier.verification.text import text
+from torchdet_lint.verifier.verification.verify import compare_traces
 
 
 def op(line, name="mul", phase="forward", **more):
     return Site(f"aten.{name}", phase, "train.py", line, "main", **more)
 
 
-def make(path, records, sites=None, hash_name="xxh3-64", block=64, aside=()):
+def make(path, records, sites=None, hash_name="xxh3-64", block=64, aside=(), threads=1):
     """Write a trace: `records` are (site, inputs, digests[, flags, extra words])."""
     order = list(dict.fromkeys(record[0] for record in records))
     numbers = {site: number for number, site in enumerate(order)}
     writer = Writer(path)
-    writer.json(b"H", 0, {"hash": hash_name, "environment": {"torch": "2.13.0", "variables": {}}})
+    writer.json(b"H", 0, {"hash": hash_name, "environment": {"torch": "2.13.0", "threads": threads, "variables": {}}})
     for kind, rows in (("main", records), *aside):
         stream = writer.stream(kind, kind)
         for row in rows:
@@ -48,7 +50,8 @@ def steps(count, start=0):
 @pytest.fixture
 def pair(tmp_path):
     def run(a, b, **more):
-        return compare(make(tmp_path / "a.tdtrace", a, **more), make(tmp_path / "b.tdtrace", b, **more))
+        options = {"moved": more.pop("moved", False)}
+        return compare(make(tmp_path / "a.tdtrace", a, **more), make(tmp_path / "b.tdtrace", b, **more), **options)
 
     return run
 
@@ -272,3 +275,62 @@ def test_a_last_op_that_happens_to_agree_heals_nothing(pair):
     b = [(s, 7, (d[0] + 1,)) for s, i, d in a]
     b[-1] = (a[-1][0], 7, a[-1][2])
     assert pair(a, b).persistence == "persistent"
+
+
+def training(shift, extra=0, weights=0):
+    """Three steps of a program whose lines stand `shift` further down, with other values from `weights` on."""
+    sites = [op(line + shift, text=f"x = layer{line}(x)") for line in range(1, 5)]
+    back = [
+        op(9 + shift, "mm", "backward", text="loss.backward()", forward_op="aten.mul", forward_file="train.py",
+           forward_line=line + shift)
+        for line in range(4, 0, -1)
+    ]  # fmt: skip
+    for step in range(3):
+        for number, site in enumerate(sites + back):
+            yield site, 10 * step + number, (1000 + 10 * step + number + (weights if step else 0),)
+        if extra:
+            yield op(extra, text="print(loss.item())"), 7, (70 + step,)
+
+
+def test_lines_that_moved_are_the_same_lines(pair):
+    """A comment line above, as between two commits: every op has its twin, and nothing differs."""
+    before, after = [*training(0)], [*training(1)]
+    assert not pair(before, after).identical
+    outcome = pair(before, after, moved=True)
+    assert outcome.identical
+    assert (outcome.compared, outcome.partings) == (24, ())
+
+
+def test_what_differs_between_two_commits_is_told_with_its_line(pair):
+    outcome = pair([*training(0)], [*training(3, weights=500)], moved=True)
+    assert [item.site.line for item in outcome.causes] == [1, 2, 3, 4, 9, 9, 9, 9]
+    assert {item.differing for item in outcome.causes} == {2}
+    backward = [item.site for item in outcome.causes if item.site.phase == "backward"]
+    assert [site.forward_line for site in backward] == [4, 3, 2, 1]
+
+
+def test_a_line_that_one_commit_alone_has_parts_the_paths_there_and_nowhere_else(pair):
+    outcome = pair([*training(0)], [*training(1, extra=20)], moved=True)
+    assert [(part.a_ops, part.b_ops) for part in outcome.partings] == [(0, 1), (0, 1), (0, 1)]
+    assert outcome.differing == 0
+
+
+def test_another_statement_on_the_same_line_is_another_place(pair):
+    one = [(op(3, text="y = torch.relu(x)"), 1, (10,)), (op(4, text="z = y * 2"), 2, (20,))]
+    two = [(op(3, text="y = torch.tanh(x)"), 1, (10,)), (op(4, text="z = y * 2"), 2, (20,))]
+    assert pair(one, one, moved=True).identical
+    assert pair(one, two, moved=True).partings
+
+
+def test_a_differing_environment_is_said_first_and_no_rule_explains_the_rest(tmp_path):
+    """One thread against four: the op is not nondeterministic, and deterministic mode does not help."""
+    a = make(tmp_path / "a.tdtrace", [(op(1, "addmm"), 1, (10,)), (op(2, "index_put_"), 2, (20,))], threads=1)
+    b = make(tmp_path / "b.tdtrace", [(op(1, "addmm"), 1, (10,)), (op(2, "index_put_"), 2, (21,))], threads=4)
+    report = compare_traces(a, b)
+    lines = text(report).splitlines()
+    assert lines[0].startswith("✗ 2 runs diverged")
+    assert lines[1] == "environments differ: threads: 1 | 4"
+    assert (report.first.rule, report.first.also) == ("", ())
+    assert "in another environment" in report.first.message
+    same = make(tmp_path / "c.tdtrace", [(op(1, "addmm"), 1, (10,)), (op(2, "index_put_"), 2, (21,))], threads=1)
+    assert compare_traces(a, same).first.rule == "TDL402"

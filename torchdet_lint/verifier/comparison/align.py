@@ -9,7 +9,7 @@ not grow with the length of the traces.
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -17,17 +17,46 @@ from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence, Parting, Source
 from torchdet_lint.verifier.trace import Record, Site, Stream, Trace
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _GRAM = 4
 _WINDOWS = (64, 1024, 16384, 131072)
 _MOST_SITES = 400
 
 
 class Identities(dict[Site, int]):
-    """One number for each site, the same in both traces."""
+    """One number for each site, the same in both traces.
+
+    Where the source may have `moved` from one trace to the other, sites are the same whose op, phase, file, function
+    and lines of source are, whatever the numbers of these lines.
+    """
+
+    def __init__(self, *, moved: bool = False) -> None:
+        super().__init__()
+        self._moved = moved
+        self._numbers: dict[Site, int] = {}
 
     def of(self, sites: list[Site]) -> list[int]:
         """The numbers of a stream's sites."""
-        return [self.setdefault(site, len(self)) for site in sites]
+        if not self._moved:
+            return [self.setdefault(site, len(self)) for site in sites]
+        texts = {(site.file, site.line): site.text for site in sites if site.text}
+        found = []
+        for site in sites:
+            number = self._numbers.setdefault(_unnumbered(site, texts), len(self._numbers))
+            found.append(self.setdefault(site, number))
+        return found
+
+
+def _unnumbered(site: Site, texts: Mapping[tuple[str, int], str]) -> Site:
+    """A site with the text of its lines in place of their numbers, as far as it is known."""
+    forward = texts.get((site.forward_file, site.forward_line), "")
+    return site._replace(
+        line=0 if site.text else site.line,
+        forward_line=0 if forward else site.forward_line,
+        text=f"{site.text}\n{forward}",
+    )
 
 
 class _Cursor:

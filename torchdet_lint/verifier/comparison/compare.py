@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     import os
 
 
-def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str]) -> Comparison:
-    """Compare two trace files. Raises `TraceError`, in one line, for a file that is none or hashes that cannot be
-    compared.
+def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, moved: bool = False) -> Comparison:
+    """Compare two trace files; with `moved` the lines of the source may have other numbers in one of them. Raises
+    `TraceError`, in one line, for a file that is none or hashes that cannot be compared.
     """
     a, b = Trace(path_a), Trace(path_b)
     if a.header.get("hash") != b.header.get("hash"):
         raise TraceError(
             f"{a.path} and {b.path} hash with {a.header.get('hash')} and {b.header.get('hash')}: not comparable"
         )
-    identities = Identities()
+    identities = Identities(moved=moved)
     main = Aligner(a, b, identities)
     main.run(a.main, b.main)
     aside = compare_aside(a, b, identities)

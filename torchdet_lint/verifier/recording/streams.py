@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import linecache
 import os
 import sys
 import threading
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+_LONGEST = 200
 _TASK_TAKERS = ("torch.utils.data", "concurrent.futures", "multiprocessing.pool", "joblib", "billiard")
 _PHASES = {OPTIMIZER: "optimizer", LOADER: "data", SPLITTER: "split", INITIALIZER: "init", READER: "load"}
 
@@ -161,6 +163,8 @@ class Stream:
         phase = _PHASES.get(room, "forward")
         origin = self.rows[forward] if 0 <= forward < len(self.rows) else None
         row = trace.Site(plan.name, "backward" if backward else phase, file, line, function)
+        if code is not None:
+            row = row._replace(text=_source(code.co_filename, line))
         if origin is not None and backward:
             row = row._replace(forward_op=origin.op, forward_file=origin.file, forward_line=origin.line)
         self.rows.append(row)
@@ -187,6 +191,14 @@ class Stream:
         """Write the rest, and the mark of a stream that ended in order."""
         self.flush()
         self.run.open().json(b"F", self.number, {"records": self.records})
+
+
+def _source(file: str, line: int) -> str:
+    """A line of source without its indentation; empty where the file cannot be read."""
+    try:
+        return linecache.getline(file, line).strip()[:_LONGEST]
+    except Exception:
+        return ""
 
 
 def _role() -> str:

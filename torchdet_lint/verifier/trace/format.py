@@ -50,7 +50,8 @@ class Site(NamedTuple):
     """One op at one place: `phase` is forward, backward, optimizer, data, split, init or load (inside `torch.load`);
     `file` is empty where no line is known.
 
-    `forward_file` and `forward_line` are those of the forward op, for a backward op; `forward_op` its name.
+    `forward_file` and `forward_line` are those of the forward op, for a backward op; `forward_op` its name. `text` is
+    the line of source, as far as it can be read.
     """
 
     op: str
@@ -61,6 +62,7 @@ class Site(NamedTuple):
     forward_op: str = ""
     forward_file: str = ""
     forward_line: int = 0
+    text: str = ""
 
     @property
     def place(self) -> str:

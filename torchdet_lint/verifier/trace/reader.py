@@ -167,7 +167,7 @@ def _is_footer(value: Any) -> bool:
 
 
 def _is_site(row: Any) -> bool:
-    kinds = (str, str, str, int, str, str, str, int)
+    kinds = (str, str, str, int, str, str, str, int, str)
     return isinstance(row, list) and 5 <= len(row) <= len(kinds) and all(map(isinstance, row, kinds))
 
 

@@ -15,11 +15,12 @@ from torchdet_lint.verifier.verification.text import text
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.ops import Op
-    from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence
+    from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence, Parting
     from torchdet_lint.verifier.probe.validity import Valid
 
 _VARIED = frozenset({"$PYTHONHASHSEED", "$MALLOC_PERTURB_"})
 """What a stress pair itself sets."""
+_ELSEWHERE = "it read equal values and wrote different ones, in another environment: no rule speaks of that"
 
 
 class Report(Outcome, frozen=True):
@@ -65,10 +66,11 @@ def report_on(
             ),
             measured=measured,
         )
-    told = tuple(_cause(item, outcome, findings, root, table) for item in causes)
+    told = tuple(_cause(item, outcome, findings, root, table, compared=mode == "compare") for item in causes)
     remains = left or Leftovers()
     if outcome.identical and remains.certain:
         told = (_of_what_is_left(remains.certain, program, root, lint=lint, measured=measured),)
+    told = tuple(_from_here(cause, root) for cause in told)
     return Report(
         verdict="identical" if (outcome.identical and not remains.certain) or harmless else "diverged",
         left=remains.differing,
@@ -84,7 +86,7 @@ def report_on(
             outcome.differing,
             outcome.persistence,
             len(outcome.divergences) - len(causes),
-            outcome.partings[:20],
+            tuple(_parting_from_here(parting, root) for parting in outcome.partings[:20]),
         ),
         not_covered=_not_covered(mode, len(runs), outcome, runs),
         environment={n: pair for n, pair in outcome.environment.items() if mode != "stress" or n not in _VARIED},
@@ -92,6 +94,37 @@ def report_on(
         command=_command(mode, program),
         measured_on=valid.measurement.machine if valid is not None else None,
     )
+
+
+def seen_from_here(name: str, root: Path) -> str:
+    """A file that is relative to `root` (`sub/train.py`, `a.ipynb#cell-3`), relative to the working folder if it lies
+    there.
+    """
+    base, mark, cell = name.partition("#cell-")
+    if not name or not (root / base).exists():
+        return name
+    here, path = Path.cwd().resolve(), (root / base).resolve()
+    return path.relative_to(here).as_posix() + mark + cell if path.is_relative_to(here) else name
+
+
+def _from_here(cause: Cause, root: Path) -> Cause:
+    file, colon, line = cause.other.rpartition(":")
+    found = cause.finding
+    return msgspec.structs.replace(
+        cause,
+        file=seen_from_here(cause.file, root),
+        forward_file=seen_from_here(cause.forward_file, root),
+        other=f"{seen_from_here(file, root)}{colon}{line}" if colon else cause.other,
+        finding=found and msgspec.structs.replace(found, filename=seen_from_here(found.filename, root)),
+    )
+
+
+def _parting_from_here(parting: Parting, root: Path) -> Parting:
+    sites = {
+        name: site and site._replace(file=seen_from_here(site.file, root))
+        for name, site in (("after", parting.after), ("a", parting.a), ("b", parting.b))
+    }
+    return msgspec.structs.replace(parting, **sites)
 
 
 def _command(mode: str, program: tuple[str, ...]) -> str:
@@ -108,8 +141,12 @@ def _cause(
     findings: tuple[explain.Finding, ...],
     root: Path,
     table: tuple[Op, ...],
+    *,
+    compared: bool,
 ) -> Cause:
     why = explain.explain(item, outcome.devices, table)
+    if compared and item.source == "op" and set(outcome.environment) - _VARIED:
+        why = explain.Explanation(_ELSEWHERE)
     finding = explain.standing_on(item, why, findings, root)
     named = (why.rule, *why.also)
     code = why.rule

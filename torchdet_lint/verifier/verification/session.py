@@ -24,7 +24,7 @@ from torchdet_lint.verifier.probe.validity import differing
 from torchdet_lint.verifier.trace import SUFFIX
 from torchdet_lint.verifier.verification.leftovers import Leftovers, Remains, compare_left
 from torchdet_lint.verifier.verification.outcome import Held, Mode, RunSummary, VerifyError
-from torchdet_lint.verifier.verification.report import Report, report_on
+from torchdet_lint.verifier.verification.report import Report, report_on, seen_from_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,9 @@ class Session:
             held = Held(
                 event.code,
                 event.text,
-                shown(self.workspace.turned_back(event.file), (self.root,)) if event.line else "",
+                seen_from_here(shown(self.workspace.turned_back(event.file), (self.root,)), self.root)
+                if event.line
+                else "",
                 event.line,
             )
             self.held.setdefault(msgspec.structs.astuple(held), held)

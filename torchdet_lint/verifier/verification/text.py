@@ -19,14 +19,14 @@ def text(report: Outcome, *, colour: bool = False) -> str:
     """The report for a screen, within `LINES` lines: verdict, causes in order of execution, spread, fix, what was not
     covered.
     """
-    head = [_verdict(report, colour)]
+    head = [_verdict(report, colour), *(_environment(report) if report.mode == "compare" else [])]
     tail = [
         *_left(report),
         *_spread(report),
         *_fix(report, colour),
         *_held(report),
         *_measured_on(report),
-        *_environment(report),
+        *(_environment(report) if report.mode != "compare" else []),
         *_not_covered(report, colour),
     ]
     if report.causes and report.command and not report.fixes and report.fix is None:

@@ -107,7 +107,7 @@ def verify_function(
 
 def compare_traces(a: Path, b: Path, *, lint: bool = False) -> Report:
     """Compare two traces that were recorded before. Raises `trace.TraceError`, in one line."""
-    outcome = compare(a, b)
+    outcome = compare(a, b, moved=True)
     summaries = [
         RunSummary(name, "recorded", 0, 0.0, records)
         for name, records in ((str(a), outcome.a_records), (str(b), outcome.b_records))

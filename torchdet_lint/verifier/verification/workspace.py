@@ -6,6 +6,7 @@ results. All copies stand at one path in turn, so that a program cannot tell the
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -114,10 +115,13 @@ class Workspace:
             (self.folder / name).mkdir(exist_ok=True)
         for name in self._start.linked:
             (self.folder / name).symlink_to(self.original / name, target_is_directory=True)
+        # What another program has removed since is not there for any run to find.
         for name in self._start.files:
-            self._copy(name)
+            with contextlib.suppress(FileNotFoundError):
+                self._copy(name)
         for name in reversed(self._start.folders):
-            shutil.copystat(self.original / name, self.folder / name)
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copystat(self.original / name, self.folder / name)
         self._before = scan(self.folder, 1 << 62, 1 << 62)
 
     def _copy(self, name: str) -> None:
