@@ -9,7 +9,8 @@ import pytest
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.compare import compare
-from torchdet_lint.verifier.comparison.explain import explain
+from torchdet_lint.verifier.comparison.explain import Finding, explain, standing_on
+from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.trace import Site, TraceError, Writer
 from torchdet_lint.verifier.verification.text import text
 from torchdet_lint.verifier.verification.verify import compare_traces
@@ -334,3 +335,42 @@ def test_a_differing_environment_is_said_first_and_no_rule_explains_the_rest(tmp
     assert "in another environment" in report.first.message
     same = make(tmp_path / "c.tdtrace", [(op(1, "addmm"), 1, (10,)), (op(2, "index_put_"), 2, (21,))], threads=1)
     assert compare_traces(a, same).first.rule == "TDL402"
+
+
+def test_what_follows_from_another_generator_is_no_cause_where_numpy_was_drawn_from_elsewhere(pair):
+    """A shuffled order, which torch drew, picks the images; NumPy draws the noise elsewhere and is unseeded too."""
+
+    def run(seed, noise):
+        rows = [
+            (op(1, "randperm"), 0, (seed,), trace.RANDOM | trace.UNSEEDED, (seed,)),
+            (op(2, "_local_scalar_dense"), seed, (seed,)),
+        ]
+        for step in range(3):
+            drawn = noise * (step + 1)
+            rows.append((op(3, "lift_fresh"), 0, (seed + step,), trace.OUTSIDE, (seed + step, 0, drawn - noise, seed)))
+            rows.append((op(4, "lift_fresh"), 0, (drawn,), trace.OUTSIDE, (drawn, 0, drawn, seed)))
+        return rows
+
+    found = {item.site.line: item.kind for item in pair(run(70, 5), run(80, 6)).divergences}
+    assert found == {1: "cause", 2: "consequence", 3: "consequence", 4: "cause"}
+
+
+def batch(*states):
+    generators = dict(zip(("python", "numpy", "torch"), states, strict=True))
+    return Divergence(
+        Site(trace.BATCH, "data", "train.py", 5, "main"), 0, "cause", "outside",
+        Evidence(inputs_equal=True, numbers_equal=True, generators=generators),
+    )  # fmt: skip
+
+
+def test_a_batch_is_laid_to_the_workers_generators_only_where_a_generator_differs(tmp_path):
+    """Where all three agree the linter's error is told, and not its warning."""
+    agreeing, differing = explain(batch("equal", "equal", "equal")), explain(batch("equal", "differs", "equal"))
+    assert agreeing.rule == ""
+    assert {"TDL304", "TDL305", "TDL104", "TDL301"} <= set(agreeing.also)
+    assert differing.rule == "TDL301"
+    warned = Finding("TDL301", "no worker_init_fn", str(tmp_path / "train.py"), 20, "warning")
+    error = Finding("TDL304", "os.listdir", str(tmp_path / "train.py"), 88, "error")
+    for said in ([warned, error], [error, warned]):
+        assert standing_on(batch("equal", "equal", "equal"), agreeing, said, tmp_path) is error
+    assert standing_on(batch("equal", "differs", "equal"), differing, [warned, error], tmp_path) is warned

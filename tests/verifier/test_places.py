@@ -1,18 +1,22 @@
-"""The places that a report names are those that the user sees from where they stand; the copies that runs start in."""
+"""The places that a report names are those that the user sees from where they stand; what runs start from."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 pytest.importorskip("torch")
 
+from torchdet_lint.verifier import cli
 from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence, Evidence, Parting
 from torchdet_lint.verifier.trace import Site
-from torchdet_lint.verifier.verification import machine, report
+from torchdet_lint.verifier.verification import machine, report, session
 from torchdet_lint.verifier.verification.workspace import Workspace
 
 
@@ -97,3 +101,33 @@ def test_a_file_that_goes_while_the_folder_is_copied_is_not_there(tmp_path, when
     assert not workspace.in_place
     assert (workspace.folder / "train.py").exists()
     assert not (workspace.folder / "cache/inner/missing_stubs").exists()
+
+
+def piped(data, *, close=True):
+    """A pipe with `data` in it, as standard input."""
+    reading, writing = os.pipe()
+    os.write(writing, data)
+    if close:
+        os.close(writing)
+    return os.fdopen(reading, "rb"), writing
+
+
+def test_what_comes_through_a_pipe_is_there_for_every_run(monkeypatch):
+    stdin, _ = piped(b"3\n4\n")
+    with stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        cli._keep_piped_input()
+        for _ in range(2):
+            with session._standard_input() as given:
+                assert given.read() == b"3\n4\n"
+
+
+def test_a_pipe_that_says_nothing_is_waited_for_no_longer_than_a_moment(monkeypatch):
+    stdin, writing = piped(b"", close=False)
+    with stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(cli, "_PATIENCE", 0.01)
+        cli._keep_piped_input()
+        with session._standard_input() as given:
+            assert given == subprocess.DEVNULL
+    os.close(writing)

@@ -45,6 +45,26 @@ def test_the_fixture_fails(assert_deterministic):
 def test_that_fails_by_itself():
     assert 1 == 2
 
+@pytest.mark.deterministic
+async def test_that_is_async():
+    assert 1 == 2
+
+@pytest.mark.deterministic(stres=True)
+def test_with_a_typo():
+    pass
+
+@pytest.mark.deterministic(3)
+def test_without_a_name():
+    pass
+
+CACHE = []
+
+@pytest.mark.deterministic(runs=3)
+def test_that_fills_a_cache_at_first():
+    if not CACHE:
+        CACHE.append(torch.arange(6).float().cos())
+    (torch.ones(6) * 3 - 1).exp().sum()
+
 @pytest.mark.deterministic(runs=1)
 def test_one_run_shows_nothing():
     pass
@@ -85,8 +105,19 @@ def test_marked_tests_fail_with_the_report_where_an_op_differs(tmp_path):
         "test_the_fixture_fails",
         "test_that_fails_by_itself",
         "test_one_run_shows_nothing",
+        "test_that_is_async",
+        "test_with_a_typo",
+        "test_without_a_name",
     }, output
-    assert "4 passed" in output
+    assert "5 passed" in output
+    assert "an async test cannot be called again and again" in output
+    assert "deterministic(stres): it takes runs, stress, seed, restore, each with its name" in output
+    assert "deterministic(3): it takes" in output
+    assert "TypeError" not in output
+    assert "pytest_plugin.py" not in output
+    assert "2 runs under stress diverged" in output
+    assert "the hash seed is that of this process" in " ".join(output.split())
+    assert "verify --fix" not in output
     assert "TDL501" in output
     assert "TDL104" in output
     assert "test_it.py:11" in output

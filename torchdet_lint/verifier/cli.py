@@ -7,8 +7,12 @@ import contextlib
 import dataclasses
 import functools
 import os
+import select
+import shutil
 import signal
+import stat
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.report import Report
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
+_PATIENCE = 0.5
 FORMATS = ("text", "json", "github", "junit", "sarif")
 
 
@@ -269,6 +274,7 @@ def _verify(arguments: list[str], *, configured: str) -> int:
     if options.steps < 0:
         raise VerifyError("--steps must be a positive number")
     asked = _interventions(options, default=False)
+    _keep_piped_input()
     valid = _valid(configured if options.measured is None else options.measured)
     with _Progress() as progress:
         how: dict[str, Any] = {
@@ -290,6 +296,24 @@ def _verify(arguments: list[str], *, configured: str) -> int:
 
             report = verify_fixed(program, asked, most_runs=options.most_runs, **how)
     return _deliver(report, options)
+
+
+def _keep_piped_input() -> None:
+    """Put what comes through a pipe into a file, which every run can read from its beginning. A pipe that is silent for
+    a moment (CI leaves one open) is left alone.
+    """
+    try:
+        descriptor = sys.stdin.fileno()
+        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            return
+        ready = select.select([descriptor], [], [], _PATIENCE)[0]
+    except (OSError, ValueError, AttributeError):
+        return
+    if ready:
+        with tempfile.TemporaryFile() as kept, open(descriptor, "rb", closefd=False) as piped:
+            shutil.copyfileobj(piped, kept)
+            kept.seek(0)
+            os.dup2(kept.fileno(), descriptor)
 
 
 def _valid(path: str) -> Valid | None:

@@ -15,6 +15,14 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+_ASYNC = (
+    "deterministic: an async test cannot be called again and again here; write a test that runs the coroutine itself "
+    "(asyncio.run), or use the fixture assert_deterministic with such a function"
+)
+_STRESS = (
+    "the order of files and of completion, addresses and fresh memory are opposite from call to call; the hash seed is "
+    "that of this process, so that the order of a set of strings is the same in all of them"
+)
 _HELP = "seed every test with this number and run it with deterministic algorithms"
 
 
@@ -46,7 +54,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     seed = pyfuncitem.config.getoption("--torchdet")
     original = pyfuncitem.obj
     if marker is not None:
-        pyfuncitem.obj = _repeated(original, _Settings(**marker.kwargs))
+        try:
+            pyfuncitem.obj = _repeated(original, _settings(marker))
+        except pytest.UsageError as error:
+            pytest.fail(str(error), pytrace=False)
     try:
         with _seeded(seed):
             yield
@@ -65,6 +76,15 @@ def _seeded(seed: int | None) -> Iterator[None]:
         yield
 
 
+def _settings(marker: pytest.Mark) -> _Settings:
+    """What the marker asks for. Raises `pytest.UsageError`, in one line, for words that it does not know."""
+    known = list(inspect.signature(_Settings).parameters)
+    strange = [*map(repr, marker.args), *(name for name in marker.kwargs if name not in known)]
+    if strange:
+        raise pytest.UsageError(f"deterministic({', '.join(strange)}): it takes {', '.join(known)}, each with its name")
+    return _Settings(**marker.kwargs)
+
+
 class _Settings:
     def __init__(self, runs: int = 2, stress: bool = False, seed: int | None = None, restore: bool = True) -> None:
         if runs < 2:
@@ -75,6 +95,8 @@ class _Settings:
 def _repeated(function: Callable[..., Any], settings: _Settings) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> None:
         __tracebackhide__ = True
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            pytest.fail(_ASYNC, pytrace=False)
         compare(function, args, kwargs, settings)
 
     call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
@@ -108,10 +130,15 @@ class _Call:
 def compare(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], settings: _Settings) -> None:
     """Call `function` several times and fail the test with the report where an op differs."""
     __tracebackhide__ = True
+    import msgspec
+
     from torchdet_lint.verifier.verification.text import text
     from torchdet_lint.verifier.verification.verify import verify_function
 
     report = verify_function(_Call(function, settings), *args, runs=settings.runs, restore=settings.restore, **kwargs)
+    if settings.stress:
+        notes = (_STRESS, *(note for note in report.not_covered if "--mode stress" not in note))
+        report = msgspec.structs.replace(report, mode="stress", not_covered=notes)
     if not report.ok:
         pytest.fail(text(report), pytrace=False)
 

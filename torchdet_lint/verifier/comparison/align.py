@@ -247,8 +247,8 @@ class Aligner:
             follows |= self._loaded(one) and self.differing > 1
             states = _states(one, two, before)
             read = self.scalars_differ or states["torch"] == "differs"
-            # Python handed back what it had read of a tensor that differed.
-            follows |= self.differing > 1 and read and not {"differs", "idle"} & {states["python"], states["numpy"]}
+            # Python handed back what it had read of a tensor that differed; no generator was drawn from for it.
+            follows |= self.differing > 1 and read and "differs" not in (states["python"], states["numpy"])
             return "consequence" if follows else "cause", "outside"
         if one.flags & trace.RANDOM and inputs and numbers:
             self.loader_seeds_differ |= site.phase == "data"

@@ -45,6 +45,7 @@ class Finding(msgspec.Struct, frozen=True):
     message: str
     filename: str
     line: int
+    severity: str = "error"
 
 
 def op_rule(op: str, direction: str, devices: Sequence[str] = ("cpu",)) -> str:
@@ -123,6 +124,13 @@ def _outside(item: Divergence) -> Explanation:
         return Explanation(words, "", ("TDL304", "TDL105"))
     if item.evidence.received:
         return Explanation("another process of the group sent other values, and none that was recorded has the cause")
+    if (item.site.op == BATCH or item.evidence.arrival) and set(states.values()) == {"equal"}:
+        return Explanation(
+            "a batch from the loader's workers differed though the generators of this process agree: what the workers "
+            "read or draw, or the order of arrival",
+            "",
+            (*_DATA_ORDER[:5], "TDL301", "TDL308"),
+        )
     if item.site.op == BATCH or item.evidence.arrival or item.stream == "process":
         return Explanation(
             "a batch from the loader's workers differed: generators of their own, or the order of arrival",
@@ -261,12 +269,18 @@ _RUN_LINTER = (
 
 def _finding(row: Mapping[str, Any]) -> Finding:
     line = int((row.get("location") or {}).get("row", 0))
-    return Finding(str(row["code"]), str(row.get("message", "")), str(row.get("filename", "")), line)
+    return Finding(
+        str(row["code"]),
+        str(row.get("message", "")),
+        str(row.get("filename", "")),
+        line,
+        str(row.get("severity", "error")),
+    )
 
 
 def standing_on(item: Divergence, explanation: Explanation, findings: Sequence[Finding], root: Path) -> Finding | None:
     """The linter's finding about a divergence: one on its line (or its forward line), else one in its file whose code
-    the explanation names.
+    the explanation names, errors before warnings where no rule is the likeliest.
     """
     site = item.site
     lines = {(_resolved(root, site.file), site.line), (_resolved(root, site.forward_file), site.forward_line)}
@@ -275,7 +289,7 @@ def standing_on(item: Divergence, explanation: Explanation, findings: Sequence[F
     here = [f for f in findings if (_resolved(Path(), f.filename), f.line) in lines]
     near = [f for f in findings if _resolved(Path(), f.filename) == _resolved(root, site.file) and f.code in named]
     ranked = sorted(here, key=lambda f: named.index(f.code) if f.code in named else len(named))
-    ranked += sorted(near, key=lambda f: named.index(f.code))
+    ranked += sorted(near, key=lambda f: (bool(not explanation.rule and f.severity != "error"), named.index(f.code)))
     return ranked[0] if ranked else None
 
 

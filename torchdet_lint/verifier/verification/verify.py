@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.verification.outcome import RunSummary, VerifyError
@@ -18,6 +20,7 @@ from torchdet_lint.verifier.verification.workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from torchdet_lint.verifier.comparison.outcome import Comparison
     from torchdet_lint.verifier.launch.launch import Program
     from torchdet_lint.verifier.probe.validity import Valid
     from torchdet_lint.verifier.verification.outcome import Mode
@@ -73,12 +76,19 @@ def verify_program(
 
 
 def verify_function(
-    function: Callable[..., Any], *args: Any, runs: int = 2, lint: bool = False, restore: bool = True, **kwargs: Any
+    function: Callable[..., Any],
+    *args: Any,
+    runs: int = 2,
+    lint: bool = False,
+    restore: bool = True,
+    **kwargs: Any,
 ) -> Report:
     """Call `function` `runs` times in this process under the recorder and compare the calls.
 
-    With `restore` the three global generators stand at the same state before each call; what else a call changes (a
-    model's weights) it must undo itself. Whatever the function raises comes out.
+    What the first call does once and for all (a cache, a lazy module) is no difference: where it ran more ops, and all
+    others are equal, the later calls are compared with the second. With `restore` the three global generators stand at
+    the same state before each call; what else a call changes (a model's weights) it must undo itself. Whatever the
+    function raises comes out.
     """
     from torchdet_lint.verifier.recording.generators import kept
     from torchdet_lint.verifier.recording.recorder import Recorder
@@ -89,20 +99,30 @@ def verify_function(
             Path(function.__code__.co_filename).parent if hasattr(function, "__code__") else Path(),
         )
         states = kept()
-        summaries = []
-        for number in range(runs):
+        summaries: list[RunSummary] = []
+        first, more = 0, ""
+        while len(summaries) < runs + first:
+            number = len(summaries)
             if restore:
                 states.restore()
             with Recorder(folder / f"{number}.tdtrace", roots=[root, Path.cwd()]):
                 function(*args, **kwargs)
             summaries.append(RunSummary(letter(number), "finished", 0, 0.0, 0))
-            if number:
-                outcome = compare(folder / "0.tdtrace", folder / f"{number}.tdtrace")
-                if not outcome.identical:
+            if number > first:
+                outcome = compare(folder / f"{first}.tdtrace", folder / f"{number}.tdtrace")
+                if number == 1 and _more_at_first(outcome):
+                    first, more = 1, f"what the first call did once: {sum(part.a_ops for part in outcome.partings)} ops"
+                elif not outcome.identical:
                     break
-        return report_on(
-            "pair", (getattr(function, "__qualname__", "function"),), summaries, outcome, (), root, lint=lint
-        )
+        name = getattr(function, "__qualname__", "function")
+        report = report_on("pair", (name,), summaries, outcome, (), root, lint=lint)
+        notes = (*([more] if more else []), *report.not_covered)
+        return msgspec.structs.replace(report, command="", not_covered=notes)
+
+
+def _more_at_first(outcome: Comparison) -> bool:
+    """Whether the first of two calls ran further ops, and everything else is equal."""
+    return not outcome.differing and bool(outcome.partings) and not any(part.b_ops for part in outcome.partings)
 
 
 def compare_traces(a: Path, b: Path, *, lint: bool = False) -> Report:
