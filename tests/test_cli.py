@@ -219,3 +219,40 @@ def test_help_of_the_verifier_needs_no_torch(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stdout.count("usage: torchdet-lint ") == 6
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(("release", "known"), [("1.2", False), ("1.7", True), ("2.15", True), ("9.9", False)])
+def test_a_release_that_no_table_knows_is_told(release: str, known: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("x = 1\n")
+    assert main(["a.py", "-q", "--torch-version", release]) == 0
+    note = f"torchdet-lint: torch-version: the tables of operations know torch 1.7 to 2.15, not {release}\n"
+    assert capsys.readouterr().err == ("" if known else note)
+
+
+def test_statistics_are_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("x = 1\n")
+    assert main(["a.py", "--statistics", "--output-format", "sarif"]) == 2
+    assert "--statistics: there are none as sarif" in capsys.readouterr().err
+    assert main(["a.py", "--statistics", "--output-format", "json"]) == 0
+
+
+FIXABLE = "import torch\ntorch.backends.cudnn.benchmark = True  # \x1b[2J\n"
+
+
+def test_a_patch_in_colour_acts_on_no_terminal(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    Path("a.py").write_text(FIXABLE)
+    assert main(["a.py", "--diff", "--color", "always"]) == 1
+    coloured = capsysbinary.readouterr().out
+    assert b"\x1b[31m-torch.backends" in coloured
+    assert b"\x1b[32m+torch.backends" in coloured
+    assert b"\x1b[2J" not in coloured
+    assert main(["a.py", "--diff"]) == 1
+    assert b"\x1b[2J" in capsysbinary.readouterr().out
+
+
+def test_a_patch_goes_to_the_file_that_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text(FIXABLE)
+    assert main(["a.py", "--diff", "-q", "--output-file", "fix.patch"]) == 1
+    assert capsys.readouterr().out == ""
+    subprocess.run(["git", "apply", "fix.patch"], check=True)
+    assert "benchmark = False" in Path("a.py").read_text()

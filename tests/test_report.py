@@ -14,7 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from torchdet_lint import report
+from torchdet_lint import lint_source, report
 from torchdet_lint.cli.main import main
 from torchdet_lint.config import FORMATS
 from torchdet_lint.finding import Edit, Finding, Fix, Location, Related, Result
@@ -291,7 +291,7 @@ def run(*arguments: str, terminal: bool = False) -> str:
 
 
 def test_colour_on_a_terminal_only() -> None:
-    Path("bad.py").write_text("x = (  # " + "long " * 30 + "\n")
+    Path("bad.py").write_text("x = (  # " + "long " * 5 + "\n")
     plain = run("bad.py", "--no-cache", "-q", "--quiet")
     assert "\x1b" not in plain
     painted = run("bad.py", "--no-cache", "-q", "--quiet", terminal=True)
@@ -299,7 +299,7 @@ def test_colour_on_a_terminal_only() -> None:
     import re
 
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted).replace("\r\n", "\n") == plain, (
-        "only colour differs, and no line is cut"
+        "only colour differs where no line is too long"
     )
     assert "\x1b" in run("bad.py", "--no-cache", "-q", "--color", "always")
     assert "\x1b" not in run("bad.py", "--no-cache", "-q", "--color", "never", terminal=True)
@@ -380,3 +380,20 @@ def test_variables_that_ask_for_colour(
     Path("bad.py").write_text("x = (\n")
     main(["bad.py", "--no-cache"])
     assert ("\x1b" in capsys.readouterr().out) == coloured
+
+
+@pytest.mark.parametrize("before", [0, 30, 70, 400])
+def test_lines_are_clipped_to_the_terminal_around_the_fault(before: int) -> None:
+    line = f"{'x = 1; ' * (before // 7)}torch.backends.cudnn.benchmark = True; {'y = 2; ' * 60}"
+    texts = {"a.py": f"import torch\n{line}\n".encode()}
+    findings = lint_source(texts["a.py"], "a.py", isolated=True, select=["TDL201"])
+    result = Result(tuple(findings), 1, ())
+    whole = [text.plain(one) for one in report.writer("full")(report.Report(result, Snippets(texts)))]
+    clipped = [text.plain(one) for one in report.writer("full")(report.Report(result, Snippets(texts), width=80))]
+    assert any(line.rstrip() in one for one in whole)
+    excerpt = [one for one in clipped if " | " in one]
+    assert max(map(len, excerpt)) <= 80
+    (shown,) = (one for one in excerpt if one.startswith("2 |"))
+    (caret,) = (one for one in excerpt if "^" in one)
+    assert shown[caret.index("^") :].startswith("torch.backends")
+    assert "…" in shown

@@ -6,7 +6,20 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.cli.console import CLEAN, FAILED, FINDINGS, Progress, UsageError, fail, flush, paint, say
+from torchdet_lint.cli.console import (
+    CLEAN,
+    FAILED,
+    FINDINGS,
+    Progress,
+    UsageError,
+    fail,
+    flush,
+    paint,
+    patch_lines,
+    say,
+    wants_colour,
+    width_of,
+)
 from torchdet_lint.cli.options import nearest_of, settings_of
 
 if TYPE_CHECKING:
@@ -23,6 +36,8 @@ def check(given: argparse.Namespace) -> int:
     from torchdet_lint.engine import projects, run
     from torchdet_lint.source.snippets import Snippets
 
+    if given.statistics and given.output_format not in (None, "json", "full", "concise", "grouped"):
+        raise UsageError(f"--statistics: there are none as {given.output_format}, only as text or json")
     paths = given.paths or ([] if given.stdin_filename else [os.curdir])
     stdin = _stdin(given, paths)
     settings, complaints = settings_of(given, [stdin[0]] if stdin else paths)
@@ -57,7 +72,7 @@ def check(given: argparse.Namespace) -> int:
     if given.add_noqa is not None:
         from torchdet_lint.cli.noqa import add_noqa
 
-        return max(add_noqa(given, settings, result), FAILED if complaints else CLEAN)
+        return max(add_noqa(given, settings, result, show_patch), FAILED if complaints else CLEAN)
     for error in result.errors:
         fail(error)
     _write(given, settings, result, Snippets(texts))
@@ -116,7 +131,8 @@ def _write(given: argparse.Namespace, settings: Settings, result: Result, snippe
     from torchdet_lint.report import text
 
     quiet = given.quiet or bool(result.errors) or not result.files
-    wanted = report.Report(result, snippets, quiet, settings.rule_files, getattr(given, "fixed", None))
+    width = 0 if given.output_file else width_of(stream or sys.stdout)
+    wanted = report.Report(result, snippets, quiet, settings.rule_files, getattr(given, "fixed", None), width)
     name: str = settings.output_format
     if given.statistics:
         name = "json-statistics" if name == "json" else "statistics"
@@ -130,6 +146,20 @@ def _write(given: argparse.Namespace, settings: Settings, result: Result, snippe
             raise UsageError(f"--output-file: {given.output_file}: {(error.strerror or str(error)).lower()}") from error
         return
     paint(lines, given.color, stream or sys.stdout)
+
+
+def show_patch(given: argparse.Namespace, patch: bytes) -> None:
+    """The patch as it is for a file or a pipe, in colour for a terminal."""
+    if given.output_file:
+        try:
+            with open(given.output_file, "wb") as file:
+                file.write(patch)
+        except OSError as error:
+            raise UsageError(f"--output-file: {given.output_file}: {(error.strerror or str(error)).lower()}") from error
+    elif wants_colour(given.color, sys.stdout):
+        paint(patch_lines(patch), given.color, sys.stdout)
+    else:
+        flush(patch)
 
 
 def _fixed(
@@ -154,8 +184,7 @@ def _fixed(
     result = projects.together((one.result for one in repaired), errors)
     errors = list(result.errors)
     if given.diff:
-        for path, change in sorted(changes.items()):
-            flush(patch.diff(path, change.old, change.new))
+        show_patch(given, b"".join(patch.diff(path, one.old, one.new) for path, one in sorted(changes.items())))
     elif texts:
         flush(b"".join(changes[name].new if name in changes else data for name, data in texts.items()))
     else:

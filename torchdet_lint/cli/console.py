@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 CLEAN, FINDINGS, FAILED, INTERRUPTED = 0, 1, 2, 130
 _PROGRESS_AFTER = 1.5
@@ -34,7 +34,7 @@ def paint(lines: Iterable[str], color: str, stream: Any) -> None:
     """Write the lines of a report to `stream`, with their styles where `color` asks for it."""
     from torchdet_lint.report import text
 
-    if not (color == "always" or (color == "auto" and _coloured(stream))):
+    if not wants_colour(color, stream):
         emit((f"{text.plain(line)}\n" for line in lines), stream)
         return
     from rich.console import Console
@@ -43,6 +43,30 @@ def paint(lines: Iterable[str], color: str, stream: Any) -> None:
     console = Console(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
     for line in lines:
         console.print(Text.assemble(*text.spans(line)), soft_wrap=True)
+
+
+def patch_lines(patch: bytes) -> Iterator[str]:
+    """The lines of a patch with their styles, for people: what acts on a terminal is shown as symbols."""
+    from torchdet_lint.report.text import styled
+    from torchdet_lint.report.visible import visible
+
+    styles = {"+++": "bold", "---": "bold", "@@ ": "cyan"}
+    for line in patch.decode("utf-8", "replace").split("\n")[:-1]:
+        style = styles.get(line[:3]) or {"+": "green", "-": "red"}.get(line[:1], "")
+        shown = visible(line, "\t")
+        yield styled(shown, style) if style else shown
+
+
+def wants_colour(color: str, stream: Any) -> bool:
+    """Whether `color` (auto, always, never) asks for colour on `stream`."""
+    return color == "always" or (color == "auto" and _coloured(stream))
+
+
+def width_of(stream: Any) -> int:
+    """How wide the terminal `stream` is; 0 for anything else."""
+    import shutil
+
+    return shutil.get_terminal_size((0, 0)).columns if stream.isatty() else 0
 
 
 def _coloured(stream: Any) -> bool:

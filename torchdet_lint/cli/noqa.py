@@ -6,13 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.cli import annotate
-from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, fail, flush, say
+from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, fail, say
 from torchdet_lint.engine import repair
 from torchdet_lint.engine.linter import rule_names
 from torchdet_lint.fixes import patch
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from torchdet_lint.config import Settings
     from torchdet_lint.finding import Result
@@ -28,7 +29,12 @@ def checked_reason(reason: str) -> str:
     return told
 
 
-def add_noqa(given: argparse.Namespace, settings: Settings, result: Result) -> int:
+def add_noqa(
+    given: argparse.Namespace,
+    settings: Settings,
+    result: Result,
+    show_patch: Callable[[argparse.Namespace, bytes], None],
+) -> int:
     """Silence the findings of `result` by comments; the exit status."""
     for error in result.errors:
         fail(error)
@@ -36,8 +42,7 @@ def add_noqa(given: argparse.Namespace, settings: Settings, result: Result) -> i
     annotated = annotate.annotate(result.findings, names, checked_reason(given.add_noqa))
     changes, unwritten = annotated.changes, {}
     if given.diff:
-        for path, change in sorted(changes.items()):
-            flush(patch.diff(path, change.old, change.new))
+        show_patch(given, b"".join(patch.diff(path, one.old, one.new) for path, one in sorted(changes.items())))
     else:
         unwritten = repair.write(changes)
         for reason in unwritten.values():

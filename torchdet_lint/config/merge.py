@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.config.options import NEWEST_TORCH, ConfigError, Options, Settings
+from torchdet_lint.config.options import NEWEST_TORCH, OLDEST_TORCH, ConfigError, Options, Settings
 from torchdet_lint.patterns import is_one
 
 if TYPE_CHECKING:
@@ -64,8 +64,16 @@ def merge(found: Found, flags: Options) -> Settings:
             if name == "cache_dir" and not inside(given[name], found.root):
                 raise ConfigError(f"{where}cache-dir: {value!r} is outside of the project; only --cache-dir may say so")
     given.setdefault("cache_dir", str(root / ".torchdet_cache"))
-    settings = Settings(root=found.root, file=found.file, **given)
+    settings = Settings(root=found.root, file=found.file, notes=_notes(release, where), **given)
     return _with_measurement(settings, pinned=release or "", newest=found.torch) if settings.measured else settings
+
+
+def _notes(release: str | None, where: str) -> tuple[str, ...]:
+    """One line where the tables know nothing of the release of torch that was asked for."""
+    if not release or OLDEST_TORCH <= _release(release) <= NEWEST_TORCH:
+        return ()
+    oldest, newest = (".".join(map(str, one)) for one in (OLDEST_TORCH, NEWEST_TORCH))
+    return (f"{where}torch-version: the tables of operations know torch {oldest} to {newest}, not {release}",)
 
 
 def _with_measurement(settings: Settings, *, pinned: str, newest: tuple[int, int] | None) -> Settings:
@@ -96,7 +104,7 @@ def _with_measurement(settings: Settings, *, pinned: str, newest: tuple[int, int
         note = f"{name}: measured with torch {machine.torch}, and the code is judged for {pinned}: not used"
     elif other:
         note = f"{name}: measured with {other} (`machine`): not used"
-    return msgspec.structs.replace(settings, measured="", notes=(note,)) if note else settings
+    return msgspec.structs.replace(settings, measured="", notes=(*settings.notes, note)) if note else settings
 
 
 def inside(path: str, root: str) -> bool:

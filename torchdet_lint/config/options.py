@@ -10,7 +10,7 @@ from torchdet_lint.finding import SEVERITIES, Severity
 
 Format = Literal["full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit"]
 FORMATS: tuple[str, ...] = get_args(Format)
-NEWEST_TORCH = (2, 15)
+OLDEST_TORCH, NEWEST_TORCH = (1, 7), (2, 15)
 
 
 class ConfigError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -121,13 +122,16 @@ def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
         return
     width = len(str(first + len(lines) - 1))
     yield f"{'':>{width}} {styled('|', 'blue')}"
+    room = max(report.width - width - 3, 20) if report.width else sys.maxsize
+    begins = _columns(_shown(lines[start.row - first][: start.column - 1]))
+    skipped = 0 if begins < room * 2 // 3 else begins - room // 3
     for row, line in enumerate(lines, start=first):
-        yield f"{row:>{width}} {styled('|', 'blue')} {_shown(line)}".rstrip()
+        yield f"{row:>{width}} {styled('|', 'blue')} {_clipped(_shown(line), skipped, room)}".rstrip()
         if row == start.row or (start.row < row <= last and row == end.row):
             begin = start.column - 1 if row == start.row else len(line) - len(line.lstrip())
             stop = end.column - 1 if row == end.row else len(line)
-            offset = _columns(_shown(line[:begin]))
-            length = max(_columns(_shown(line[:stop])) - offset, 1)
+            offset = max(_columns(_shown(line[:begin])) - skipped, 0)
+            length = max(min(_columns(_shown(line[:stop])) - skipped, room) - offset, 1)
             yield f"{'':>{width}} {styled('|', 'blue')} {'':>{offset}}{styled('^' * length, _STYLES[finding.severity])}"
     if end.row > last:
         yield f"{'':>{width}} {styled('|', 'blue')} …"
@@ -149,6 +153,14 @@ def _edit(finding: Finding, report: Report) -> Iterator[str]:
 
 def _shown(line: str) -> str:
     return visible(line, "\t").expandtabs(4)
+
+
+def _clipped(text: str, skipped: int, room: int) -> str:
+    """`text` without its first `skipped` characters and what goes beyond `room`, with an ellipsis for either."""
+    if not skipped and len(text) <= room:
+        return text
+    left = f"…{text[skipped + 1 :]}" if skipped and text[skipped:].strip() else text[skipped:]
+    return left if len(left) <= room else f"{left[: room - 1]}…"
 
 
 def _columns(text: str) -> int:
@@ -182,7 +194,7 @@ def _summary(report: Report) -> Iterator[str]:
         yield from _left(findings, safe, unsafe)
     elif safe or unsafe:
         more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
-        yield f"[*] {safe} fixable with --fix{more}."
+        yield f"[*] {safe} fixable with --fix{more}." if safe else f"{unsafe} fixable with --fix --unsafe-fixes."
 
 
 def _left(findings: Sequence[Finding], safe: int, unsafe: int) -> Iterator[str]:
