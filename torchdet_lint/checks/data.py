@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
@@ -21,16 +22,20 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.dataflow.workers.objects import Owned
     from torchdet_lint.finding import Applicability, Change, Severity
-    from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.module import Call, Module, Value
 
+LOADER = "torch.utils.data.DataLoader"
 _WORKERS_SEED_NUMPY = (1, 9)
+_NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 
 
 def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Found]:
     """Workers, or a number of them that only the run knows, and no function that seeds them."""
-    for call, _ in table.calls(module, rule):
+    for call, taken in _loaders(module, rule, "num_workers", ("worker_init_fn",)):
         workers = call.argument("num_workers")
         assert workers is not None
+        if _stays_zero(module, workers):
+            continue
         variant = "before-1.9" if module.target.torch < _WORKERS_SEED_NUMPY else ""
         handed = _handed(module, call)
         drawn = bool(handed.draws) or not handed.in_sight
@@ -47,13 +52,71 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Found]:
             variant, severity = "drawn" if drawn else "nothing", "note"
         idle = handed.in_sight and not handed.owned and module.target.torch >= _WORKERS_SEED_NUMPY
         changes, safe = ((), None) if idle else _seeded_workers(module, call, handed.owned)
+        if changes and not taken:
+            changes, safe = (_NOT_TAKEN,), None
         yield Found(
             call.node, details, variant, severity, changes=changes, applicability=safe, draws=bool(handed.draws)
         )
 
 
+def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> Iterator[tuple[Call, bool]]:
+    """The calls of loaders that a row of the rule means, those of classes and functions of the project that hand the
+    argument `word` on among them; and whether one of the arguments `added` would get there."""
+    for call, _ in table.calls(module, rule):
+        yield call, True
+    for made in module.shared(HandingOn).calls(LOADER, word, added):
+        if word in made.own and any(
+            set(row.excluding).isdisjoint(made.call.names) and module.meets(made.call, row.when, row.parameters)
+            for row in rule.calls
+        ):
+            yield made.call, made.added.issuperset(added)
+
+
+def _stays_zero(module: Module, workers: Value) -> bool:
+    """Whether a number of workers is a parameter, or an attribute that is one, which is 0 unless somebody says
+    otherwise, and nobody in sight does."""
+    if workers.known:
+        return False
+    found = list(origins(module, workers))
+    return bool(found) and all(_is_zero(one) or _is_zero_by_default(module, one) for one in found)
+
+
+def _is_zero(value: Value) -> bool:
+    return value.known and value.constant in (0, False)
+
+
+def _is_zero_by_default(module: Module, value: Value) -> bool:
+    """Whether `value` is a parameter with a default of 0 that no call in the file is given anything else for."""
+    node = value.node
+    home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
+    if not isinstance(node, cst.Name) or home is None or not isinstance(home.node, cst.FunctionDef):
+        return False
+    function = home.node
+    params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+    index = next((at for at, one in enumerate(params) if one.name.value == node.value), -1)
+    default = params[index].default if index >= 0 else None
+    if default is None or not _is_zero(module.value_at(default, home, None)):
+        return False
+    own = module.enclosing_class(function)
+    name = own.name if own is not None and function.name.value == "__init__" else function.name.value
+    module.load_where(lambda text: name in text, name)
+    for call in module.calls:
+        if not any(one.startswith("@.") and one.endswith(f".{name}") for one in call.own) and call.attribute != name:
+            continue
+        at = index - (own is not None)
+        passed = call.arguments.keywords.get(node.value)
+        if passed is None and at < len(call.arguments.positional):
+            passed = call.arguments.positional[at]
+        if call.opaque or (passed is not None and not _is_zero(passed)):
+            return False
+    return True
+
+
 def _handed(module: Module, call: Call) -> Handed:
     """What `call` hands its workers."""
+    given = call.argument("dataset")
+    if given is not None and all(given.node is not arg.value for arg in call.node.args) and not call.opaque:
+        return Handed(False, (), frozenset())
     made = module.shared(CallChain).call_at(call.node)
     return module.shared(WorkerObjects).handed(made) if made is not None else Handed(False, (), frozenset())
 
@@ -94,7 +157,7 @@ def _seeded_workers(
 
 def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
     """A loader that shuffles, or may, or that takes a random sampler, and no generator."""
-    for call, _ in table.calls(module, rule):
+    for call, taken in _loaders(module, rule, "shuffle", ("generator",)):
         shuffle = call.argument("shuffle")
         if shuffle is not None and not (shuffle.known and not shuffle.constant) and not _is_ordered(module, call):
             variant = "" if shuffle.known else "unknown"
@@ -102,7 +165,7 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
             variant = "sampler"
         else:
             continue
-        changes, safe = _own_generator(module, call)
+        changes, safe = _own_generator(module, call) if taken else ((_NOT_TAKEN,), None)
         details = {"shuffle": shuffle.source if shuffle else ""}
         yield Found(call.node, details, variant, changes=changes, applicability=safe)
 

@@ -97,6 +97,15 @@ class Call:
             return None
         return arguments.positional[position] if position < len(arguments.positional) else None
 
+    def amounting_to(
+        self, names: tuple[str, ...], positional: tuple[Value, ...], keywords: dict[str, Value], opaque: bool
+    ) -> Call:
+        """The call of `names`, with these arguments, that this one hands on to."""
+        made = Call(self.evaluator, self.node, self.scope, self.unit, self.order)
+        made.own, made.names, made.attribute = names[:1], names, self.attribute
+        made._arguments = _Arguments(positional, keywords, opaque)
+        return made
+
     def keyword_node(self, name: str) -> cst.Arg | None:
         """The `name=value` of this very call, if it is written there."""
         for arg in self.node.args:
