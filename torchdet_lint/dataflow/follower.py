@@ -36,6 +36,10 @@ class Follower(Calling):
         """The same of what `node` binds to `name`."""
         return self._collect(is_set, lambda: self.named(name, node))
 
+    def uses_of_parameter(self, name: cst.Name, function: cst.FunctionDef) -> list[Use]:
+        """The same of the set that `function` is given for `name`."""
+        return self._collect(True, lambda: self.loads(name, function, self.module.inner_scope(function), None))
+
     def uses_in(self, name: cst.Name, loop: cst.For) -> list[Use]:
         """The same of what `loop` binds to `name` in every round."""
         return self._collect(

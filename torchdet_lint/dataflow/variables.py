@@ -43,7 +43,7 @@ class Variables(Collecting):
         class, and with an object from elsewhere wherever that is."""
         module = self.module
         text, start, function = bare(target), module.order_of(node), module.enclosing_function(node)
-        class_ = self._class_of(target.value)
+        class_ = self.class_of(target.value)
         found: list[Use] = []
         if class_ is not None:
             found = [*self.beside(class_[0]).field_uses(class_[1], target.attr.value)]
@@ -57,7 +57,7 @@ class Variables(Collecting):
         if not found and class_ is None and not self.trail.is_set and self._comes_from_outside(target, function):
             yield Use(target, "kept")
 
-    def _class_of(self, node: cst.BaseExpression) -> tuple[Module, Class] | None:
+    def class_of(self, node: cst.BaseExpression) -> tuple[Module, Class] | None:
         """The class that `node` is evidently an object of, and its file."""
         module = self.module
         for name in module.resolve(node, module.scope_of(node), module.order_of(node)):
@@ -217,7 +217,7 @@ class Variables(Collecting):
         self.module.load_where(lambda text: f".{word}" in text, word)
         roots = [unit.root for unit in self.module.holding(word) if unit.root is not None]
         reads = [one for root in roots for one in self.module.attributes_under(root, word) if self._is_read(one)]
-        return [one for one in reads if (found := self._class_of(one.value)) is not None and found[1] is class_]
+        return [one for one in reads if (found := self.class_of(one.value)) is not None and found[1] is class_]
 
     def _is_read(self, attribute: cst.Attribute) -> bool:
         assigned = isinstance(self.module.parent(attribute), (cst.AssignTarget, cst.AnnAssign))

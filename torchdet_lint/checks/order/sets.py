@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchdet_lint.checks.order.agreement import Agreement
 from torchdet_lint.checks.order.elements import collection_kind, scalar_kind, set_kind
+from torchdet_lint.checks.order.given_sets import given_sets
 from torchdet_lint.checks.order.results import telling
 from torchdet_lint.checks.order.set_candidates import iterating
 from torchdet_lint.dataflow.follower import Follower
@@ -33,16 +35,12 @@ _ORDERED_SET = (
 def set_order(module: Module, rule: Rule) -> Iterator[Found]:
     """A set iterated into something whose order matters."""
     display = re.compile(rule.patterns[0])
-    if "set(" not in module.text and not display.search(module.text):
-        return
-    module.load_where(iterating(module, display))
     reported: set[cst.CSTNode] = set()
     found: list[tuple[int, Found]] = []
-    for node in _sets(module):
-        kind = set_kind(module, node)
+    for node, kind, uses in chain(_made_sets(module, display), given_sets(module)):
         if kind in ("number", "nothing"):
             continue
-        for use in Follower(module).uses(node, is_set=True):
+        for use in uses if uses is not None else Follower(module).uses(node, is_set=True):
             if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
                 taken = _taken_at(module, use.origin or node)
                 if taken not in reported:
@@ -59,6 +57,14 @@ def _taken_at(module: Module, origin: cst.BaseExpression) -> cst.BaseExpression:
     return call if isinstance(call, cst.Call) else origin
 
 
+def _made_sets(module: Module, display: re.Pattern[str]) -> Iterator[tuple[cst.BaseExpression, str, None]]:
+    """The sets that the file makes, and what they hold."""
+    if "set(" in module.text or display.search(module.text):
+        module.load_where(iterating(module, display))
+        for node in _sets(module):
+            yield node, set_kind(module, node), None
+
+
 def _sets(module: Module) -> list[cst.BaseExpression]:
     """The calls, displays and comprehensions that make sets, in the order of the source."""
     found: list[cst.BaseExpression] = [
@@ -71,7 +77,8 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, ta
     """Sort the set where it is gone through: one that is kept must stay a set."""
     source = module.code(use.origin or node)
     details = {"set": f"`{source}`" if len(source) < 60 and "\n" not in source else "this set"}
-    made = () if use.origin in (node, None) else (RelatedNode(node, "the set is made here"),)
+    written = isinstance(node, (cst.Call, cst.Set, cst.SetComp))
+    made = () if use.origin in (node, None) or not written else (RelatedNode(node, "the set is made here"),)
     changes: tuple[Change, ...] = ()
     safe = False
     if kind not in ("identity", "set") and use.origin is not None and not _holds_functions(module, kind, use.origin):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,7 +11,7 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
-from torchdet_lint.dataflow.syntax import last_word
+from torchdet_lint.dataflow.syntax import last_word, returned
 from torchdet_lint.finding import Found, Replace, SetArgument
 from torchdet_lint.inference.abstract_values import FOREIGN
 from torchdet_lint.inference.infer import Inference
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Call, Module, Value
 
+# So many functions of other files are looked through for what a table comes from.
+_FUNCTIONS = 2
 # Seeded alike, these draw the same numbers as the library's global generator.
 
 
@@ -83,6 +86,9 @@ def _seeded_afterwards(module: Module, call: Call) -> bool:
 
 def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
     """A call of scikit-learn, pandas, SciPy or imbalanced-learn that draws and is told no generator."""
+    if ".sample(" in module.text and not module.imports("pandas"):
+        frames = re.compile(rule.patterns[0])
+        module.load_where(lambda text: ".sample(" in text and frames.search(text) is not None, "sample")
     pairs = list(table.calls(module, rule))
     for row in rule.calls:
         if row.variant == "sample":
@@ -128,7 +134,12 @@ def _is_frame(module: Module, call: Call) -> bool:
     assert call.receiver is not None
     if call.keyword_node("frac") is not None:
         return True
-    queue = [module.value_at(call.receiver, call.scope, call.order)]
+    return _from_pandas(module, module.value_at(call.receiver, call.scope, call.order), _FUNCTIONS)
+
+
+def _from_pandas(module: Module, start: Value, depth: int) -> bool:
+    """Whether a value evidently comes from pandas, through at most `depth` functions of other files."""
+    queue = [start]
     for _ in range(12):
         if not queue:
             return False
@@ -139,6 +150,8 @@ def _is_frame(module: Module, call: Call) -> bool:
                 return True
             if isinstance(node, cst.Name) and _annotated(module, node, origin):
                 return True
+            if any(_from_pandas(other, result, depth - 1) for other, result in _results(module, origin, depth)):
+                return True
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
                 queue.append(module.value_at(node.func.value, origin.scope, origin.order))
             elif isinstance(node, (cst.Subscript, cst.Attribute)):
@@ -148,6 +161,29 @@ def _is_frame(module: Module, call: Call) -> bool:
             elif _is_foreign(module, node):
                 return True
     return False
+
+
+def _results(module: Module, value: Value, depth: int) -> Iterator[tuple[Module, Value]]:
+    """What a function of another file returns, where `value` is a call of it or a name that a part of it is given."""
+    node, place = value.node, -1
+    if isinstance(node, cst.Name):
+        home = value.scope.home(node.value)
+        for one in home.bindings[node.value] if home is not None else ():
+            if one.kind == "unpack" and len(one.path) == 1 and one.value is not None:
+                node, place = one.value, one.path[0]
+                break
+    if depth <= 0 or module.neighbour is None or not isinstance(node, cst.Call):
+        return
+    for name in module.resolve(node.func, value.scope, value.order):
+        found = module.neighbour(name) if "()" not in name and not name.startswith("@.") else None
+        if found is None:
+            continue
+        other, last = found
+        function = other.definition(last)
+        for result in returned(function) if function is not None else ():
+            elements = result.elements if isinstance(result, cst.Tuple) else ()
+            if place < 0 or place < len(elements):
+                yield other, other.value(elements[place].value if place >= 0 else result)
 
 
 def _is_foreign(module: Module, node: cst.BaseExpression) -> bool:

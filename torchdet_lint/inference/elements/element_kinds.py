@@ -25,21 +25,22 @@ _COLLECTIONS = frozenset(
     "AbstractSet Collection Deque FrozenSet Generator Iterable Iterator KeysView List MutableSequence MutableSet "
     "Sequence Set ValuesView deque frozenset list set".split()
 )
+_SETS = frozenset("AbstractSet FrozenSet MutableSet Set frozenset set".split())
 _TABLES = frozenset("DefaultDict Dict Mapping MutableMapping OrderedDict defaultdict dict".split())
 
 
 def single(module: Module, node: cst.BaseExpression) -> str:
     """What the annotation of a name or attribute says of it."""
-    return _single(_parsed(_declared(module, node)))
+    return _single(_parsed(declared(module, node)))
 
 
 def elements(module: Module, node: cst.BaseExpression) -> str:
     """What the annotation of a name or attribute says of the elements that one goes through."""
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not node.args:
         part = {"keys": 0, "values": 1}.get(node.func.attr.value)
-        table = _given(_parsed(_declared(module, node.func.value))) if part is not None else None
+        table = _given(_parsed(declared(module, node.func.value))) if part is not None else None
         return _single(_arguments(table)[part]) if part is not None and _is_table(table) else _UNKNOWN
-    return elements_of(_declared(module, node))
+    return elements_of(declared(module, node))
 
 
 def elements_of(annotation: str) -> str:
@@ -47,7 +48,7 @@ def elements_of(annotation: str) -> str:
     return _elements(_parsed(annotation))
 
 
-def _declared(module: Module, node: cst.BaseExpression) -> str:
+def declared(module: Module, node: cst.BaseExpression) -> str:
     """The annotation of the one thing that `node`, a name or an attribute of `self`, stands for."""
     found: list[cst.BaseExpression] = []
     if isinstance(node, cst.Name):
@@ -61,6 +62,12 @@ def _declared(module: Module, node: cst.BaseExpression) -> str:
         class_ = module.enclosing_class(node)
         found = list(module.declared(class_, node.attr.value)) if class_ is not None else []
     return module.code(found[0]) if len(found) == 1 else ""
+
+
+def is_set(annotation: str) -> bool:
+    """Whether an annotation, as text, says that it stands at a set, or at a set or None."""
+    node = _given(_parsed(annotation))
+    return _word(node.value if isinstance(node, ast.Subscript) else node) in _SETS
 
 
 def _parsed(text: str) -> ast.expr | None:

@@ -1,0 +1,179 @@
+"""A file → the sets that it goes through and does not make: parameters and attributes that are annotated as sets,
+attributes that a class of another file fills, and what functions of other files return."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+import libcst as cst
+
+from torchdet_lint.checks.order.elements import set_kind
+from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.follower import Follower
+from torchdet_lint.dataflow.syntax import returned
+from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
+from torchdet_lint.source.modules import STANDARD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.dataflow.uses import Use
+    from torchdet_lint.module.module import Module
+
+_ANNOTATED = re.compile(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
+_LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
+_GOES = re.compile(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\()")
+_TAKES = re.compile(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
+_RETURNED = re.compile(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
+# So far before its `in` the `for` of a loop stands.
+_LINE = 100
+
+
+class GivenSet(NamedTuple):
+    """A set that is gone through: what it stands as, the kind of its elements, and its uses."""
+
+    node: cst.BaseExpression
+    kind: str
+    uses: list[Use]
+
+
+def given_sets(module: Module) -> Iterator[GivenSet]:
+    """The sets that `module` is given."""
+    text = module.text
+    annotates = _ANNOTATED.search(text) is not None
+    if annotates:
+        yield from _parameters(module)
+    imported = _imported(module)
+    inherits = any(name.partition(".")[0] in imported for name in _bases(module))
+    words: dict[str, None] = {}
+    functions: dict[str, None] = {}
+    for owner, word, function in _taken(text) if imported or annotates else ():
+        if function:
+            if function.partition(".")[0] in imported:
+                functions[function] = None
+        elif not (f".{word} =" in text or f".{word}=" in text or re.search(rf"\.{word}: [^\n=#]+=", text)):
+            mine = owner in ("self", "cls")
+            if annotates or (inherits if mine else _made(owner, text, imported)):
+                words[word] = None
+    for word in words:
+        yield from _attributes(module, word)
+    for name in functions:
+        yield from _returned(module, name)
+
+
+def _taken(text: str) -> Iterator[tuple[str, str, str]]:
+    """What is listed or gone through in `text`: the owner and the name of an attribute, or the function called."""
+    for lead in (*_LISTS, " in "):
+        start = text.find(lead)
+        while start >= 0:
+            end = start + len(lead)
+            match = _GOES.match(text, end)
+            if match is not None and (lead != " in " or " for " in text[max(0, start - _LINE) : start]):
+                yield match[1] or "", match[2] or "", match[3] or ""
+            start = text.find(lead, end)
+
+
+def _imported(module: Module) -> frozenset[str]:
+    """The names that the file imports from no library."""
+    libraries = module.library.roots | STANDARD
+    return frozenset(
+        name
+        for unit in module.units
+        if unit.piece.kind == "imports"
+        for name, target in unit.piece.binds
+        if target.partition(".")[0] not in libraries
+    )
+
+
+def _bases(module: Module) -> Iterator[str]:
+    """The names of the base classes in the file, as they are written."""
+    for class_ in module.skeleton.classes:
+        yield from class_.bases or ()
+
+
+def _made(name: str, text: str, imported: frozenset[str]) -> bool:
+    """Whether `name` is made by, or annotated with, something that `text` imports."""
+    made = re.search(rf"\b{name}\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)", text)
+    return made is not None and (made[1] in imported or made[0].rpartition("=")[2].strip() in imported)
+
+
+def _parameters(module: Module) -> Iterator[GivenSet]:
+    """Parameters that are annotated as sets. Where nothing is said of the elements, the callers in the file say it."""
+    module.load_where(lambda text: _ANNOTATED.search(text) is not None and _TAKES.search(text) is not None)
+    for functions in list(module.loading.facts.functions.values()):
+        for function in functions:
+            params = function.params
+            for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+                if param.annotation is None or not is_set(text := module.code(param.annotation.annotation)):
+                    continue
+                kind = elements_of(text)
+                if kind == "unknown" and CallEdges(module).callers(function):
+                    continue
+                yield GivenSet(param.name, kind, Follower(module).uses_of_parameter(param.name, function))
+
+
+def _attributes(module: Module, word: str) -> Iterator[GivenSet]:
+    """`x.word`, an attribute that the file assigns nowhere."""
+    module.load_where(lambda text: any(one == word for _, one, _ in _taken(text)), word)
+    for unit in list(module.holding(word)):
+        for attribute in module.attributes_under(unit.root, word) if unit.root is not None else ():
+            kind = _kind_of_attribute(module, attribute)
+            if kind:
+                yield GivenSet(attribute, kind, Follower(module).uses(attribute, is_set=True))
+
+
+def _kind_of_attribute(module: Module, node: cst.Attribute) -> str:
+    """What the set holds that an attribute is by its annotation, or by what a class of another file gives to it; empty
+    where it is no set in sight."""
+    text = declared(module, node)
+    if text:
+        return elements_of(text) if is_set(text) else ""
+    found = Follower(module).class_of(node.value)
+    if found is None and isinstance(node.value, cst.Name) and node.value.value in ("self", "cls"):
+        class_ = module.enclosing_class(node)
+        found = (module, class_) if class_ is not None else None
+    for other, class_ in CallEdges(module).ancestors(*found) if found is not None else ():
+        if other is not module:
+            values = [one.node for one in other.attribute_values(class_, node.attr.value)]
+            if values:
+                return set_kind(other, values[0]) if all(makes_set(other, value) for value in values) else ""
+    return ""
+
+
+def _returned(module: Module, name: str) -> Iterator[GivenSet]:
+    """Calls of `name`, a function of another file that returns a set."""
+    module.load_where(lambda text: any(one == name for _, _, one in _taken(text)), name.rpartition(".")[2])
+    for call in module.calls:
+        if module.code(call.node.func) != name:
+            continue
+        kind = next((kind for full in call.own if (kind := _kind_of_result(module, full))), "")
+        if kind:
+            yield GivenSet(call.node, kind, Follower(module).uses(call.node, is_set=True))
+
+
+def _kind_of_result(module: Module, name: str) -> str:
+    place = module.neighbour(name) if module.neighbour is not None and not name.startswith("@.") else None
+    if place is None or "." in place[1]:
+        return ""
+    other, last = place
+    function = other.definition(last) if _RETURNED.search(other.text) else None
+    if function is None:
+        return ""
+    if function.returns is not None and is_set(text := other.code(function.returns.annotation)):
+        return elements_of(text)
+    made = [_followed(other, one) for one in returned(function)]
+    return set_kind(other, made[0]) if made and all(makes_set(other, one) for one in made) else ""
+
+
+def _followed(module: Module, node: cst.BaseExpression) -> cst.BaseExpression:
+    value = module.followed(node, module.scope_of(node), module.order_of(node))
+    return value.node if value is not None else node
+
+
+def makes_set(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether `node` is a call, a display or a comprehension that makes a set."""
+    if isinstance(node, (cst.Set, cst.SetComp)):
+        return True
+    makes = module.library.facts.orders.sets["makes"]
+    return isinstance(node, cst.Call) and not makes.isdisjoint(module.resolve(node.func))
