@@ -66,6 +66,8 @@ class Variables:
         self.integrality = Integrality(module, kind)
         # What a name is when a loop comes to it first, while it is worked out what later rounds make of it.
         self.first: dict[Hashable, AbstractValue] = {}
+        self._triton = module.imports("triton")
+        self._kernels: dict[int, bool] = {}
         self._used: dict[int, dict[str, AbstractValue]] = {}
         self._placed: dict[int, dict[str, list[tuple[cst.Subscript, cst.BaseExpression]]]] = {}
 
@@ -105,7 +107,19 @@ class Variables:
             found = replace(found, whole=kept)
         if here and home.kind == "function":
             return self._as_used(found, node.value, home)
-        return named(found, node.value, self.facts)
+        return self._named(found, node.value, home)
+
+    def _named(self, found: AbstractValue, name: str, home: Scope) -> AbstractValue:
+        """`found`, with what the name says; in a Triton kernel, which holds no tensors, it says nothing."""
+        function = home.function.node
+        if self._triton and isinstance(function, cst.FunctionDef):
+            if id(function) not in self._kernels:
+                made = [one.decorator for one in function.decorators]
+                called = [one.func if isinstance(one, cst.Call) else one for one in made]
+                self._kernels[id(function)] = any("triton.jit" in self.module.resolve(one) for one in called)
+            if self._kernels[id(function)]:
+                return found
+        return named(found, name, self.facts)
 
     def _as_used(self, found: AbstractValue, name: str, home: Scope) -> AbstractValue:
         """What a name of a function is that is `found`, with what the function does with it."""
@@ -121,7 +135,7 @@ class Variables:
         elif found.is_tensor and found.dims is None and len(home.bindings[name]) == 1:
             used = self._usage(home).get(name)
             found = replace(found, dims=used.dims) if used is not None else found
-        return named(found, name, self.facts)
+        return self._named(found, name, home)
 
     def _is_inverse(self, name: str, home: Scope) -> bool:
         """Whether `name[permutation] = arange(…)` is all that is written into a tensor: no value occurs twice."""

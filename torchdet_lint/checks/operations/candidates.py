@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TRAINS = re.compile(r"\.backward\(")
 _STEPS = re.compile(r"\.step\(")
 _ENTRY = re.compile(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
-_STARTED = re.compile(r"^if\s+__name__\s*==|^\w[\w.]*\(", re.MULTILINE)
+_STARTED = re.compile(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
 
 
 class Operations:
@@ -102,6 +102,31 @@ class Operations:
             for binding in bindings:
                 if isinstance(binding.node, cst.Param) and binding.node.default is not None:
                     yield from self.module.resolve(binding.node.default)
+        elif isinstance(function, cst.Call) and len(function.args) > 1:
+            yield from self._named(function, call)
+
+    def _named(self, function: cst.Call, call: Call) -> Iterator[str]:
+        """The classes that `getattr(nn, kind)` may be: by the default of the parameter `kind`, and by what a condition
+        around it compares it with."""
+        kind = function.args[1].value
+        if not isinstance(kind, cst.Name) or "builtins.getattr" not in self.module.resolve(function.func):
+            return
+        home = call.scope.home(kind.value)
+        picked = [
+            binding.node.default
+            for binding in (home.bindings[kind.value] if home is not None else ())
+            if isinstance(binding.node, cst.Param) and binding.node.default is not None
+        ]
+        for test, holds in tests_around(self.module, call.node):
+            if holds and isinstance(test, cst.Comparison) and names.dotted(test.left) == kind.value:
+                right = test.comparisons[0].comparator
+                parts = right.elements if isinstance(right, (cst.List, cst.Tuple, cst.Set)) else (cst.Element(right),)
+                if isinstance(test.comparisons[0].operator, (cst.In, cst.Equal)):
+                    picked += [part.value for part in parts]
+        owners = self.module.resolve(function.args[0].value, call.scope, call.order)
+        for one in picked:
+            if isinstance(one, cst.SimpleString):
+                yield from (self.module.library.canonical(f"{owner}.{one.raw_value}") for owner in owners)
 
     def _made(self, call: Call) -> Call | None:
         """The call that made the instance that `call` calls."""
