@@ -224,6 +224,10 @@ def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
     assert codes(lint(folder, "main.py", cache_dir=cache)) == []
 
 
+# The switch that convolutions alone read.
+CUDNN = "\n    torch.backends.cudnn.deterministic = True"
+
+
 @pytest.mark.parametrize(
     ("layer", "settings", "severity", "words"),
     [
@@ -234,6 +238,8 @@ def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
         ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
         ("torchvision.models.resnet18()", {}, "error", "without it: 1 × resnet18"),
         ("Scatters()", {}, "error", "`torch.use_deterministic_algorithms(True)`"),
+        (f"nn.Conv2d(4, 4, 3){CUDNN}", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
+        (f"nn.Sequential(nn.Conv2d(4, 4, 3), nn.Embedding(4, 4)){CUDNN}", {}, "error", "it: 1 × Embedding"),
     ],
 )
 def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settings, severity, words):

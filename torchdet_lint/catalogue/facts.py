@@ -62,7 +62,8 @@ class Runner(Table, frozen=True, kw_only=True):
     `process`: in a process of its own, which `fork` gives a copy of the generators' states and `spawn` does not
     (`first`: before whatever runs there; `rpc`: in a thread of another process);
     `deferred`: not at once. With `workers`, a parameter, the objects run here only where it is evidently 0 or not
-    passed. `bare`: called without arguments it runs any function of the file. `trains`, `steps` and `cuda`: it trains,
+    passed. `bare`: called without arguments it runs any function of the file,
+    and of a class any method. `trains`, `steps` and `cuda`: it trains,
     it steps with the gradients that what it runs works out, it may run on CUDA; `host`: the conditions, if any, under
     which it is told to run on the CPU.
     """

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _CONVOLUTION = "torch.nn.Conv2d"
 _WORKSPACE_SINCE = (1, 7)
+_CONVOLUTIONS = "torch.nn.Conv"
 _WORKSPACE_UNTIL = (2, 10)
 
 
@@ -56,9 +57,12 @@ def _everywhere(entry: Entry) -> list[Ref]:
 
 
 def _varies(entry: Entry, name: str) -> bool:
-    """Whether an op of that name takes another kernel in deterministic mode, on the configured devices."""
+    """Whether an op of that name takes another kernel in deterministic mode, on the configured devices. A convolution
+    takes it too where `cudnn.deterministic` is on, which nothing else reads."""
     return any(
-        status_at(op, entry.target.torch) == "switchable" and not set(entry.target.devices).isdisjoint(op.devices)
+        status_at(op, entry.target.torch) == "switchable"
+        and not set(entry.target.devices).isdisjoint(op.devices)
+        and not (op.op.startswith(_CONVOLUTIONS) and entry.has("cudnn"))
         for op, _ in entry.project.facts.everywhere.get(name, entry.project.facts.everywhere[_CONVOLUTION])
     )
 

@@ -12,6 +12,7 @@ from torchdet_lint.engine.outcome import Outcome, token
 from torchdet_lint.engine.program_reports import Reporter
 from torchdet_lint.engine.settled import Settling
 from torchdet_lint.program.call_graph import Project
+from torchdet_lint.program.effects import STARTED, Node
 from torchdet_lint.program.entry import Entry
 from torchdet_lint.program.events import Memo
 from torchdet_lint.reading import read
@@ -86,10 +87,11 @@ class ProgramRun:
         self.linter.relied()
         entries: list[Entry] = []
         for path in self.points.paths():
-            entry = Entry(
-                self.project, path, self.reporter.target, token, self.reporter.line, self.seeders, self.varying
-            )
             try:
+                project = self.project.of_program(Node(path, STARTED))
+                entry = Entry(
+                    project, path, self.reporter.target, token, self.reporter.line, self.seeders, self.varying
+                )
                 assert entry.effects is not None
             except Exception as error:
                 self.errors.append(_complaint(token(path), "the project's rules", error))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import Effects, Node, Step, combine
+from torchdet_lint.program.effects import Effects, Kept, Node, Step, combine
 from torchdet_lint.program.files import ProjectFiles
+from torchdet_lint.program.kept_objects import KeptObjects, Notes, notes_of
 from torchdet_lint.program.knowledge import Tables
 from torchdet_lint.program.lookup import Lookup
 from torchdet_lint.program.transfer.transfer import Transfer
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.prefilter.outline import Outline
     from torchdet_lint.program.events import Body
+
+_PROGRAM_ROUNDS = 3
+_REACHED = 20_000
 
 
 class Project:
@@ -47,13 +51,58 @@ class Project:
         self.lookup = Lookup(self.files, self.facts)
         self._steps: dict[Node, list[Step]] = {}
         self._effects: dict[Node, Effects] = {}
+        self._notes: dict[Node, Notes] = {}
 
     def steps(self, node: Node) -> list[Step]:
         """What `node` does, in order."""
         known = self._steps.get(node)
         if known is None:
-            known = self._steps[node] = Transfer(self.lookup, node).run()
+            transfer = Transfer(self.lookup, node)
+            known = self._steps[node] = transfer.run()
+            notes = notes_of(transfer.constructors, transfer.asks)
+            if notes is not None:
+                self._notes[node] = notes
         return known
+
+    def of_program(self, start: Node) -> Project:
+        """The project as the program that runs `start` has it: what its constructors are given is what the attributes
+        are that keep it. It is the project itself where that says nothing new."""
+        project = self
+        for _ in range(_PROGRAM_ROUNDS):
+            notes = {node: project._notes[node] for node in project._reached(start) if node in project._notes}
+            objects = KeptObjects(project.lookup, notes)
+            asking = objects.asking()
+            kept = objects.of(asking) if asking else {}
+            if kept.keys() <= project.lookup.kept.keys():
+                break
+            again = {
+                node
+                for node, attributes in asking.items()
+                if any((node.owner[0], node.owner[1], attribute) in kept for attribute in attributes)
+            }
+            project = project._with(project.lookup.kept | kept, again)
+        return project
+
+    def _with(self, kept: Kept, again: set[Node]) -> Project:
+        """The project with what is `kept`, the steps of `again` and the effects still to be worked out."""
+        other = object.__new__(Project)
+        other.library, other.facts, other.files = self.library, self.facts, self.files
+        other.lookup = Lookup(self.files, self.facts, kept)
+        other._steps = {node: steps for node, steps in self._steps.items() if node not in again}
+        other._notes = {node: notes for node, notes in self._notes.items() if node not in again}
+        other._effects = {}
+        return other
+
+    def _reached(self, start: Node) -> list[Node]:
+        """The nodes that `start` reaches, in a fixed order; of very many, only so many."""
+        found = {start: None}
+        queue = [start]
+        while queue and len(found) < _REACHED:
+            for step in self.steps(queue.pop()):
+                if step.node is not None and step.node not in found:
+                    found[step.node] = None
+                    queue.append(step.node)
+        return list(found)
 
     def effects(self, node: Node) -> Effects:
         """The effects of running `node`, with all that it calls."""

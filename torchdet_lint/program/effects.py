@@ -25,6 +25,10 @@ class Referent(NamedTuple):
     owner: tuple[str, str] = ("", "")
 
 
+Kept = dict[tuple[str, str, str], tuple[Referent, ...]]
+"""File and name of the class of an object, and one of its attributes -> what that may be."""
+
+
 class Node(NamedTuple):
     """A function for one receiver class and for what its call decides on branches: parameters and their constants;
     `name` is `MODULE` for an imported file, `STARTED` for one that is run."""

@@ -10,6 +10,7 @@ from torchdet_lint.program.effects import LEVELS, REFERENTS, TOKEN, Referent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torchdet_lint.program.effects import Kept
     from torchdet_lint.program.files import ProjectFiles
     from torchdet_lint.program.knowledge import Tables
 
@@ -23,9 +24,11 @@ _SOURCES = (".py", ".pyw", ".ipynb")
 class Lookup:
     """What names stand for, worked out once each."""
 
-    def __init__(self, files: ProjectFiles, facts: Tables) -> None:
+    def __init__(self, files: ProjectFiles, facts: Tables, kept: Kept | None = None) -> None:
+        """`kept` is what the objects of one program keep, where that is known."""
         self.files = files
         self.facts = facts
+        self.kept = kept or {}
         self.library = facts.library
         self._evaluated: dict[tuple[str, str, tuple[str, str], str, int], tuple[Referent, ...]] = {}
         self._families: dict[tuple[str, str], list[Referent]] = {}
@@ -236,6 +239,9 @@ class Lookup:
             found = self._own_attribute(class_, name, me, level, as_class=referent.kind == "class")
             if found:
                 return found
+        kept = self.kept.get((referent.file, referent.name, name))
+        if kept is not None:
+            return list(kept)
         if referent.kind == "instance" and name in self.facts.fluent:
             return [Referent("fluent", *me)]
         return [Referent("unknown", referent.file, name)]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.lookup import Lookup
 
 _LOADERS = frozenset({LOADER})
+_CUDNN = "torch.backends.cudnn.deterministic"
 
 
 class Transfer(Recorder):
@@ -30,6 +31,9 @@ class Transfer(Recorder):
         self.libraries = LibraryCalls(self)
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
+        # Constructors that are called, and attributes of `self` through which something unknown is.
+        self.constructors: list[tuple[Referent, Event]] = []
+        self.asks: list[str] = []
 
     def run(self) -> list[Step]:
         """The steps of the node, in order."""
@@ -94,7 +98,10 @@ class Transfer(Recorder):
             self.add("flag", channel="update" if not event.locked else "locked")
 
     def on_set(self, event: Event) -> None:
-        """What an attribute is given is looked up where it is read."""
+        """What an attribute is given is looked up where it is read, but for the switch of the convolutions."""
+        value = event.positional[0]
+        if _CUDNN in event.names and value.known and value.value is True:
+            self.add("flag", channel="cudnn")
 
     def on_iterate(self, event: Event) -> None:
         """A loader is iterated: it draws now what it draws at all."""
@@ -112,6 +119,8 @@ class Transfer(Recorder):
                     done.add(referent)
                     self.called(referent, event)
                     self.hints.out_of_sight(name, referent, event)
+                    if referent.kind == "unknown" and name.startswith("$self."):
+                        self.asks.append(name)
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, done)
 
@@ -137,6 +146,8 @@ class Transfer(Recorder):
         body = self.files.summary(referent.file).body(full)
         if body is not None and body.lazy and event.bare:
             return
+        if full.endswith(".__init__") and referent.owner[1]:
+            self.constructors.append((referent, event))
         given = constants(referent, body, event) if body is not None and body.tests else ()
         self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
         self.passed(referent, event)
@@ -308,17 +319,23 @@ class Transfer(Recorder):
             targets = [referent]
         elif referent.kind == "class" and not runner.methods:
             self.constructed((referent.file, referent.name), self.event)
+            class_ = self.files.summary(referent.file).class_summary(referent.name) if runner.bare else None
+            targets = [
+                Referent("function", referent.file, full, (referent.file, referent.name))
+                for name, full in (sorted(class_.methods.items()) if class_ is not None else ())
+                if not name.startswith("_")
+            ]
         elif referent.kind in ("class", "instance"):
             receiver = Referent("instance", referent.file, referent.name)
             for method in runner.methods or ("__call__", "forward"):
                 targets += [
                     found for found in self.lookup.class_attribute(receiver, method) if found.kind == "function"
                 ]
-        kind = "process" if runner.process in ("fork", "spawn", "first") else "later" if runner.deferred else "call"
+        how = "process" if runner.process in ("fork", "spawn", "first") else "later" if runner.deferred else "call"
         if runner.workers and event is not None and self.libraries.in_workers(event, runner):
             return
         for target in dict.fromkeys(targets):
-            self.add(kind, runner.process, runner.process, Node(target.file, target.name, target.owner))
+            self.add(how, runner.process, runner.process, Node(target.file, target.name, target.owner))
 
     def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:
         """What a method's name says where its receiver is not known."""

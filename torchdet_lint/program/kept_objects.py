@@ -1,0 +1,110 @@
+"""A program -> what its constructors are given, for the attributes that keep it: `self.algorithm = algorithm`.
+
+What an object is given differs from program to program, so this is asked of each, of the functions that it reaches and
+that call something of such an attribute; only these, and what is reached from there, are looked at again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from torchdet_lint.program.effects import REFERENTS, TOKEN, Node, Referent
+from torchdet_lint.program.transfer.passing import bound_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from torchdet_lint.program.effects import Kept
+    from torchdet_lint.program.events import Event
+    from torchdet_lint.program.lookup import Lookup
+
+_ROUNDS = 3
+_GIVEN = ("class", "function", "instance")
+
+
+class Notes(NamedTuple):
+    """What a node calls that bears on attributes: constructors, and `asks`, calls through attributes of `self` of which
+    nobody knows what they are."""
+
+    constructors: tuple[tuple[Referent, Event], ...]
+    asks: tuple[str, ...]
+
+
+class KeptObjects:
+    """What the objects of one program keep, by the notes on the nodes that it reaches."""
+
+    def __init__(self, lookup: Lookup, notes: dict[Node, Notes]) -> None:
+        self.lookup = lookup
+        self.notes = notes
+
+    def asking(self) -> dict[Node, set[str]]:
+        """The nodes that call through attributes which a constructor was given, and these attributes."""
+        found: dict[Node, set[str]] = {}
+        for node, notes in self.notes.items():
+            for name in notes.asks:
+                attribute = TOKEN.findall(name[1:])[1]
+                if self._parameters(node.owner, attribute):
+                    found.setdefault(node, set()).add(attribute)
+        return found
+
+    def of(self, asking: dict[Node, set[str]]) -> Kept:
+        """What the attributes stand for that `asking` asks for, as far as the program shows."""
+        given = self._given()
+        kept: Kept = {}
+        for node, attributes in asking.items():
+            for attribute in sorted(attributes):
+                things: dict[Referent, None] = {}
+                for constructor, parameter in self._parameters(node.owner, attribute):
+                    things |= dict.fromkeys(given.get((node.owner, constructor, parameter), ()))
+                if things:
+                    kept[node.owner[0], node.owner[1], attribute] = tuple(sorted(things))[:REFERENTS]
+        return kept
+
+    def _parameters(self, owner: tuple[str, str], attribute: str) -> list[tuple[tuple[str, str], str]]:
+        """The constructors in which an object of `owner` is given the attribute, file and name, and the parameter."""
+        for kind in self.lookup.family(owner) if owner[1] else ():
+            if kind.kind == "class":
+                names = self.lookup.files.summary(kind.file).attribute(kind.name, attribute)
+                if names:
+                    place = (kind.file, f"{kind.name}.__init__")
+                    return [(place, name[1:]) for name in names if name[0] == "$" and name[1:].isidentifier()]
+        return []
+
+    def _given(self) -> dict[tuple[tuple[str, str], tuple[str, str], str], set[Referent]]:
+        """What each constructor is given, by the class of the object, the constructor, and the parameter."""
+        found: dict[tuple[tuple[str, str], tuple[str, str], str], set[Referent]] = {}
+        for _ in range(_ROUNDS):
+            before = sum(map(len, found.values()))
+            for node, notes in self.notes.items():
+                for thing, event in notes.constructors:
+                    for parameter, things in self._arguments(node, thing, event, found):
+                        found.setdefault((thing.owner, (thing.file, thing.name), parameter), set()).update(things)
+            if sum(map(len, found.values())) == before:
+                break
+        return found
+
+    def _arguments(
+        self,
+        node: Node,
+        thing: Referent,
+        event: Event,
+        found: dict[tuple[tuple[str, str], tuple[str, str], str], set[Referent]],
+    ) -> Iterator[tuple[str, set[Referent]]]:
+        """What the call `event`, which `node` makes of the constructor `thing`, passes for its parameters."""
+        body = self.lookup.files.summary(thing.file).body(thing.name)
+        for parameter, argument in bound_arguments(thing, body, event).items() if body is not None else ():
+            things: set[Referent] = set()
+            for name in argument.names:
+                for one in self.lookup.evaluate(name, node.file, node.owner, node.name):
+                    if one.kind in _GIVEN and one.file:
+                        things.add(one)
+                    elif one.kind == "parameter":
+                        things |= found.get((node.owner, (node.file, node.name), one.name), set())
+            if things:
+                yield parameter, things
+
+
+def notes_of(constructors: Iterable[tuple[Referent, Event]], asks: Iterable[str]) -> Notes | None:
+    """Notes on a node, if there is anything to note."""
+    notes = Notes(tuple(constructors), tuple(dict.fromkeys(asks)))
+    return notes if notes.constructors or notes.asks else None
