@@ -72,13 +72,18 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
             yield made.call, made.added.issuperset(added)
 
 
-def _stays_zero(module: Module, workers: Value) -> bool:
+def _stays_zero(module: Module, workers: Value, depth: int = 4) -> bool:
     """Whether a number of workers is a parameter, or an attribute that is one, which is 0 unless somebody says
     otherwise, and nobody in sight does."""
+    node = workers.node
     if workers.known:
-        return False
-    found = list(origins(module, workers))
-    return bool(found) and all(_is_zero(one) or _is_zero_by_default(module, one) for one in found)
+        return _is_zero(workers)
+    if isinstance(node, cst.Attribute):
+        given = module.self_attribute(node, workers.scope)
+        return depth > 0 and bool(given) and all(_stays_zero(module, one, depth - 1) for one in given)
+    home = workers.scope.home(node.value) if isinstance(node, cst.Name) else None
+    bindings = home.bindings[node.value] if isinstance(node, cst.Name) and home is not None else ()
+    return bool(bindings) and all(one.kind == "parameter" and _is_zero_by_default(module, workers) for one in bindings)
 
 
 def _is_zero(value: Value) -> bool:

@@ -1,4 +1,4 @@
-"""A call of a constructor or function of the project → the call of a library that it amounts to, in whichever file.
+"""A call of a constructor or function of the project -> the call of a library that it amounts to, in whichever file.
 
 `Fast(data, num_workers=4)` is `DataLoader(data, num_workers=4)` where `Fast.__init__` hands its arguments on, by name
 or by `**kwargs`, through as many classes and functions as are in sight.

@@ -1,4 +1,4 @@
-"""A file → the sets that it goes through and does not make: parameters and attributes that are annotated as sets,
+"""A file -> the sets that it goes through and does not make: parameters and attributes that are annotated as sets,
 attributes that a class of another file fills, and what functions of other files return."""
 
 from __future__ import annotations
