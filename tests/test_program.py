@@ -383,3 +383,13 @@ def test_convolutions_are_one_fact_about_the_program_with_its_places(project, ca
         .replace("    torch.m", "    torch.use_deterministic_algorithms(True)\n    torch.m")
     )
     assert lint(folder) == ()
+
+
+@pytest.mark.parametrize(("fresh", "severity"), [("torch.empty(3)", "error"), ("torch.zeros(3)", "warning")])
+def test_memory_left_unfilled_is_as_bad_as_what_reads_it(project, fresh, severity):
+    folder = project(
+        main_DOT_py="import torch\n\ntorch.utils.deterministic.fill_uninitialized_memory = False\n\n"
+        f"def made():\n    fresh = {fresh}\n    return fresh + 1\n"
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL206"]
+    assert finding.severity == severity

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Body
 
 SYNTAX = "TDL001"
+_UNFILLED = "TDL206"
+_READS = "TDL501"
 
 _RULE_FILE = re.compile(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
@@ -198,7 +200,7 @@ class Linter:
         told = self._told(module.skeleton)
         module.release()
         self._planner = None
-        pairs = sorted(found, key=lambda pair: pair[0].sort_key)
+        pairs = sorted(_unfilled(found), key=lambda pair: pair[0].sort_key)
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
             tuple((cell.number, cell.first_row) for cell in source.cells), errors,
@@ -359,3 +361,12 @@ def _extra(settings: Settings) -> tuple[Any, ...]:
     from pathlib import Path
 
     return tuple(Path(path) for path in settings.rule_files)
+
+
+def _unfilled(found: list[tuple[Finding, Rows]]) -> Iterator[tuple[Finding, Rows]]:
+    """The findings, with the switch that leaves memory unfilled an error where the file reads such memory."""
+    reads = any(finding.code == _READS for finding, _ in found)
+    for finding, rows in found:
+        if reads and finding.code == _UNFILLED:
+            finding = msgspec.structs.replace(finding, severity="error")
+        yield finding, rows
