@@ -1,7 +1,7 @@
 """A program -> what its constructors are given, for the attributes that keep it: `self.algorithm = algorithm`.
 
 What an object is given differs from program to program, so this is asked of each, of the functions that it reaches and
-that call something of such an attribute; only these, and what is reached from there, are looked at again.
+that call a method of such an attribute; only these, and what is reached from there, are looked at again.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class KeptObjects:
         kept: Kept = {}
         for node, attributes in asking.items():
             for attribute in sorted(attributes):
-                things: dict[Referent, None] = {}
+                referents: dict[Referent, None] = {}
                 for constructor, parameter in self._parameters(node.owner, attribute):
-                    things |= dict.fromkeys(given.get((node.owner, constructor, parameter), ()))
-                if things:
-                    kept[node.owner[0], node.owner[1], attribute] = tuple(sorted(things))[:REFERENTS]
+                    referents |= dict.fromkeys(given.get((node.owner, constructor, parameter), ()))
+                if referents:
+                    kept[node.owner[0], node.owner[1], attribute] = tuple(sorted(referents))[:REFERENTS]
         return kept
 
     def _parameters(self, owner: tuple[str, str], attribute: str) -> list[tuple[tuple[str, str], str]]:
@@ -76,9 +76,11 @@ class KeptObjects:
         for _ in range(_ROUNDS):
             before = sum(map(len, found.values()))
             for node, notes in self.notes.items():
-                for thing, event in notes.constructors:
-                    for parameter, things in self._arguments(node, thing, event, found):
-                        found.setdefault((thing.owner, (thing.file, thing.name), parameter), set()).update(things)
+                for referent, event in notes.constructors:
+                    for parameter, referents in self._arguments(node, referent, event, found):
+                        found.setdefault((referent.owner, (referent.file, referent.name), parameter), set()).update(
+                            referents
+                        )
             if sum(map(len, found.values())) == before:
                 break
         return found
@@ -86,22 +88,22 @@ class KeptObjects:
     def _arguments(
         self,
         node: Node,
-        thing: Referent,
+        referent: Referent,
         event: Event,
         found: dict[tuple[tuple[str, str], tuple[str, str], str], set[Referent]],
     ) -> Iterator[tuple[str, set[Referent]]]:
-        """What the call `event`, which `node` makes of the constructor `thing`, passes for its parameters."""
-        body = self.lookup.files.summary(thing.file).body(thing.name)
-        for parameter, argument in bound_arguments(thing, body, event).items() if body is not None else ():
-            things: set[Referent] = set()
+        """What the call `event`, which `node` makes of the constructor `referent`, passes for its parameters."""
+        body = self.lookup.files.summary(referent.file).body(referent.name)
+        for parameter, argument in bound_arguments(referent, body, event).items() if body is not None else ():
+            referents: set[Referent] = set()
             for name in argument.names:
                 for one in self.lookup.evaluate(name, node.file, node.owner, node.name):
                     if one.kind in _GIVEN and one.file:
-                        things.add(one)
+                        referents.add(one)
                     elif one.kind == "parameter":
-                        things |= found.get((node.owner, (node.file, node.name), one.name), set())
-            if things:
-                yield parameter, things
+                        referents |= found.get((node.owner, (node.file, node.name), one.name), set())
+            if referents:
+                yield parameter, referents
 
 
 def notes_of(constructors: Iterable[tuple[Referent, Event]], asks: Iterable[str]) -> Notes | None:
