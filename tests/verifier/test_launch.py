@@ -278,3 +278,27 @@ def test_another_interpreters_path_is_never_replaced_by_ours(tmp_path):
     (tmp_path / "x.py").touch()
     with pytest.raises(LaunchError, match="not the interpreter"):
         Program.parse([str(other), str(tmp_path / "x.py")])
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "arguments"),
+    [
+        (["torchrun", "--nnodes=1", "a.py", "x"], "torch.distributed.run", ("--nnodes=1", "a.py", "x")),
+        (["--", "torchrun", "a.py"], "torch.distributed.run", ("a.py",)),
+        (["uv", "run", "torchrun", "a.py"], "torch.distributed.run", ("a.py",)),
+        ([str(Path(sys.executable).parent / "torchrun"), "a.py"], "torch.distributed.run", ("a.py",)),
+        (["accelerate", "launch", "--cpu", "a.py"], "accelerate.commands.launch", ("--cpu", "a.py")),
+    ],
+)  # fmt: skip
+def test_a_launcher_is_run_as_its_module(words, module, arguments):
+    program = Program.parse(words)
+    assert (program.kind, program.target, program.arguments) == ("module", module, arguments)
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [(["accelerate", "config"], "accelerate: no such file"), (["/other/bin/torchrun", "a.py"], "another interpreter")],
+)
+def test_a_launcher_of_another_environment_is_refused(words, complaint):
+    with pytest.raises(LaunchError, match=complaint):
+        Program.parse(words)

@@ -1,7 +1,8 @@
-"""The places that a report names are those that the user sees from where they stand; what runs start from."""
+"""What the user sees of a verification: its places, its progress, and what the runs start from."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -131,3 +132,18 @@ def test_a_pipe_that_says_nothing_is_waited_for_no_longer_than_a_moment(monkeypa
         with session._standard_input() as given:
             assert given == subprocess.DEVNULL
     os.close(writing)
+
+
+def test_a_search_of_many_runs_says_in_a_pipe_how_far_it_is(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(cli.time, "monotonic", lambda: clock[0])
+    for many, lines in ((True, ["run 3, 70 s so far", "run 4, 105 s so far"]), (False, [])):
+        clock[0] = 100.0
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+        with cli._Progress(many=many) as progress:
+            for name, seconds in (("A", 10), ("B", 10), ("A", 50), ("B", 35)):
+                clock[0] += seconds
+                progress(name, 5, 0)
+                progress(name, 9, 0)
+        said = sys.stderr.getvalue().splitlines()
+        assert said == [f"torchdet-lint verify: {line}" for line in lines]

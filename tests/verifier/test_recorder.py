@@ -14,6 +14,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::Deprecat
 
 from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
+from torchdet_lint.verifier.comparison.explain import explain  # noqa: E402
+from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence  # noqa: E402
 from torchdet_lint.verifier.recording import hashing  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
@@ -40,6 +42,45 @@ def here() -> int:
     import inspect
 
     return inspect.currentframe().f_back.f_lineno
+
+
+class Picked(torch.autograd.Function):
+    """An indexing whose gradient is written by hand."""
+
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.rows = len(table)
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad):
+        return torch.zeros(ctx.rows, grad.size(1)).index_put_(ctx.saved_tensors, grad, accumulate=True), None
+
+
+def test_an_op_in_a_backward_of_the_users_own_has_the_line_there(tmp_path):
+    """Also where the line that calls `backward()` stands in a method of that name."""
+
+    class Trainer:
+        def backward(self, loss):
+            loss.backward()
+
+    def body():
+        table = torch.randn(10, 4, requires_grad=True)
+        Trainer().backward(Picked.apply(table * 2, torch.tensor([1, 1, 3])).sum())
+
+    opened = record(tmp_path, body)
+    (site, _), *_ = named(opened, "aten.index_put_")
+    assert (site.phase, site.function, site.forward_op, site.forward_line) == ("backward", "Picked.backward", "", 0)
+    assert site.line == Picked.backward.__code__.co_firstlineno + 2
+    assert site.text.startswith("return torch.zeros")
+    by_engine = [
+        site for site, _ in rows(opened) if site.phase == "backward" and site.function.endswith("Trainer.backward")
+    ]
+    assert any(site.forward_op == "aten.mul.Tensor" for site in by_engine)
+    told = explain(Divergence(site, 0, "cause", "op", Evidence(inputs_equal=True, numbers_equal=True)))
+    assert told.rule == "TDL402"
+    assert told.sentence == "aten.index_put_ is not deterministic on these inputs"
 
 
 def test_forward_and_backward_ops_have_the_users_lines(tmp_path):
@@ -403,6 +444,7 @@ def test_what_follows_from_a_jagged_tensor_is_no_cause(tmp_path):
 
         return run
 
+    body(1.0)()  # what torch does once, at first
     record(tmp_path, body(2.0), "a")
     record(tmp_path, body(3.0), "b")
     outcome = compare(tmp_path / "a.tdtrace", tmp_path / "b.tdtrace")

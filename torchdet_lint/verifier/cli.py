@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
 _PATIENCE = 0.5
+_REFRESH, _SILENCE = 0.2, 30.0
 FORMATS = ("text", "json", "github", "junit", "sarif")
 
 
@@ -150,8 +151,6 @@ def _split(parser: _Parser, arguments: list[str]) -> tuple[list[str], list[str]]
 def _program(words: list[str]) -> Program:
     from torchdet_lint.verifier.launch.launch import Program
 
-    if words[:1] in (["torchrun"], ["accelerate"]):
-        raise _UsageError(f"{words[0]}: distributed launchers are not supported yet; give the script itself")
     return Program.parse(words)
 
 
@@ -276,7 +275,7 @@ def _verify(arguments: list[str], *, configured: str) -> int:
     asked = _interventions(options, default=False)
     _keep_piped_input()
     valid = _valid(configured if options.measured is None else options.measured)
-    with _Progress() as progress:
+    with _Progress(many=options.fix is not None) as progress:
         how: dict[str, Any] = {
             "runs": options.runs,
             "mode": options.mode,
@@ -409,12 +408,16 @@ def _coloured(wish: str) -> bool:
 
 
 class _Progress:
-    """A line on a terminal that says which run is under way and how far it is; nothing in a pipe."""
+    """A line on a terminal that says which run is under way and how far it is. In a pipe nothing, but for a search of
+    `many` runs a line now and then.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, many: bool = False) -> None:
         self._shown = sys.stderr.isatty()
+        self._many = many
         self._begin = time.monotonic()
-        self._last = 0.0
+        self._last = 0.0 if self._shown else self._begin
+        self._run, self._runs = "", 0
 
     def __enter__(self) -> _Progress:
         return self
@@ -425,9 +428,14 @@ class _Progress:
 
     def __call__(self, name: str, done: int, expected: int) -> None:
         now = time.monotonic()
-        if not self._shown or now - self._last < 0.2:
+        self._runs += name != self._run
+        self._run = name
+        if now - self._last < (_REFRESH if self._shown else _SILENCE) or not (self._shown or self._many):
             return
         self._last = now
+        if not self._shown:
+            sys.stderr.write(f"torchdet-lint verify: run {self._runs}, {now - self._begin:.0f} s so far\n")
+            return
         bar = ""
         if expected:
             part = min(done / expected, 1.0)

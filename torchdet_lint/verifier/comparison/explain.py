@@ -205,7 +205,7 @@ def _path(item: Divergence) -> Explanation:
 
 def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explanation:
     site = item.site
-    if site.phase == "backward":
+    if site.phase == "backward" and site.forward_op:
         rule, known = _listed(site.forward_op, "backward", devices, table)
         if not rule:
             rule, known = _listed(site.op, "forward", devices, table)

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 CHILD = Path(__file__).with_name("child.py")
+_LAUNCHERS = (
+    (["torchrun"], "torch.distributed.run"),
+    (["accelerate", "launch"], "accelerate.commands.launch"),
+)
 _PYTHON = re.compile(r"python(\d+(\.\d+)*)?(\.exe)?")
 _FLAG = re.compile(r"-(?:[uBqdvbO]+|[WX].+)")
 """Flags of the interpreter that change neither the path nor what is started."""
@@ -58,10 +62,11 @@ class Program:
     @classmethod
     def parse(cls, words: list[str]) -> Program:
         """From the end of a command line: `script.py args…`, `-m module args…`, `notebook.ipynb`, each also after
-        `python` with flags, and after `uv run`. Raises `LaunchError`.
+        `python` with flags, and after `uv run`; `torchrun …` and `accelerate launch …`. Raises `LaunchError`.
         """
         rest = words[1:] if words[:1] == ["--"] else words
         rest, flags = _without_interpreter(rest)
+        rest = _as_module(rest)
         return dataclasses.replace(cls._parsed(rest), flags=flags)
 
     @classmethod
@@ -102,6 +107,16 @@ def _without_interpreter(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
         flags += rest[: 1 + takes]
         rest = rest[1 + takes :]
     return rest, tuple(flags)
+
+
+def _as_module(words: list[str]) -> list[str]:
+    """A launcher's command as the module that it runs."""
+    for launcher, module in _LAUNCHERS:
+        if [Path(word).name for word in words[:1]] + words[1 : len(launcher)] == launcher:
+            if os.sep in words[0] and Path(words[0]).absolute().parent != Path(sys.executable).absolute().parent:
+                raise LaunchError(f"{words[0]} belongs to another interpreter than the one that runs torchdet-lint")
+            return ["-m", module, *words[len(launcher) :]]
+    return words
 
 
 def _need_own(word: str) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _LONGEST = 200
+_FUNCTIONS = torch.autograd.function.__file__
 _TASK_TAKERS = ("torch.utils.data", "concurrent.futures", "multiprocessing.pool", "joblib", "billiard")
 _PHASES = {OPTIMIZER: "optimizer", LOADER: "data", SPLITTER: "split", INITIALIZER: "init", READER: "load"}
 
@@ -165,7 +166,7 @@ class Stream:
         row = trace.Site(plan.name, "backward" if backward else phase, file, line, function)
         if code is not None:
             row = row._replace(text=_source(code.co_filename, line))
-        if origin is not None and backward:
+        if origin is not None and backward and not _in_own_backward(frame):
             row = row._replace(forward_op=origin.op, forward_file=origin.file, forward_line=origin.line)
         self.rows.append(row)
         return len(self.rows) - 1
@@ -191,6 +192,17 @@ class Stream:
         """Write the rest, and the mark of a stream that ended in order."""
         self.flush()
         self.run.open().json(b"F", self.number, {"records": self.records})
+
+
+def _in_own_backward(frame: FrameType | None) -> bool:
+    """Whether the engine called Python for this op: a `torch.autograd.Function` of the program's, whose own lines in
+    `backward` say more than the forward op.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename == _FUNCTIONS:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _source(file: str, line: int) -> str:
