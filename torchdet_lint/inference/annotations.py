@@ -133,11 +133,10 @@ class Annotations:
         if outer in ("dict", "Dict", "Mapping"):
             return AbstractValue(what="other", each=inner[-1])
         if inner[0].is_tensor:
-            if outer in ("Int", "Int32", "Int64", "UInt8", "Integer"):
-                return AbstractValue(what="tensor", dtype="integer", gradient="no")
-            if outer == "Bool":
-                return AbstractValue(what="tensor", dtype="bool", gradient="no")
-            if outer in ("Float", "Float32", "BFloat16", "Num", "Shaped"):
+            meaning = self.facts.shaped.get(outer)
+            if meaning in ("integer", "bool"):
+                return AbstractValue(what="tensor", dtype=meaning, gradient="no")  # type: ignore[arg-type]
+            if meaning == "given":
                 return inner[0]
         if outer in ("list", "List", "Sequence", "Iterable", "Iterator", "set"):
             return AbstractValue(what="other", each=inner[0])

@@ -169,9 +169,9 @@ class Calls:
         if name.startswith("builtins."):
             return self._builtin(last, call)
         library = name.partition(".")[0]
-        if library in ("numpy", "pandas"):
+        if library in self.facts.array_libraries:
             return FOREIGN
-        if library in ("math", "random", "os", "time", "json", "scipy", "itertools"):
+        if library in self.facts.plain_libraries:
             return OTHER
         if library == "tqdm" and last in ("tqdm", "auto") and call.node.args:
             return AbstractValue(what="other", each=self._iterated(call.node.args[0].value))
@@ -251,9 +251,9 @@ class Calls:
             return replace(found, gradient="no" if self.gradients.untracked(call.node) else "yes")
         if any(name.startswith("torch.nn.") for name in ancestry):
             dims = self.facts.dims.get(class_name)
-            if dims is None and class_name.rpartition(".")[2] in ("ReLU", "GELU", "SiLU", "Dropout", "LayerNorm"):
+            if dims is None and class_name.rpartition(".")[2] in self.facts.same_dims:
                 dims = self.results.arguments.kind_of(call, 0).dims
-            single = class_name.rpartition(".")[2] not in ("LSTM", "GRU", "RNN", "MultiheadAttention", "Sequential")
+            single = class_name.rpartition(".")[2] not in self.facts.several_outputs
             gradient: Gradient = "no" if self.gradients.untracked(call.node) else "yes"
             if gradient == "yes" and class_name.removeprefix("torch.nn.") in self.facts.passing_layers:
                 gradient = "no" if self.results.arguments.kind_of(call, 0).gradient == "no" else "yes"

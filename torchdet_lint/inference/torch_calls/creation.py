@@ -32,7 +32,7 @@ class Creation:
         dtype = self.arguments.dtype(call)
         if dtype is None:
             dtype = type_of(name, name, self.facts)
-        if dtype is None and name in ("zeros", "ones", "empty", "eye", "empty_strided"):
+        if dtype is None and name in self.facts.floating_by_default:
             dtype = "floating"
         if dtype is None and name == "arange":
             values = call.arguments.positional
@@ -45,13 +45,13 @@ class Creation:
             gradient = "yes"
         device = self.arguments.device(call, "unknown" if self._default_device_set or name == "as_tensor" else "cpu")
         dims = self.shapes.dims(call, 0)
-        if name in ("arange", "linspace", "logspace", "randperm"):
+        if name in self.facts.vectors:
             dims = 1
         elif name in ("randint", "tensor", "as_tensor", "normal", "from_numpy"):
             dims = self._literal_dims(call) if name in ("tensor", "as_tensor") else None
         made = AbstractValue(
             "tensor", dtype or "unknown", device, gradient, dims, sparse=name.startswith("sparse"),
-            whole=name in ("zeros", "ones", "eye"),
+            whole=name in self.facts.ones_and_zeros,
         )  # fmt: skip
         if name in ("arange", "randperm"):
             values = call.arguments.positional

@@ -47,9 +47,9 @@ class TorchReturns:
         if name in self.facts.no_tensor:
             return OTHER
         positional = call.arguments.positional
-        if name in ("cat", "stack", "concat", "concatenate", "hstack", "vstack", "einsum", "pad_sequence"):
+        if name in self.facts.joining:
             return self._collected(name, call)
-        if name in ("from_numpy", "frombuffer"):
+        if name in self.facts.adopting:
             return AbstractValue(what="tensor", device="cpu", gradient="no")
         if name in self.facts.creation:
             return self.creation.created(name, call)
@@ -84,12 +84,12 @@ class TorchReturns:
                 device=self.arguments.device(call, first.device),
                 dims=first.dims if name.endswith("_like") else self.shapes.dims(call, 0),
                 single=first.single if name.endswith("_like") else frozenset(),
-                whole=name in ("new_ones", "ones_like"),
+                whole=name in self.facts.ones_and_zeros,
             )
         if name in self.facts.indexed and self._has_dim(name, call):
             index = AbstractValue(
                 "tensor", "integer", first.device, "no", first.dims, self.shapes.kept(call),
-                distinct=name in ("sort", "topk"), overlapping=first.dims != 1,
+                distinct=name in self.facts.distinct_indices, overlapping=first.dims != 1,
             )  # fmt: skip
             return AbstractValue(what="other", gradient=gradient, items=(replace(base, dims=first.dims), index))
         if name in ("unique", "unique_consecutive"):
@@ -103,19 +103,11 @@ class TorchReturns:
         dtype = self.arguments.dtype(call) or type_of(name, bare, self.facts)
         if dtype is not None:
             base = replace(base, dtype=dtype)
-        elif bare not in ("clone", "abs", "relu") and first.is_integral and self._changes(bare):
-            base = replace(base, dtype="integer" if bare in ("sum", "prod", "cumsum", "cumprod") else "unknown")
+        elif first.is_integral and bare in self.facts.retyping:
+            base = replace(base, dtype="integer" if bare in self.facts.adding_up else "unknown")
         if base.is_integral:
             base = replace(base, gradient="no")
         return self.shapes.shaped(bare, base, first, call)
-
-    @staticmethod
-    def _changes(bare: str) -> bool:
-        """Whether the function may make another type of an integer."""
-        return bare in (
-            "sum", "prod", "cumsum", "cumprod", "pow", "mul", "add", "sub", "div", "true_divide", "matmul", "mm", "bmm",
-            "masked_fill",
-        )  # fmt: skip
 
     def _gradient_of(self, name: str, first: AbstractValue, call: Call) -> Gradient:
         if name in self.facts.untracked or self.gradients.untracked(call.node):
@@ -135,7 +127,7 @@ class TorchReturns:
         return "unknown" if others else first.gradient
 
     def _has_dim(self, name: str, call: Call) -> bool:
-        if name in ("sort", "topk", "kthvalue", "mode", "cummax", "cummin"):
+        if name in self.facts.always_indexed:
             return True
         arguments = call.arguments
         if "dim" in arguments.keywords or "axis" in arguments.keywords:

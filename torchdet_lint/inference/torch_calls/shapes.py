@@ -122,7 +122,7 @@ class Shapes:
         """`base`, with what holds of the values."""
         if bare in self.arguments.facts.keeping_values:
             return replace(_with_values(base, first), whole=first.whole or self._cast(bare, first))
-        if bare in ("argsort", "nonzero", "argwhere", "unique"):
+        if bare in self.arguments.facts.finding_places:
             return replace(base, distinct=True, overlapping=bare == "argsort" and first.dims != 1)
         if bare in self.arguments.facts.choosing or bare in self.arguments.facts.rounding:
             return replace(base, whole=first.whole or bare in self.arguments.facts.rounding)
@@ -148,29 +148,27 @@ class Shapes:
         return frozenset(size for size in first.single if size < -len(last.elements))
 
     def _resized(self, bare: str, base: AbstractValue, first: AbstractValue, call: Call) -> AbstractValue:
+        facts = self.arguments.facts
         if bare in ("argmax", "argmin"):
             return replace(base, single=self.kept(call))
-        if bare in ("mean", "sum", "prod", "amax", "amin", "argmax", "argmin", "norm", "logsumexp", "squeeze", "std"):
+        if bare in facts.reducing:
             return base
-        if bare in ("masked_select", "bincount", "histc", "unique", "take"):
+        if bare in facts.flattening:
             return replace(base, dims=1)
-        if bare in ("interpolate", "upsample"):
+        if bare in facts.resampling:
             mode = call.argument("mode", ("input", "size", "scale_factor", "mode"))
-            known = {"bilinear": 4, "bicubic": 4, "trilinear": 5, "linear": 3}
             constant = mode.constant if mode is not None else None
-            return replace(base, dims=known.get(constant, first.dims) if isinstance(constant, str) else first.dims)
+            return replace(
+                base, dims=facts.modes.get(constant, first.dims) if isinstance(constant, str) else first.dims
+            )
         if bare == "to_sparse":
             return replace(base, sparse=True, dims=first.dims)
         if bare in ("cpu", "cuda", "to"):
             return replace(base, dims=first.dims, single=first.single, device=self.arguments.moved(bare, first, call))
-        if bare in ("matmul", "mm", "bmm", "gather", "index_select", "unfold", "fold", "diag", "diagonal", "linear"):
-            return base
-        if bare in ("long", "int", "float", "clone", "detach", "contiguous", "clamp", "clip", "masked_fill"):
+        if bare in facts.keeping_sizes:
             base = replace(base, single=first.single)
-        return replace(base, dims=first.dims, sparse=first.sparse and bare in ("coalesce", "t", "transpose", "clone"))
+        return replace(base, dims=first.dims, sparse=first.sparse and bare in facts.keeping_sparse)
 
-    @staticmethod
-    def _cast(bare: str, first: AbstractValue) -> bool:
+    def _cast(self, bare: str, first: AbstractValue) -> bool:
         """Whether an op makes floating-point numbers of whole ones."""
-        casts = ("float", "double", "half", "bfloat16", "to", "type", "type_as")
-        return bare in casts and first.is_integral
+        return bare in self.arguments.facts.floating_casts and first.is_integral
