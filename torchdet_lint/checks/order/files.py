@@ -144,6 +144,8 @@ def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
     node = call.node
     if isinstance(module.parent(node), cst.WithItem):
         return (), False
+    if _WALK in call.names:
+        return _sorting_walk(module, node), True
     key = ", key=lambda entry: entry.name" if _ENTRIES in call.names else ""
     change = Replace(node, f"sorted({module.code(node)}{key})")
     outer = _consumer(module, node)
@@ -152,6 +154,20 @@ def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
     # A list has no `next`, and is not lazy: only what is gone through on the spot is surely the same.
     lazy = not module.library.facts.orders.files["lists"] & set(call.names)
     return (change,), not lazy or outer is not None
+
+
+def _sorting_walk(module: Module, node: cst.Call) -> tuple[Change, ...]:
+    """How to sort a walk and the files of each folder, in a comprehension that goes through these and no more."""
+    loop = module.parent(node)
+    inner = loop.inner_for_in if isinstance(loop, cst.CompFor) else None
+    if not isinstance(loop, cst.CompFor) or inner is None or not isinstance(loop.target, cst.Tuple):
+        return ()
+    names = [element.value.value for element in loop.target.elements if isinstance(element.value, cst.Name)]
+    text = module.code(module.parent(loop))
+    uses = [len(re.findall(rf"\b{re.escape(name)}\b", text)) for name in names[1:]]
+    if len(names) != 3 or uses != [1, 2] or bare(inner.iter) != names[2]:
+        return ()
+    return Replace(node, f"sorted({module.code(node)})"), Replace(inner.iter, f"sorted({names[2]})")
 
 
 def _consumer(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
