@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -163,7 +164,7 @@ def _sorting_walk(module: Module, node: cst.Call) -> tuple[Change, ...]:
     if not isinstance(loop, cst.CompFor) or inner is None or not isinstance(loop.target, cst.Tuple):
         return ()
     names = [element.value.value for element in loop.target.elements if isinstance(element.value, cst.Name)]
-    text = module.code(module.parent(loop))
+    text = "".join(module.code(node) for node in itertools.islice(module.ancestors(loop), 1))
     uses = [len(re.findall(rf"\b{re.escape(name)}\b", text)) for name in names[1:]]
     if len(names) != 3 or uses != [1, 2] or bare(inner.iter) != names[2]:
         return ()
