@@ -28,7 +28,7 @@ def test_code_and_name_come_from_the_file_name(tmp_path):
 @pytest.mark.parametrize(
     ("text", "name", "complaint"),
     [
-        ("sumary = 1\n", "ACME001-own-op.toml", "sumary"),
+        ("sumary = 1\n", "ACME001-own-op.toml", "`sumary`; did you mean `summary`?"),
         ("severity = 'fatal'\n", "ACME001-own-op.toml", "severity"),
         ("code = 'X'\n", "ACME001-own-op.toml", "taken from the file's name"),
         ("", "acme.toml", "CODE-name.toml"),
@@ -41,6 +41,37 @@ def test_a_broken_rule_file_is_named_with_its_fault(tmp_path, text, name, compla
         loading.load(extra=[path])
     assert str(path) in str(caught.value)
     assert complaint in str(caught.value)
+
+
+CALLS = "[[calls]]\nnames = ['acme.f']\n"
+
+
+@pytest.mark.parametrize(
+    ("message", "rest", "complaint"),
+    [
+        ("{nam} adds", CALLS, "message: nothing is known for {nam}; there are {name}, {source}"),
+        ("{name.x} adds", CALLS, "message: nothing is known for {name.x}"),
+        ("{} adds", CALLS, "message: nothing is known for {}"),
+        ("{name adds", CALLS, "message: expected '}' before end of string; write {{ and }} for braces"),
+        ("m", f"{CALLS}variant = 'other'\n", "[[calls]]: no message is called 'other'"),
+        ("m", "[messages]\nx = '{a}'\n[[settings]]\nnames = ['a.b']\nvalues = [true]\nvariant = 'x'\n", "messages.x: "),
+    ],
+)
+def test_holes_that_nothing_fills_are_told_before_a_run(tmp_path, message, rest, complaint):
+    path = tmp_path / "ACME001-own-op.toml"
+    path.write_text(f'summary = "s"\nmessage = "{message}"\nwhy = "w"\ninstead = "i"\n{rest}')
+    with pytest.raises(CatalogueError) as caught:
+        loading.load(extra=[path])
+    assert str(caught.value).startswith(f"{path}: {complaint}")
+
+
+def test_holes_that_are_filled(tmp_path):
+    path = tmp_path / "ACME001-own-op.toml"
+    path.write_text(
+        'summary = "s"\nmessage = "{name} in {{ {source} }}: {kind}"\nwhy = "w"\ninstead = "i"\n'
+        f"{CALLS}details = {{kind = 'slow'}}\n"
+    )
+    assert "ACME001" in loading.load(extra=[path]).rules
 
 
 def test_a_missing_rule_file_is_named(tmp_path):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from torchdet_lint.catalogue import holes
 from torchdet_lint.catalogue.facts import Facts
 from torchdet_lint.catalogue.rules import Rule
 from torchdet_lint.catalogue.texts import CatalogueError, fingerprint_of, read
@@ -58,6 +59,8 @@ def _load(examples: bool, probes: bool, extra: tuple[Path, ...]) -> Catalogue:
             raise CatalogueError(
                 f"{path}: {rule.code} is already the code of {rules[rule.code].stem}.toml; choose another"
             )
+        if path in extra and (fault := next(holes.faults(rule), "")):
+            raise CatalogueError(f"{path}: {fault}")
         rules[rule.code] = rule
     merged = _convert(facts, Facts, Path("rules/facts"))
     return Catalogue(dict(sorted(rules.items())), merged, fingerprint_of(texts))
@@ -102,4 +105,14 @@ def _convert(table: Mapping[str, Any], kind: type[Any], path: Path) -> Any:
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
-        raise CatalogueError(f"{path}: {error}") from error
+        raise CatalogueError(f"{path}: {error}{_meant(str(error), kind)}") from error
+
+
+def _meant(complaint: str, kind: type[Any]) -> str:
+    """The key of `kind` that was meant, where `complaint` is about one that there is not and another is near."""
+    import difflib
+
+    match = re.search(r"unknown field `(.+?)`(?! - at `\$\.)", complaint)
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    near = difflib.get_close_matches(match[1], known, 1, 0.75) if match is not None else []
+    return f"; did you mean `{near[0]}`?" if near else ""

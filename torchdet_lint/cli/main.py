@@ -56,6 +56,10 @@ def _dispatch(arguments: list[str]) -> int:
 
         return _guarded(lambda: lsp(rest))
     if command == "rule":
+        if rest[:1] == ["new"] or (rest[:1] == ["test"] and len(rest) > 1):
+            from torchdet_lint.cli.own_rules import new, test
+
+            return _guarded(lambda: new(rest[1:]) if rest[0] == "new" else test(rest[1:]))
         from torchdet_lint.cli.rule import rule, rule_parser
 
         return _guarded(lambda: rule(rule_parser().parse_args(rest)))

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 def rule_parser() -> argparse.ArgumentParser:
     """The options of the command."""
-    parser = Parser(prog="torchdet-lint rule", description="Say all that is known about a rule.", allow_abbrev=False)
+    parser = Parser(
+        prog="torchdet-lint rule",
+        description="Say all that is known about a rule.",
+        epilog="For rules of your own: `rule new ACME001-its-name` writes a file to begin with, `rule test FILE…` "
+        "tries the examples of such files.",
+        allow_abbrev=False,
+    )
     parser.add_argument(
         "rules",
         nargs="*",

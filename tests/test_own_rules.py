@@ -1,0 +1,60 @@
+"""Rules of the user's own: a file to begin with, and its examples as tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchdet_lint.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["rule", "new", "ACME001-fast-scatter"]) == 0
+
+
+RULE = Path("ACME001-fast-scatter.toml")
+
+
+def test_a_new_rule_holds_and_reports(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rule", "test", str(RULE)]) == 0
+    assert capsys.readouterr().out.endswith(f"{RULE}: 2 examples hold\n")
+    Path("torchdet-lint.toml").write_text("rule-files = ['ACME*.toml']\nextend-select = ['ACME']\n")
+    Path("a.py").write_text("import acme.ops as o\no.fast_scatter(x)\n")
+    assert main(["a.py", "--no-cache", "--output-format", "concise", "-q"]) == 1
+    out = capsys.readouterr().out
+    assert out == "a.py:2:1: ACME001 `acme.ops.fast_scatter` adds in the order in which threads arrive\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("  # expect: ACME001", "", "bad example 1: example.py:2: reported, and not marked `# expect: ACME001`"),
+        ("\nsorted_scatter(x", "  # expect: ACME001\nsorted_scatter(x", "good example 2: example.py:1: marked"),
+        ("[[bad]]", "[[good]]", "there is no [[bad]] example"),
+    ],
+)
+def test_examples_that_do_not_hold(before: str, after: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    RULE.write_text(RULE.read_text().replace(before, after))
+    assert main(["rule", "test", str(RULE)]) == 1
+    assert said in capsys.readouterr().out
+
+
+def test_a_file_is_not_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
+    RULE.write_text("mine")
+    assert main(["rule", "new", "ACME001-fast-scatter"]) == 2
+    assert capsys.readouterr().err.endswith("is already there\n")
+    assert RULE.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["ACME001", "TDL999-x", "../ACME001-x", "acme"])
+def test_a_name_that_is_none(name: str) -> None:
+    assert main(["rule", "new", name]) == 2
+
+
+def test_a_broken_file_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    RULE.write_text("sumary = 's'\n")
+    assert main(["rule", "test", str(RULE)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
