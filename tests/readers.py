@@ -217,6 +217,7 @@ def _first_name(node: ast.expr) -> str:
 def _kinds(node: ast.expr, scope: Scope, depth: int = 3) -> set[str]:
     """How the name that an expression begins with is bound, and `item` where an element of something is taken."""
     found = {"item" for one in _chain(node) if isinstance(one, ast.Subscript)}
+    found |= {"part" for one in _chain(node) if isinstance(one, (ast.Dict, ast.List, ast.Tuple))}
     first = _first_name(node)
     home = scope.home(first) if first else None
     for bound in home.bindings[first] if home is not None else ():
