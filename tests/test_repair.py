@@ -272,6 +272,14 @@ INSTALLED = "import os\n\nif 'COLAB' in os.environ:\n    !pip install torch\n"
             {3: ["import torch", "torch.manual_seed(0)"]}, id="the imports of the package's own cell",
         ),
         pytest.param(
+            ("%time\n# Import torch\nimport torch\n", "import random\ntorch.nn.Linear(2, 3)\nrandom.random()\n"),
+            {1: ["torch.manual_seed(0)"]}, id="no import needed",
+        ),
+        pytest.param(
+            ("# Import torch\nimport torch\n", "def f():\n    import random\n    return random.random()\n", "f()\n"),
+            {0: ["import random as python_random\n\n# Import torch\nimport torch\n"]}, id="a heading",
+        ),
+        pytest.param(
             ("import os\n", "%pip install numpy\n", "import pandas\n", "pandas.DataFrame(x).sample(2)\n"),
             {3: ["random_state=0"]}, id="nothing to import",
         ),
@@ -280,7 +288,7 @@ INSTALLED = "import os\n\nif 'COLAB' in os.environ:\n    !pip install torch\n"
 def test_notebook_imports_nothing_before_it_is_installed(cells, fixed):
     made = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in cells]
     Path("a.ipynb").write_text(json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    assert run("--select", "TDL101,TDL107", "--fix", "a.ipynb") == 0
+    assert run("--select", "TDL101,TDL103,TDL107", "--fix", "a.ipynb") == 0
     new = ["".join(cell["source"]) for cell in json.loads(Path("a.ipynb").read_text())["cells"]]
     for index, (old, text) in enumerate(zip(cells, new, strict=True)):
         assert (text != old) == (index in fixed)

@@ -24,6 +24,8 @@ _last = operator.attrgetter("last")
 _Key = tuple[int, bool, str]
 
 _OTHERS, _PROJECT = 2, 3
+# What only IPython understands stands in the text as a comment.
+_MAGIC = re.compile(r"# [!%]")
 
 
 class Imports:
@@ -82,12 +84,24 @@ class Imports:
         apart = "\n" if self._parts_sections(keyed) else ""
         below = [top for top, key in keyed if key[0] > mine[0]]
         if below and below[0] is run[0]:
-            return self.editor.lines_before(below[0].first, f"{statement}\n{apart}")
+            return self.editor.lines_before(self._above_heading(below[0].first), f"{statement}\n{apart}")
         if below:
             row = run[run.index(below[0]) - 1].last
             end = apart if self.layout.lines[row].strip() else ""
             return self.editor.lines_after(row, f"{apart}{statement}\n{end}")
         return self.editor.lines_after((keyed[-1][0] if keyed else run[-1]).last, f"{apart}{statement}\n")
+
+    def _above_heading(self, row: int) -> int:
+        """In a notebook, the row of the first of the comments right above `row`, those of the same cell."""
+        place = self.module.source.place
+        while (
+            self.module.source.cells
+            and place(row)[1] > 1
+            and self.layout.lines[row - 2].startswith("#")
+            and not _MAGIC.match(self.layout.lines[row - 2])
+        ):
+            row -= 1
+        return row
 
     def _above(self, top: Top, *, first: bool, statement: str) -> Edit:
         """Put an import above another one, and above the comment on that; one above the first is the group's."""
