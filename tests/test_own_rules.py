@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from torchdet_lint.catalogue import explain, loading, ops
 from torchdet_lint.cli.main import main
 
 
@@ -58,3 +59,20 @@ def test_a_broken_file_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     RULE.write_text("sumary = 's'\n")
     assert main(["rule", "test", str(RULE)]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_rule_is_as_wide_as_the_terminal(width: int) -> None:
+    known = loading.load()
+    for rule in known.rules.values():
+        text = list(explain.as_text(rule, ops.ops_of(rule.code, known.facts.ops), None, width))
+        wide = [line for line in text if len(line) > width and not line.startswith(("See ", "Page: ", rule.code))]
+        assert [line for line in wide if len(line.split()) > 1] == []
+
+
+def test_a_rule_of_ones_own_has_no_page_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("torchdet-lint.toml").write_text("rule-files = ['ACME*.toml']\n")
+    assert main(["rule", "ACME001"]) == 0
+    out = capsys.readouterr().out
+    assert "adds with atomics" in out
+    assert "Page:" not in out

@@ -54,40 +54,45 @@ def _op(op: Op, release: tuple[int, int] | None) -> dict[str, Any]:
     return data
 
 
-def as_text(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None = None) -> Iterator[str]:
-    """The rule for a terminal."""
+def as_text(
+    rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None = None, width: int = 100
+) -> Iterator[str]:
+    """The rule for a terminal of `width` columns; its examples are as wide as they are."""
     yield f"{rule.code} {rule.name} ({rule.severity}, looks at {_SCOPES[rule.scope]})"
     yield ""
-    yield from _paragraphs(rule.summary)
+    yield from _paragraphs(rule.summary, width=width)
     yield ""
-    yield from _paragraphs(rule.why)
+    yield from _paragraphs(rule.why, width=width)
     yield ""
     yield "What to do instead:"
-    yield from _paragraphs(rule.instead, "  ")
+    yield from _paragraphs(rule.instead, "  ", width=width)
     if rule.fix is not None:
         yield ""
-        yield f"Fix: {rule.fix}{f' ({rule.fix_title})' if rule.fix_title else ''}"
+        yield from _paragraphs(f"Fix: {rule.fix}{f' ({rule.fix_title})' if rule.fix_title else ''}", width=width)
         if rule.fix_safety:
             yield ""
             yield "Fix safety:"
-            yield from _paragraphs(rule.fix_safety, "  ")
+            yield from _paragraphs(rule.fix_safety, "  ", width=width)
     if rule.runtime_fix:
         command = f"torchdet-lint run --fix={rule.code}"
-        yield f"At run time: {command} ({rule.runtime_fix}){f': {rule.runtime_note}' if rule.runtime_note else ''}"
+        note = f": {rule.runtime_note}" if rule.runtime_note else ""
+        yield from _paragraphs(f"At run time: {command} ({rule.runtime_fix}){note}", width=width)
     elif rule.runtime_note:
-        yield f"At run time: no fix: {rule.runtime_note}"
+        yield from _paragraphs(f"At run time: no fix: {rule.runtime_note}", width=width)
     table = [*rule.ops, *ops]
     if table:
         yield ""
         yield f"Operations{f' in torch {release[0]}.{release[1]}' if release else ''}:"
         for op in sorted(table, key=lambda op: (op.op, op.direction)):
             condition = f", {op.condition}" if op.condition else ""
-            yield f"  {op.op} ({op.direction}{condition}): {_status(op, release)}"
+            told = f"{op.op} ({op.direction}{condition}): {_status(op, release)}"
+            yield from textwrap.wrap(told, width, initial_indent="  ", subsequent_indent="      ")
     yield from _examples(rule)
     if rule.references:
         yield ""
         yield from (f"See {reference}" for reference in rule.references)
-    yield f"Page: {rule.url}"
+    if rule.code.startswith("TDL"):
+        yield f"Page: {rule.url}"
 
 
 def _status(op: Op, release: tuple[int, int] | None) -> str:
@@ -152,11 +157,11 @@ def _sections(rule: Rule) -> Iterator[str]:
             yield from ("", "</details>")
 
 
-def _paragraphs(text: str, indent: str = "") -> Iterator[str]:
+def _paragraphs(text: str, indent: str = "", width: int = 100) -> Iterator[str]:
     for number, paragraph in enumerate(text.strip().split("\n\n")):
         if number:
             yield ""
-        yield from textwrap.wrap(" ".join(paragraph.split()), 100, initial_indent=indent, subsequent_indent=indent)
+        yield from textwrap.wrap(" ".join(paragraph.split()), width, initial_indent=indent, subsequent_indent=indent)
 
 
 def page(rule: Rule, ops: Iterable[Op] = ()) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, emit, fail
+from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, emit, fail, width_of
 from torchdet_lint.cli.options import Parser
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def rule(given: argparse.Namespace) -> int:
     else:
         for number, rule in enumerate(rules):
             emit(["\n" * 2] if number else [])
-            emit(map(_line, explain.as_text(rule, reported(rule.code), release)))
+            width = min(width_of(sys.stdout) or 100, 100)
+            emit(map(_line, explain.as_text(rule, reported(rule.code), release, max(width, 40))))
     return FAILED if found.errors else CLEAN
 
 
