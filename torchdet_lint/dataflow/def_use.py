@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Binding, Scope
 
 # At most so many reads of one value are looked at.
-_MOST = 500
+_MOST = 150
 _order = operator.attrgetter("order")
 
 
