@@ -235,7 +235,7 @@ def test_per_file_ignores_and_severity(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.parametrize(
     ("code", "reported"),
-    [("TDL999", True), ("TDL001", True), ("TDL", False), ("TDL002", False), ("E501", False), ("ACME001", False)],
+    [("TDL999", True), ("TDL001", True), ("TDL", True), ("TDL002", False), ("E501", False), ("ACME001", False)],
 )
 def test_whose_suppressions_are_judged(code: str, reported: bool) -> None:
     """A prefix that means TDL002 too would have to be judged by itself."""
