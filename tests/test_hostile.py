@@ -44,6 +44,12 @@ def seconds(work: object) -> float:
     return time.process_time() - before
 
 
+def within_reason(work: object) -> bool:
+    """Costs at most what twenty flat lists of 20 kB cost, on the machine and under the load at hand."""
+    flat = "a: [" + "1, " * 7_000 + "1]\n"
+    return seconds(work) < 20 * seconds(lambda: launch_configs.parsed(flat))
+
+
 SPECIAL = (".gitignore", "requirements.txt", "helper.py", "conf/config.yaml", "setup.cfg")
 
 
@@ -102,7 +108,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", sorted(BOMBS))
 def test_yaml_that_unfolds_is_left_alone(name: str) -> None:
-    assert seconds(lambda: launch_configs.parsed(BOMBS[name])) < 2
+    assert within_reason(lambda: launch_configs.parsed(BOMBS[name]))
     assert launch_configs.parsed(BOMBS[name]) is None
 
 
@@ -118,7 +124,7 @@ def test_aliases_that_unfold_in_two_files() -> None:
     text = "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{l: *a{n - 1}, r: *a{n - 1}}}\n" for n in range(1, 40))
     texts = {"/c/config.yaml": f"defaults: [one]\n{text}", "/c/one.yaml": text}
     composer = launch_configs._Composer("/c", lambda path: texts.get(path, ""))
-    assert seconds(lambda: composer.whole("config")) < 3
+    assert within_reason(lambda: composer.whole("config"))
 
 
 def test_defaults_that_name_themselves_and_each_other() -> None:
@@ -129,7 +135,7 @@ def test_defaults_that_name_themselves_and_each_other() -> None:
         "/c/three.yaml": "d: 4\n",
     }
     composer = launch_configs._Composer("/c", lambda path: texts.get(path, ""))
-    assert seconds(lambda: composer.whole("config")) < 2
+    assert within_reason(lambda: composer.whole("config"))
     found = launch_configs._Composer("/c", lambda path: texts.get(path, "")).whole("config")
     assert {key: found[key] for key in "abcd"} == {"a": 1, "b": 2, "c": 3, "d": 4}
 
@@ -147,7 +153,7 @@ def test_defaults_that_name_themselves_and_each_other() -> None:
 )
 def test_requirements_are_read_in_a_straight_line(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text)
-    assert seconds(lambda: required_torch(folder)) < 1
+    assert within_reason(lambda: required_torch(folder))
 
 
 def test_requirements_of_one_line_do_not_reach_into_the_next(folder: Path) -> None:
@@ -158,8 +164,8 @@ def test_requirements_of_one_line_do_not_reach_into_the_next(folder: Path) -> No
 @pytest.mark.parametrize("line", ['\\"""', '"""', "\\'''", '"\\', "\"'", "'''\"\"\""])
 def test_quotes_that_nothing_ends_are_read_in_a_straight_line(line: str) -> None:
     text = "!ls\n" + f"{line}\n" * 30_000
-    assert seconds(lambda: logical_rows(text)) < 2
-    assert seconds(lambda: list(comments(text.replace("\n", " ")))) < 2
+    assert within_reason(lambda: logical_rows(text))
+    assert within_reason(lambda: list(comments(text.replace("\n", " "))))
 
 
 def test_rows_after_quotes_that_nothing_ends() -> None:
