@@ -117,6 +117,8 @@ class HandingOn:
         """The function `name` is called."""
         function = module.definition(name)
         for call in self._calls_in(module, function):
+            if not any(arg.star == "**" or (arg.keyword and arg.keyword.value in passed.keywords) for arg in call.args):
+                continue
             inner = self._rebound(module, function, call, passed, bound=False)
             if inner is not None and inner.keywords:
                 found = self._amounts_to(module, module.resolve(call.func), inner, target, depth - 1)
@@ -134,7 +136,6 @@ class HandingOn:
         """What `call`, which stands in `function`, passes where that is given `passed`; None where nobody can tell."""
         assert function is not None
         given, rest, more = _parameters(module, function, passed, bound=bound)
-        text = module.code(function.body)
         positional: list[Value] = []
         keywords: dict[str, Value] = {}
         opaque, named = passed.opaque, set(passed.named)
@@ -142,7 +143,7 @@ class HandingOn:
             word = arg.value.value if isinstance(arg.value, cst.Name) else ""
             if arg.star:
                 name = _starred(function, arg.star)
-                if not word or word != name or len(re.findall(rf"\b{word}\b", text)) != 1:
+                if not word or word != name or len(re.findall(rf"\b{word}\b", module.code(function.body))) != 1:
                     return None
                 positional.extend(rest if arg.star == "*" else ())
                 keywords.update(more if arg.star == "**" else {})
