@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from torchdet_lint.verifier import cli
+from torchdet_lint.verifier import terminal
 from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence, Evidence, Parting
 from torchdet_lint.verifier.trace import Site
@@ -117,7 +117,7 @@ def test_what_comes_through_a_pipe_is_there_for_every_run(monkeypatch):
     stdin, _ = piped(b"3\n4\n")
     with stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        cli._keep_piped_input()
+        terminal.keep_piped_input()
         for _ in range(2):
             with session._standard_input() as given:
                 assert given.read() == b"3\n4\n"
@@ -127,8 +127,8 @@ def test_a_pipe_that_says_nothing_is_waited_for_no_longer_than_a_moment(monkeypa
     stdin, writing = piped(b"", close=False)
     with stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
-        monkeypatch.setattr(cli, "_PATIENCE", 0.01)
-        cli._keep_piped_input()
+        monkeypatch.setattr(terminal, "_PATIENCE", 0.01)
+        terminal.keep_piped_input()
         with session._standard_input() as given:
             assert given == subprocess.DEVNULL
     os.close(writing)
@@ -136,11 +136,11 @@ def test_a_pipe_that_says_nothing_is_waited_for_no_longer_than_a_moment(monkeypa
 
 def test_a_search_of_many_runs_says_in_a_pipe_how_far_it_is(monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(cli.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: clock[0])
     for many, lines in ((True, ["run 3, 70 s so far", "run 4, 105 s so far"]), (False, [])):
         clock[0] = 100.0
         monkeypatch.setattr(sys, "stderr", io.StringIO())
-        with cli._Progress(many=many) as progress:
+        with terminal.Progress(many=many) as progress:
             for name, seconds in (("A", 10), ("B", 10), ("A", 50), ("B", 35)):
                 clock[0] += seconds
                 progress(name, 5, 0)

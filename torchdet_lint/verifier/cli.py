@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import functools
-import os
-import select
-import shutil
-import signal
-import stat
 import sys
-import tempfile
-import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from torchdet_lint.verifier import terminal
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
@@ -27,8 +20,6 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.report import Report
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
-_PATIENCE = 0.5
-_REFRESH, _SILENCE = 0.2, 30.0
 FORMATS = ("text", "json", "github", "junit", "sarif")
 
 
@@ -70,7 +61,7 @@ def main(argv: Sequence[str], measured: str = "") -> int:
     except _UsageError as error:
         return _fail(str(error))
     try:
-        with _ended_in_order():
+        with terminal.ended_in_order():
             return command(arguments[1:])
     except (_UsageError, VerifyError, TraceError, LaunchError, CatalogueError) as error:
         return _fail(f"torchdet-lint {arguments[0]}: {error}" if not isinstance(error, _UsageError) else str(error))
@@ -79,23 +70,6 @@ def main(argv: Sequence[str], measured: str = "") -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return 130
-
-
-@contextlib.contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """A request to end (a time limit of CI's, say) ends the program too, as Ctrl-C does."""
-
-    def end(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _fail(message: str) -> int:
@@ -273,9 +247,9 @@ def _verify(arguments: list[str], *, configured: str) -> int:
     if options.steps < 0:
         raise VerifyError("--steps must be a positive number")
     asked = _interventions(options, default=False)
-    _keep_piped_input()
+    terminal.keep_piped_input()
     valid = _valid(configured if options.measured is None else options.measured)
-    with _Progress(many=options.fix is not None) as progress:
+    with terminal.Progress(many=options.fix is not None) as progress:
         how: dict[str, Any] = {
             "runs": options.runs,
             "mode": options.mode,
@@ -295,24 +269,6 @@ def _verify(arguments: list[str], *, configured: str) -> int:
 
             report = verify_fixed(program, asked, most_runs=options.most_runs, **how)
     return _deliver(report, options)
-
-
-def _keep_piped_input() -> None:
-    """Put what comes through a pipe into a file, which every run can read from its beginning. A pipe that is silent for
-    a moment (CI leaves one open) is left alone.
-    """
-    try:
-        descriptor = sys.stdin.fileno()
-        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            return
-        ready = select.select([descriptor], [], [], _PATIENCE)[0]
-    except (OSError, ValueError, AttributeError):
-        return
-    if ready:
-        with tempfile.TemporaryFile() as kept, open(descriptor, "rb", closefd=False) as piped:
-            shutil.copyfileobj(piped, kept)
-            kept.seek(0)
-            os.dup2(kept.fileno(), descriptor)
 
 
 def _valid(path: str) -> Valid | None:
@@ -391,7 +347,7 @@ def _deliver(report: Report, options: argparse.Namespace) -> int:
     if options.output_format == "json":
         text = report.to_json().decode() + "\n"
     elif options.output_format == "text":
-        text = on_screen(report, colour=to_screen and _coloured(options.color))
+        text = on_screen(report, colour=to_screen and terminal.coloured(options.color))
     else:
         text = {"github": machine.github, "junit": machine.junit, "sarif": machine.sarif}[options.output_format](report)
     if to_screen:
@@ -399,46 +355,3 @@ def _deliver(report: Report, options: argparse.Namespace) -> int:
     else:
         options.output_file.write_text(text, encoding="utf-8")
     return report.exit_status
-
-
-def _coloured(wish: str) -> bool:
-    if wish != "auto":
-        return wish == "always"
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-
-class _Progress:
-    """A line on a terminal that says which run is under way and how far it is. In a pipe nothing, but for a search of
-    `many` runs a line now and then.
-    """
-
-    def __init__(self, *, many: bool = False) -> None:
-        self._shown = sys.stderr.isatty()
-        self._many = many
-        self._begin = time.monotonic()
-        self._last = 0.0 if self._shown else self._begin
-        self._run, self._runs = "", 0
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-
-    def __call__(self, name: str, done: int, expected: int) -> None:
-        now = time.monotonic()
-        self._runs += name != self._run
-        self._run = name
-        if now - self._last < (_REFRESH if self._shown else _SILENCE) or not (self._shown or self._many):
-            return
-        self._last = now
-        if not self._shown:
-            sys.stderr.write(f"torchdet-lint verify: run {self._runs}, {now - self._begin:.0f} s so far\n")
-            return
-        bar = ""
-        if expected:
-            part = min(done / expected, 1.0)
-            bar = f" [{'=' * int(24 * part):24}] {part:4.0%}"
-        sys.stderr.write(f"\r\x1b[K run {name}{bar} · {done / 1e6:.1f} MB of trace · {now - self._begin:.0f} s")
-        sys.stderr.flush()
