@@ -23,7 +23,7 @@ _FILE_TEXT = re.compile(r"/|\.\w{1,5}$")
 _BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
 _USES = {
     "seed": "a seed is made of it",
-    "bucket": "a bucket or a split is chosen by it",
+    "bucket": "a number that is computed from it differs too",
     "file": "a file is named after it",
     "order": "an order is made of it",
 }
