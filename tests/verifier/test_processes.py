@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 if not hasattr(os, "fork"):
     pytest.skip("needs os.fork", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("small_folder")
+
 TREE = """
 import multiprocessing, os, subprocess, sys
 import torch

@@ -128,12 +128,13 @@ def test_a_reason_that_a_full_disk_swallowed_still_fails_the_recording(tmp_path)
 @pytest.mark.parametrize("command", [["verify"], ["verify", "--fix"], ["run"], ["record", "-o", "a.tdtrace"]])
 def test_a_request_to_end_ends_the_program_too(tmp_path, command):
     script = tmp_path / "program.py"
-    script.write_text("import time\nopen('ready', 'w')\nwhile True: time.sleep(1)\n")
+    ready = tmp_path / "ready"
+    script.write_text(f"import time\nopen({str(ready)!r}, 'w')\nwhile True: time.sleep(1)\n")
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TMPDIR": str(tmp_path)}
     words = [sys.executable, "-m", "torchdet_lint", *command, str(script)]
     process = subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
+    while not ready.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
