@@ -127,7 +127,9 @@ def main() -> int:
         print(json.dumps(counted(given.count.resolve())))
         return 0
     listed = (HERE / "packages.txt").read_text(encoding="utf-8").split()
-    wanted = [one for one in listed if not given.names or one.partition("==")[0] in given.names]
+    if unknown := set(given.names).difference(listed, [one.partition("==")[0] for one in listed]):
+        parser.error(f"not in packages.txt: {', '.join(sorted(unknown))}")
+    wanted = [one for one in listed if not given.names or {one, one.partition("==")[0]} & set(given.names)]
     kept: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.is_file() else {}
     until = time.monotonic() + 60 * given.minutes
     told: list[str] = []
