@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 if not hasattr(os, "fork"):
     pytest.skip("needs os.fork", allow_module_level=True)
 
-pytestmark = pytest.mark.usefixtures("small_folder")
-
 TREE = """
 import multiprocessing, os, subprocess, sys
 import torch

@@ -20,8 +20,6 @@ from torchdet_lint.verifier.verification.report import Report  # noqa: E402
 from torchdet_lint.verifier.verification.text import LINES  # noqa: E402
 from torchdet_lint.verifier.verification.text import text as on_screen  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("small_folder")
-
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "verifier-json.md"
 THREE_CAUSES = """
 import random

@@ -13,8 +13,6 @@ from torchdet_lint.verifier.remedies import fixes
 
 pytest.importorskip("torch")
 
-pytestmark = pytest.mark.usefixtures("small_folder")
-
 HERE = Path(__file__).parent
 PLANTED = sorted((HERE / "planted").glob("*.py"))
 DETERMINISTIC = sorted((HERE / "deterministic").glob("*.py"))

@@ -78,12 +78,14 @@ class Provocations:
         pass
 
     def _move(self) -> None:
-        """Take blocks of odd sizes, fill them with another byte each time, and give some of them back."""
-        sizes = [self._random.randrange(1, 30_000) for _ in range(4)]
-        blocks = [torch.full((size,), self._random.randrange(256), dtype=torch.uint8) for size in sizes]
-        if self.device != "cpu":
-            blocks = [block.to(self.device) for block in blocks]
-        self._held[:] = blocks[::2]
+        """Take blocks of every size from 64 bytes to 4 MiB, write another byte to each, and give some of them
+        back: whichever size the op asks for, the place that it had last may be taken.
+        """
+        sizes = [self._random.randrange(1 << power, 2 << power) for power in range(6, 22) for _ in range(2)]
+        blocks = [torch.empty(size, dtype=torch.uint8, device=self.device) for size in sizes]
+        for block in blocks:
+            block[:4_000].fill_(self._random.randrange(256))
+        self._held[:] = [block for block in blocks if self._random.random() < 0.5]
 
     def _empty(self) -> None:
         torch.cuda.empty_cache()
