@@ -807,7 +807,7 @@ def _shuffle_listings() -> None:
     class Scan(contextlib.AbstractContextManager[Any]):
         def __init__(self, folder: Any) -> None:
             with scanned(folder) as entries:
-                self.entries = [*entries]
+                self.entries = sorted(entries, key=lambda entry: entry.name)
             random.SystemRandom().shuffle(self.entries)
 
         def __iter__(self) -> Iterator[Any]:
@@ -817,7 +817,7 @@ def _shuffle_listings() -> None:
             pass
 
     def listdir(folder: Any = ".") -> list[Any]:
-        names = listed(folder)
+        names = sorted(listed(folder))
         random.SystemRandom().shuffle(names)
         return names
 

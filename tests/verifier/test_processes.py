@@ -104,7 +104,9 @@ def work(rank, path):
     dist.all_reduce(total)
     parts = [torch.empty(2) for _ in range(2)]
     dist.all_gather(parts, total)
-    print(parts, functional.all_reduce(total, "sum", dist.group.WORLD))
+    came = functional.all_reduce(total, "sum", dist.group.WORLD).sum().item()
+    if rank == 0:
+        print(parts, came)
     dist.barrier()
     dist.destroy_process_group()
 
