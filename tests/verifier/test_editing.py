@@ -42,8 +42,12 @@ def program(folder, text, name="train.py"):
     return Program("script", name, directory=str(folder))
 
 
+def cured(subject, codes, judge):
+    return editing.cure(subject, codes, (), editing.reported(subject, ()), judge)
+
+
 def test_the_command_is_one_whose_edit_was_verified_on_a_copy(tmp_path, verify):
-    edit = editing.cure(program(tmp_path, GENERATOR), ("TDL104",), (), verify)
+    edit = cured(program(tmp_path, GENERATOR), ("TDL104",), verify)
     assert edit.command in (
         "torchdet-lint --fix --select TDL104 train.py",
         "torchdet-lint --fix --unsafe-fixes --select TDL104 train.py",
@@ -55,12 +59,12 @@ def test_the_command_is_one_whose_edit_was_verified_on_a_copy(tmp_path, verify):
 
 def test_an_edit_that_does_not_cure_is_not_printed(tmp_path, verify):
     text = GENERATOR + "other = eval('np.random.default_rng()')\n"
-    assert editing.cure(program(tmp_path, text), ("TDL104",), (), verify) is None
+    assert cured(program(tmp_path, text), ("TDL104",), verify) is None
     assert verify.calls
 
 
 def test_where_the_linter_has_no_finding_nothing_is_run(tmp_path, verify):
-    assert editing.cure(program(tmp_path, "print(1)\n"), ("TDL104",), (), verify) is None
+    assert cured(program(tmp_path, "print(1)\n"), ("TDL104",), verify) is None
     assert not verify.calls
 
 
@@ -77,7 +81,7 @@ def test_the_seed_of_everything_is_written_as_the_seed_that_the_program_lacks(tm
         return Verdict("identical" if "random.seed(" in text else "diverged")
 
     source = "import random\nimport torch\n\ntorch.manual_seed(0)\nprint(torch.tensor(random.random()).item())\n"
-    edit = editing.cure(program(tmp_path, source), ("TDL106",), (), judge)
+    edit = cured(program(tmp_path, source), ("TDL106",), judge)
     assert "TDL103" in edit.command
 
 

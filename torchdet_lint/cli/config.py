@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, emit, fail, say
-from torchdet_lint.cli.options import Parser
+from torchdet_lint.cli.options import Parser, asked_for
 
 if TYPE_CHECKING:
     import argparse
@@ -38,10 +38,7 @@ def show(given: argparse.Namespace) -> int:
     for key in given.keys:
         if key not in keys.KEYS:
             raise UsageError(f"config: unknown key {key!r}{config.nearest(key, keys.KEYS)}")
-    if given.isolated:
-        found = config.isolated([os.curdir])
-    else:
-        found = config.explicit(given.config) if given.config else config.find([os.curdir])
+    found = asked_for(given, [os.curdir])
     for complaint in found.errors:
         fail(complaint)
     set_here = {key: value for key, value in msgspec.to_builtins(found.options).items() if value is not None}

@@ -195,17 +195,19 @@ def _flags(given: argparse.Namespace) -> Options:
 
 def settings_of(given: argparse.Namespace, paths: Sequence[str]) -> tuple[Settings, tuple[str, ...]]:
     """What holds for a run over `paths`, and complaints about configurations that were passed over."""
-    from torchdet_lint import config
-
     if given.isolated and given.config:
         raise UsageError("--isolated and --config contradict each other")
-    if given.isolated:
-        found = config.isolated(paths)
-    elif given.config:
-        found = config.explicit(given.config)
-    else:
-        found = config.find(paths)
+    found = asked_for(given, paths)
     return _merged(given, found), found.errors
+
+
+def asked_for(given: argparse.Namespace, paths: Sequence[str]) -> Found:
+    """The configuration for `paths`: none (`--isolated`), the one that is named (`--config`), or the one found."""
+    from torchdet_lint import config
+
+    if given.isolated:
+        return config.isolated(paths)
+    return config.explicit(given.config) if given.config else config.find(paths)
 
 
 def nearest_of(given: argparse.Namespace, paths: Sequence[str]) -> Callable[[str], Settings | None]:

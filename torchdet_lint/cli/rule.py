@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, emit, fail, width_of
-from torchdet_lint.cli.options import Parser
+from torchdet_lint.cli.options import Parser, asked_for
 
 if TYPE_CHECKING:
     import argparse
@@ -52,10 +52,7 @@ def rule(given: argparse.Namespace) -> int:
     if not given.rules and not given.all:
         raise UsageError("name a rule, or ask for all of them with --all (see `torchdet-lint rule --help`)")
     release = ops.release(given.torch_version) if _release(given.torch_version) else None
-    if given.isolated:
-        found = config.isolated([os.curdir])
-    else:
-        found = config.explicit(given.config) if given.config else config.find([os.curdir])
+    found = asked_for(given, [os.curdir])
     for complaint in found.errors:
         fail(complaint)
     settings = config.merge(found, config.Options())

@@ -34,15 +34,15 @@ def condition(node: cst.BaseExpression) -> tuple[str, bool]:
 
 
 def returned(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-    """What the `return` statements of `function` return, in no particular order."""
+    """What the `return` statements of `function` return, in the order of the source."""
     stack: list[cst.CSTNode] = [function.body]
     while stack:
         node = stack.pop()
         if isinstance(node, cst.Return):
             if node.value is not None:
                 yield node.value
-        elif type(node) not in _SCOPES:
-            stack.extend(children(node))
+        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+            stack.extend(reversed(children(node)))
 
 
 def bare(node: cst.CSTNode) -> str:

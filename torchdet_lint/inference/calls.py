@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
+from torchdet_lint.dataflow.syntax import returned
 from torchdet_lint.inference.abstract_values import (
     BATCH,
     EMPTY,
@@ -23,10 +24,9 @@ from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.torch_calls.returns import TorchReturns
 from torchdet_lint.inference.variables import iterated
 from torchdet_lint.module.names import live
-from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from torchdet_lint.inference.abstract_values import Dtype, Gradient
     from torchdet_lint.inference.accesses import Accesses
@@ -307,7 +307,7 @@ class Calls:
                 if annotated.what == "other" and annotated != EMPTY and not (annotated.items or annotated.each):
                     self._returns[key] = annotated
                     return annotated
-            returns = list(_returns(function))
+            returns = list(returned(function))
             found = UNKNOWN
             if 0 < len(returns) <= _RETURNS:
                 found = joined(self.kind(value) for value in returns)
@@ -320,15 +320,3 @@ class Calls:
 
     def _iterated(self, node: cst.BaseExpression) -> AbstractValue:
         return iterated(node, self.kind(node))
-
-
-def _returns(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-    """The expressions that `function` itself returns."""
-    stack: list[cst.CSTNode] = [function.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Return):
-            if node.value is not None:
-                yield node.value
-        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
-            stack.extend(reversed(children(node)))

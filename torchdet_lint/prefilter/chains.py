@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
+
+from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 
 # From some 8,000 links on the process dies on a stack of 8 MB.
 _MOST = 2000
@@ -20,10 +21,8 @@ def too_long(text: str) -> bool:
     if len(text) < 2 * _MOST or len(_LINK.findall(text)) < _MOST:
         return False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parsed(text)
+    except SyntaxFault:
         return True
     return any(_links(node) > _MOST for node in ast.walk(tree))
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from typing import TYPE_CHECKING
+
+from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,10 +28,8 @@ def explode(text: str) -> bool:
     if _CASE.search(text) is None or not any(_weight(line) > _MOST for line in _suspects(text)):
         return False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parsed(text)
+    except SyntaxFault:
         return True
     lines = text.split("\n")
     return any(_weight(pattern) > _MOST for pattern in _patterns(tree, lines))

@@ -156,7 +156,7 @@ def whole(text: str) -> Skeleton:
 def _cut_class(node: ast.ClassDef, lines: Sequence[str], pieces: list[Piece], classes: list[ClassPiece]) -> None:
     index = len(classes)
     methods = tuple(member.name for member in node.body if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    bases = tuple(map(_dotted, node.bases))
+    bases = tuple(map(dotted_name, node.bases))
     classes.append(
         ClassPiece(node.name, methods, _first(node), node.end_lineno or node.lineno, bases if all(bases) else None)
     )
@@ -234,7 +234,7 @@ def _renames(value: ast.expr | None) -> bool:
     return last in RENAMING
 
 
-def _dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """`a.b.c` as text; the empty string for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Event
     from torchdet_lint.program.lookup import Lookup
 
+Given = dict[tuple[tuple[str, str], tuple[str, str], str], set["Referent"]]
+"""What a constructor is given, by the class of the object, the constructor, and the parameter."""
 _ROUNDS = 3
 _GIVEN = ("class", "function", "instance")
 
@@ -70,9 +72,9 @@ class KeptObjects:
                     return [(place, name[1:]) for name in names if name[0] == "$" and name[1:].isidentifier()]
         return []
 
-    def _given(self) -> dict[tuple[tuple[str, str], tuple[str, str], str], set[Referent]]:
+    def _given(self) -> Given:
         """What each constructor is given, by the class of the object, the constructor, and the parameter."""
-        found: dict[tuple[tuple[str, str], tuple[str, str], str], set[Referent]] = {}
+        found: Given = {}
         for _ in range(_ROUNDS):
             before = sum(map(len, found.values()))
             for node, notes in self.notes.items():
@@ -90,7 +92,7 @@ class KeptObjects:
         node: Node,
         referent: Referent,
         event: Event,
-        found: dict[tuple[tuple[str, str], tuple[str, str], str], set[Referent]],
+        found: Given,
     ) -> Iterator[tuple[str, set[Referent]]]:
         """What the call `event`, which `node` makes of the constructor `referent`, passes for its parameters."""
         body = self.lookup.files.summary(referent.file).body(referent.name)

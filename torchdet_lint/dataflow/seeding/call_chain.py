@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.prefilter.skeleton import SyntaxFault, imported, parsed, yields
+from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, imported, parsed, yields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,11 +178,5 @@ class CallChain:
     def name_of(self, function: ast.expr) -> str:
         """The canonical dotted name of what is called: `torch.manual_seed`; empty where it is no dotted name. A name
         that no import binds stands for itself."""
-        parts: list[str] = []
-        while isinstance(function, ast.Attribute):
-            parts.append(function.attr)
-            function = function.value
-        if not isinstance(function, ast.Name):
-            return ""
-        root = self.imported.get(function.id, function.id)
-        return self.module.library.canonical(".".join([root, *reversed(parts)]))
+        root, dot, rest = dotted_name(function).partition(".")
+        return self.module.library.canonical(f"{self.imported.get(root, root)}{dot}{rest}") if root else ""

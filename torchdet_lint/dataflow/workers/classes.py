@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.workers.project_file import File, below, bindings, handed_on, method, passed
-from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
+from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -123,14 +123,9 @@ class Classes:
 
     def dotted(self, node: ast.expr, file: File) -> str:
         """The canonical dotted name of an expression in `file`; empty where it is none."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return ""
-        root = node.id if node.id in file.definitions else file.imports.get(node.id, node.id)
-        return self.module.library.canonical(".".join([root, *reversed(parts)]))
+        root, dot, rest = dotted_name(node).partition(".")
+        whole = root if root in file.definitions else file.imports.get(root, root)
+        return self.module.library.canonical(f"{whole}{dot}{rest}") if root else ""
 
     def definition(
         self, name: str, file: File, depth: int = 0

@@ -338,8 +338,8 @@ class WorkerObjects:
         found = list(self._behind(function, scope))
         for value, inner in found:
             self._value(value, inner, None, depth + 1)
-        if not found and function.id not in dir(__builtins__) and function.id not in scope.file.definitions:
-            self._out = self._out or function.id in scope.file.imports
+        if not found and function.id not in scope.file.definitions and function.id in scope.file.imports:
+            self._out = True
 
     def _used(self, attribute: ast.Attribute, scope: Scope, depth: int) -> None:
         """An object that an attribute of `self` holds, where a worker calls it or a method of it."""

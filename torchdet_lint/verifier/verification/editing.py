@@ -17,7 +17,7 @@ from torchdet_lint.verifier.remedies.fixes import BY_RULE
 from torchdet_lint.verifier.verification.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torchdet_lint.verifier.launch.launch import Program
     from torchdet_lint.verifier.verification.outcome import Cause
@@ -61,14 +61,18 @@ def _start(program: Program) -> Path:
     return Path(program.directory or Path.cwd()).resolve()
 
 
-def cure(program: Program, codes: Iterable[str], causes: Iterable[Cause], verify: Verify) -> Edit | None:
+def cure(
+    program: Program,
+    codes: Iterable[str],
+    causes: Sequence[Cause],
+    findings: Sequence[explain.Finding],
+    verify: Verify,
+) -> Edit | None:
     """The first edit, the smallest before the larger, the safe before the unsafe, after which all runs are equal; None
-    where none is, or where the folder cannot be copied.
+    where none is, or where the folder cannot be copied. `findings` are those that `reported` gives for `causes`.
     """
-    causes = tuple(causes)
     start = _start(program)
     files = _files(program, causes, start)
-    findings = reported(program, causes)
     tried: set[tuple[str, ...]] = set()
     for chosen in _choices(tuple(codes), findings, causes):
         for unsafe in (False, True):
@@ -117,7 +121,7 @@ def _files(program: Program, causes: Iterable[Cause], start: Path) -> list[str]:
 
 
 def _choices(
-    codes: tuple[str, ...], findings: tuple[explain.Finding, ...], causes: tuple[Cause, ...]
+    codes: tuple[str, ...], findings: Sequence[explain.Finding], causes: Sequence[Cause]
 ) -> Iterator[tuple[str, ...]]:
     """Codes to select, the fewest first: those that suffice at run time, all of the same fixes, those of the causes."""
     rules = loading.load().rules

@@ -52,17 +52,10 @@ def verify_fixed(
     equal already is reported so, with no fix. The search for the smallest set ends after about `most_runs` runs. The
     causes are those that the fixes of the set cure, each under the rule of its fix.
     """
-    once = functools.partial(
-        verify_program,
-        program,
-        runs=runs,
-        mode=mode,
-        timeout=timeout,
-        progress=progress,
-        steps=steps,
-        in_place=in_place,
-        workdir=workdir,
+    runs_of = functools.partial(
+        verify_program, runs=runs, mode=mode, timeout=timeout, progress=progress, steps=steps, workdir=workdir
     )
+    once = functools.partial(runs_of, program, in_place=in_place)
     plain = once(lint=lint, keep=keep, valid=valid)
     if plain.verdict != "diverged":
         return plain
@@ -76,13 +69,7 @@ def verify_fixed(
     said = sorted({finding.code for finding in findings})
     found = minimise.minimise(once, asked, plain, fixed, most=max(1, most_runs // runs), reported=said)
     smallest = editing.spoken_of(found.codes, findings)
-
-    def of_edited(program: Program) -> Report:
-        return verify_program(
-            program, runs=runs, mode=mode, timeout=timeout, progress=progress, steps=steps, lint=False, workdir=workdir
-        )
-
-    edit = editing.cure(program, smallest, plain.causes, of_edited)
+    edit = editing.cure(program, smallest, plain.causes, findings, functools.partial(runs_of, lint=False))
     outcome = FixOutcome(
         True,
         smallest,
