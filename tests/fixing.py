@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.catalogue.rules import Rule
-from torchdet_lint.finding import Change, Edit, Fix, Found
+from torchdet_lint.finding import Change, Edit, Fix, Violation
 from torchdet_lint.fixes import patch, plan
 from torchdet_lint.module.module import Call, Module
 from torchdet_lint.source.decoding import decode
@@ -48,7 +48,7 @@ def fixes(
     module = module_of(text, library, path)
     rule = Rule(code=code, name="example", summary="", message="", why="", instead="", fix="safe")
     planner = plan.Planner(module, seed)
-    planned = [planner.plan(Found(call.node, changes=ask(call)), rule) for call in calls(module, name)]
+    planned = [planner.plan(Violation(call.node, changes=ask(call)), rule) for call in calls(module, name)]
     return module, [one for one in planned if one is not None]
 
 

@@ -29,7 +29,7 @@ def settings(root: Path, text: str, **flags: object) -> Settings:
 
 def test_nothing_is_configured(root: Path) -> None:
     found = config.find([str(root)])
-    assert found == config.Found(str(root))
+    assert found == config.Configuration(str(root))
     resolved = config.merge(found, Options())
     assert (resolved.select, resolved.torch, resolved.min_severity) == (("TDL",), config.NEWEST_TORCH, "warning")
     assert resolved.cache_dir == str(root / ".torchdet_cache")

@@ -49,7 +49,7 @@ def probed(text: str) -> AbstractValue:
     module = Module(decode("example.py", text.encode()), library())
     module.load_all()
     call = next(call for call in module.calls if module.code(call.node.func) == "probe")
-    return module.shared(Inference).kind(call.node.args[0].value)
+    return module.shared(Inference).infer(call.node.args[0].value)
 
 
 def in_layer(expression: str) -> AbstractValue:
@@ -87,8 +87,8 @@ def in_function(*lines: str) -> AbstractValue:
     ],
 )
 def test_in_a_layer(expression: str, what: str, dtype: str, gradient: str) -> None:
-    kind = in_layer(expression)
-    assert (kind.what, kind.dtype, kind.gradient) == (what, dtype, gradient)
+    inferred = in_layer(expression)
+    assert (inferred.what, inferred.dtype, inferred.gradient) == (what, dtype, gradient)
 
 
 @pytest.mark.parametrize(
@@ -289,8 +289,8 @@ LOOPS = "import torch\nfrom torch.utils.data import DataLoader\nfrom tqdm import
     ],
 )
 def test_loops(body: str, what: str, gradient: str) -> None:
-    kind = probed(f"{LOOPS}def function(data, train_loader):\n    {body}\n")
-    assert (kind.what, kind.gradient) == (what, gradient)
+    inferred = probed(f"{LOOPS}def function(data, train_loader):\n    {body}\n")
+    assert (inferred.what, inferred.gradient) == (what, gradient)
 
 
 @pytest.mark.parametrize(
@@ -307,8 +307,8 @@ def test_loops(body: str, what: str, gradient: str) -> None:
     ],
 )
 def test_tuples(lines: tuple[str, ...], what: str, dtype: str) -> None:
-    kind = in_function(*lines)
-    assert (kind.what, kind.dtype) == (what, dtype)
+    inferred = in_function(*lines)
+    assert (inferred.what, inferred.dtype) == (what, dtype)
 
 
 @pytest.mark.parametrize(
@@ -349,8 +349,8 @@ def test_dictionaries_and_lists_of_tensors(lines: tuple[str, ...], what: str) ->
 )
 def test_annotations(annotation: str, what: str, dtype: str) -> None:
     head = "import numpy as np\nimport pandas as pd\nimport torch\nfrom typing import List, Optional\n"
-    kind = probed(f"{head}def function(value: {annotation}):\n    probe(value)\n")
-    assert (kind.what, kind.dtype) == (what, dtype)
+    inferred = probed(f"{head}def function(value: {annotation}):\n    probe(value)\n")
+    assert (inferred.what, inferred.dtype) == (what, dtype)
 
 
 @pytest.mark.parametrize(
@@ -408,15 +408,15 @@ def test_attributes_set_in_the_constructor(setting: str, what: str, gradient: st
         "    def use(self):\n        probe(self.t)\n",
         "class Net(Base):\n    def use(self):\n        probe(self.t)\n",
     ):
-        kind = probed(text + use)
-        assert (kind.what, kind.gradient) == (what, gradient)
+        inferred = probed(text + use)
+        assert (inferred.what, inferred.gradient) == (what, gradient)
 
 
 def test_the_elements_of_a_parameter_list() -> None:
     head = "from torch import nn\nclass Net(nn.Module):\n    def __init__(self):\n"
     init = "        self.t = nn.ParameterList(made())\n"
-    kind = probed(f"{head}{init}    def forward(self, x):\n        for p in self.t:\n            probe(p)\n")
-    assert (kind.what, kind.gradient) == ("tensor", "yes")
+    inferred = probed(f"{head}{init}    def forward(self, x):\n        for p in self.t:\n            probe(p)\n")
+    assert (inferred.what, inferred.gradient) == ("tensor", "yes")
 
 
 @pytest.mark.parametrize(
@@ -618,8 +618,8 @@ class Store:
     ],
 )
 def test_what_a_class_declares(expression: str, what: str, dtype: str) -> None:
-    kind = probed(CLASSES.format(expression))
-    assert (kind.what, kind.dtype) == (what, dtype)
+    inferred = probed(CLASSES.format(expression))
+    assert (inferred.what, inferred.dtype) == (what, dtype)
 
 
 @pytest.mark.parametrize(
@@ -635,8 +635,8 @@ def test_what_a_class_declares(expression: str, what: str, dtype: str) -> None:
 )
 def test_parameters_of_classes_of_the_file(parameter: str, lines: tuple[str, ...], dtype: str) -> None:
     body = "\n".join(f"    {line}" for line in lines)
-    kind = probed(f"{CLASSES.format(0).replace('probe(0)', 'pass')}\ndef use({parameter}):\n{body}\n")
-    assert (kind.what, kind.dtype) == ("tensor", dtype)
+    inferred = probed(f"{CLASSES.format(0).replace('probe(0)', 'pass')}\ndef use({parameter}):\n{body}\n")
+    assert (inferred.what, inferred.dtype) == ("tensor", dtype)
 
 
 @pytest.mark.parametrize(
@@ -656,8 +656,8 @@ def test_parameters_of_classes_of_the_file(parameter: str, lines: tuple[str, ...
     ],
 )
 def test_lambdas_inner_functions_and_literal_names(lines: tuple[str, ...], what: str, dtype: str) -> None:
-    kind = in_function(*lines)
-    assert (kind.what, kind.dtype) == (what, dtype)
+    inferred = in_function(*lines)
+    assert (inferred.what, inferred.dtype) == (what, dtype)
 
 
 @pytest.mark.parametrize(
@@ -701,8 +701,8 @@ def test_what_tests_of_types_make_sure_of(lines: tuple[str, ...], what: str) -> 
     ],
 )
 def test_what_a_loop_makes_of_a_name(lines: tuple[str, ...], what: str, dtype: str) -> None:
-    kind = in_function(*lines)
-    assert (kind.what, kind.dtype) == (what, dtype)
+    inferred = in_function(*lines)
+    assert (inferred.what, inferred.dtype) == (what, dtype)
 
 
 @pytest.mark.parametrize(
@@ -721,8 +721,8 @@ def test_the_batch_of_a_step(name: str, lines: tuple[str, ...], what: str, gradi
     head = "import lightning as L\nfrom torch import nn\nclass Net(L.LightningModule):\n    def __init__(self):\n"
     body = "\n".join(f"        {line}" for line in lines)
     text = f"{head}        self.layer = nn.Linear(2, 2)\n    def {name}(self, batch, batch_idx):\n{body}\n"
-    kind = probed(text)
-    assert (kind.what, kind.gradient) == (what, gradient)
+    inferred = probed(text)
+    assert (inferred.what, inferred.gradient) == (what, gradient)
 
 
 def test_what_an_autograd_function_takes_as_a_whole() -> None:

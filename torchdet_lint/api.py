@@ -34,7 +34,7 @@ def lint(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = ".",
     flags = _options(options)
     base = _merged(config.isolated(given) if isolated else config.find(given), flags)
     top = config.top_of(given)
-    known: dict[str, config.Found | None] = {}
+    known: dict[str, config.Configuration | None] = {}
 
     def nearest(folder: str) -> config.Settings | None:
         found = None if isolated else config.nested(folder, top, known)
@@ -82,6 +82,6 @@ def _options(options: dict[str, Any]) -> config.Options:
         raise config.ConfigError(str(error)) from error
 
 
-def _merged(found: config.Found, flags: config.Options) -> config.Settings:
+def _merged(found: config.Configuration, flags: config.Options) -> config.Settings:
     settings = config.merge(found, flags)
     return msgspec.structs.replace(settings, cache_dir="") if flags.cache_dir == "" else settings

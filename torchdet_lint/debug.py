@@ -88,12 +88,12 @@ class Inspection:
         if call is not None and call.names:
             names = call.names
         yield "name", ", ".join(names) or "not resolved"
-        kind = self.inference.kind(node)
-        yield "value", described(kind)
-        if kind.is_tensor and self.module.shared(Gradients).untracked(node):
+        inferred = self.inference.infer(node)
+        yield "value", described(inferred)
+        if inferred.is_tensor and self.module.shared(Gradients).untracked(node):
             yield "gradient", "none flows here: no_grad, inference_mode or code that does not train is around it"
         uses = [use for use in Follower(self.module).uses(node) if use.node is not node and use.kind != "other"]
-        if uses and isinstance(node, (cst.Call, cst.Set)) and not kind.is_tensor:
+        if uses and isinstance(node, (cst.Call, cst.Set)) and not inferred.is_tensor:
             places = [f"{use.kind} in line {self.module.span(use.node)[0].row}" for use in uses]
             yield "its order is", ", ".join(dict.fromkeys(places))
 
@@ -153,14 +153,16 @@ def asked(condition: Condition) -> str:
     return f"`{condition.argument}` {words.get(condition.test, f'meets the test {condition.test} {values}'.rstrip())}"
 
 
-def described(kind: AbstractValue) -> str:
+def described(inferred: AbstractValue) -> str:
     """An abstract value in words: what differs from a value of which nothing is known."""
-    if kind == UNKNOWN:
+    if inferred == UNKNOWN:
         return "unknown"
     plain = {"what": "", "dtype": "", "device": "on ", "gradient": "gradient: "}
-    parts = [f"{before}{getattr(kind, name)}" for name, before in plain.items() if getattr(kind, name) != "unknown"]
-    for name in kind.__struct_fields__:
-        value = getattr(kind, name)
+    parts = [
+        f"{before}{getattr(inferred, name)}" for name, before in plain.items() if getattr(inferred, name) != "unknown"
+    ]
+    for name in inferred.__struct_fields__:
+        value = getattr(inferred, name)
         if name not in plain and value != getattr(UNKNOWN, name):
             shown = sorted(value) if isinstance(value, frozenset) else value
             if isinstance(value, AbstractValue):

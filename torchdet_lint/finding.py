@@ -65,7 +65,7 @@ class NeedHelper(NamedTuple):
     """Make the helper `name` available, once a file however many findings ask for it.
 
     A definition, after the imports: `seed_worker` (a function of the worker's number). Statements of an entry point,
-    at the start of its main guard, or after the imports where `Found.node` stands outside the guard: `seeds` (of
+    at the start of its main guard, or after the imports where `Violation.node` stands outside the guard: `seeds` (of
     `libraries`, a subset of `python`, `numpy`, `torch`; none: the one that the rule is about), `deterministic` (turns
     deterministic mode on), `cublas` (the workspace variable).
     `function`, `package.module:name`, is a function of the project that seeds them all; `before` is a node of a
@@ -123,7 +123,7 @@ class RelatedNode(NamedTuple):
     message: str
 
 
-class Found(NamedTuple):
+class Violation(NamedTuple):
     """What a check yields: the node at fault and the words that the rule's message has holes for.
 
     `variant` picks one of the rule's `[messages]` in place of its `message`; `severity` overrides the rule's own.

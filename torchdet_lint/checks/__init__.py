@@ -17,11 +17,11 @@ from torchdet_lint.checks.seeds.generators import missing_random_state, unseeded
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
-    from torchdet_lint.finding import Found
+    from torchdet_lint.finding import Violation
     from torchdet_lint.module.module import Module
     from torchdet_lint.program.entry import Entry, Fault
 
-Check = Callable[["Module", "Rule"], Iterator["Found"]]
+Check = Callable[["Module", "Rule"], Iterator["Violation"]]
 ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]
 
 __all__ = ["CHECKS", "PROGRAM_CHECKS", "Check", "ProgramCheck", "own_rule"]

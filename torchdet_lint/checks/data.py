@@ -14,7 +14,7 @@ from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.dataflow.workers.objects import Handed, WorkerObjects
-from torchdet_lint.finding import DropArgument, Found, NeedFunction, NeedHelper, NeedImport, SetArgument, Withhold
+from torchdet_lint.finding import DropArgument, NeedFunction, NeedHelper, NeedImport, SetArgument, Violation, Withhold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ _WORKERS_SEED_NUMPY = (1, 9)
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 
 
-def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Found]:
+def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     """Workers, or a number of them that only the run knows, and no function that seeds them."""
     for call, taken in _loaders(module, rule, "num_workers", ("worker_init_fn",)):
         workers = call.argument("num_workers")
@@ -54,7 +54,7 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Found]:
         changes, safe = ((), None) if idle else _seeded_workers(module, call, handed.owned)
         if changes and not taken:
             changes, safe = (_NOT_TAKEN,), None
-        yield Found(
+        yield Violation(
             call.node, details, variant, severity, changes=changes, applicability=safe, draws=bool(handed.draws)
         )
 
@@ -160,7 +160,7 @@ def _seeded_workers(
     return seeded, None if module.shared(ProgramSeeds).torch_seeded(call.node) else "unsafe"
 
 
-def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
+def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A loader that shuffles, or may, or that takes a random sampler, and no generator."""
     for call, taken in _loaders(module, rule, "shuffle", ("generator",)):
         shuffle = call.argument("shuffle")
@@ -172,7 +172,7 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         changes, safe = _own_generator(module, call) if taken else ((_NOT_TAKEN,), None)
         details = {"shuffle": shuffle.source if shuffle else ""}
-        yield Found(call.node, details, variant, changes=changes, applicability=safe)
+        yield Violation(call.node, details, variant, changes=changes, applicability=safe)
 
 
 def _is_ordered(module: Module, call: Call) -> bool:
@@ -205,12 +205,12 @@ def _made(module: Module, call: Call, argument: str) -> Iterator[Call]:
             yield made
 
 
-def sampler_generator(module: Module, rule: Rule) -> Iterator[Found]:
+def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A random sampler or split that is given no generator."""
     for call, row in table.calls(module, rule):
         changes, safe = _own_generator(module, call)
         details = {"call": call.names[-1].rpartition(".")[2]}
-        yield Found(call.node, details, row.variant, changes=changes, applicability=safe)
+        yield Violation(call.node, details, row.variant, changes=changes, applicability=safe)
 
 
 def _own_generator(module: Module, call: Call) -> tuple[tuple[Change, ...], Applicability | None]:
@@ -220,10 +220,10 @@ def _own_generator(module: Module, call: Call) -> tuple[tuple[Change, ...], Appl
     return (*seed.needs, SetArgument(call.node, "generator", generator)), seed.applicability
 
 
-def unordered_batches(module: Module, rule: Rule) -> Iterator[Found]:
+def unordered_batches(module: Module, rule: Rule) -> Iterator[Violation]:
     """Workers whose batches come in the order in which they are ready."""
     for call, row in table.calls(module, rule):
         name = row.when[0].argument
         argument = call.keyword_node(name)
         changes = (DropArgument(call.node, argument),) if argument is not None else ()
-        yield Found(call.node, {"argument": name}, changes=changes)
+        yield Violation(call.node, {"argument": name}, changes=changes)

@@ -11,7 +11,7 @@ import libcst as cst
 from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
-from torchdet_lint.finding import Found, Replace, SetArgument
+from torchdet_lint.finding import Replace, SetArgument, Violation
 from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _DISPLAYED = re.compile(r"""["'](\w+)["']\s*:\s*([\w.]+)""")
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
 
 
-def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
+def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
     """An assignment or an argument that a row lists, where no option of the program's own decides it."""
     for assignment, setting in table.assignments(module, rule):
         given = assignment.value
@@ -36,7 +36,7 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
         details = {"setting": setting.names[0].rpartition(".")[2], "value": given.source}
         alone = not (isinstance(assignment.node, cst.Assign) and len(assignment.node.targets) > 1)
         change = (Replace(given.node, setting.replacement),) if alone else ()
-        yield Found(assignment.node, details, "" if given.known else "unknown", changes=change)
+        yield Violation(assignment.node, details, "" if given.known else "unknown", changes=change)
     for call, row in table.calls(module, rule):
         passed = [call.argument(condition.argument, row.parameters) for condition in row.when]
         values = [value for value in passed if value is not None]
@@ -44,7 +44,7 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         changes = tuple(SetArgument(call.node, name, text) for name, text in row.give.items())
         details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
-        yield Found(call.node, details, row.variant, row.severity, changes=changes)
+        yield Violation(call.node, details, row.variant, row.severity, changes=changes)
 
 
 class _Around:
@@ -121,7 +121,7 @@ def _unknown(values: Iterable[Value]) -> tuple[Value, ...]:
     return tuple(value for value in values if not value.known)
 
 
-def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Found]:
+def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Violation]:
     """Kernels that are chosen by timing them, where Inductor's deterministic option does not forbid it."""
     compiling = list(module.method_calls("compile"))
     for call, row in table.calls(module, rule):
@@ -130,7 +130,7 @@ def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Found]:
         elif (configs := call.argument("configs", row.parameters)) is not None and (
             _several(module, configs) and _sums(module, call, rule.words["sums"])
         ):
-            yield Found(call.node, {}, row.variant)
+            yield Violation(call.node, {}, row.variant)
     if not _inductor_is_deterministic(module):
         for call in compiling:
             yield from _compiled(module, rule, call)
@@ -138,7 +138,7 @@ def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Found]:
         yield from _options(module, rule)
 
 
-def _defaults(module: Module) -> Iterator[Found]:
+def _defaults(module: Module) -> Iterator[Violation]:
     """A field of a class, in a file that makes dataclasses, whose default is a mode that autotunes."""
     for node in module.strings("max-autotune") if "max-autotune" in module.text else ():
         field = module.parent(node)
@@ -147,33 +147,33 @@ def _defaults(module: Module) -> Iterator[Found]:
         mode = module.value(node).constant
         within = module.enclosing_class(node) is not None and module.enclosing_function(node) is None
         if within and isinstance(mode, str) and mode.startswith("max-autotune"):
-            yield Found(node, {"mode": mode, "field": module.code(field.target)}, "default", switchable=True)
+            yield Violation(node, {"mode": mode, "field": module.code(field.target)}, "default", switchable=True)
 
 
-def _options(module: Module, rule: Rule) -> Iterator[Found]:
+def _options(module: Module, rule: Rule) -> Iterator[Violation]:
     """Inductor's own options, set by assignment."""
     for assignment, setting in table.assignments(module, rule):
         if table.may_be_asked_for(module, assignment.node, ()):
             name = setting.names[0].rpartition(".")[2]
             change = Replace(assignment.value.node, setting.replacement)
-            yield Found(assignment.node, {"option": name}, "option", changes=(change,), switchable=True)
+            yield Violation(assignment.node, {"option": name}, "option", changes=(change,), switchable=True)
 
 
-def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Found]:
+def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Violation]:
     """`torch.compile` with a mode or options that autotune."""
     mode = call.argument("mode")
     modes = [origin.constant for origin in origins(module, mode)] if mode is not None else []
     tuned = [name for name in modes if isinstance(name, str) and name.startswith("max-autotune")]
     if tuned:
         change = SetArgument(call.node, "mode", '"default"')
-        yield Found(call.node, {"mode": tuned[0]}, changes=(change,), switchable=True)
+        yield Violation(call.node, {"mode": tuned[0]}, changes=(change,), switchable=True)
     options = call.argument("options")
     entries = module.dictionary(options.node, options.scope, options.order) if options is not None else None
     for setting in rule.settings:
         name = setting.names[0].removeprefix("torch._inductor.config.")
         entry = (entries or {}).get(name)
         if entry is not None and entry.constant is True and "deterministic" not in (entries or {}):
-            yield Found(call.node, {"option": name}, "option", switchable=True)
+            yield Violation(call.node, {"option": name}, "option", switchable=True)
             return
 
 

@@ -14,7 +14,7 @@ SEVERITIES = ("error", "warning", "note")
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from torchdet_lint.config import Found, Options, Settings
+    from torchdet_lint.config import Configuration, Options, Settings
 
 _FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit")
 
@@ -201,7 +201,7 @@ def settings_of(given: argparse.Namespace, paths: Sequence[str]) -> tuple[Settin
     return _merged(given, found), found.errors
 
 
-def asked_for(given: argparse.Namespace, paths: Sequence[str]) -> Found:
+def asked_for(given: argparse.Namespace, paths: Sequence[str]) -> Configuration:
     """The configuration for `paths`: none (`--isolated`), the one that is named (`--config`), or the one found."""
     from torchdet_lint import config
 
@@ -215,7 +215,7 @@ def nearest_of(given: argparse.Namespace, paths: Sequence[str]) -> Callable[[str
     from torchdet_lint import config
 
     top = config.top_of(paths)
-    known: dict[str, config.Found | None] = {}
+    known: dict[str, config.Configuration | None] = {}
     merged: dict[str, Settings] = {}
 
     def nearest(folder: str) -> Settings | None:
@@ -229,7 +229,7 @@ def nearest_of(given: argparse.Namespace, paths: Sequence[str]) -> Callable[[str
     return nearest
 
 
-def _merged(given: argparse.Namespace, found: Found) -> Settings:
+def _merged(given: argparse.Namespace, found: Configuration) -> Settings:
     import msgspec
 
     from torchdet_lint import config

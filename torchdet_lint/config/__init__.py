@@ -2,7 +2,7 @@
 
 from torchdet_lint.config.merge import merge
 from torchdet_lint.config.options import FORMATS, NEWEST_TORCH, ConfigError, Options, Settings
-from torchdet_lint.config.project import Found, explicit, find, isolated, load, nested, starts_project, top_of
+from torchdet_lint.config.project import Configuration, explicit, find, isolated, load, nested, starts_project, top_of
 from torchdet_lint.config.releases import newest_allowed, required_torch
 from torchdet_lint.config.selectors import chosen, fits, must_fit, near, nearest, selection
 
@@ -10,7 +10,7 @@ __all__ = [
     "FORMATS",
     "NEWEST_TORCH",
     "ConfigError",
-    "Found",
+    "Configuration",
     "Options",
     "Settings",
     "chosen",

@@ -15,13 +15,13 @@ from torchdet_lint.patterns import is_one
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torchdet_lint.config.project import Found
+    from torchdet_lint.config.project import Configuration
 
 _RELEASE = re.compile(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?(?:\+\w+)?")
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 
 
-def merge(found: Found, flags: Options) -> Settings:
+def merge(found: Configuration, flags: Options) -> Settings:
     """The flags over the configuration over the defaults. Raises `ConfigError` for a value that makes no sense.
 
     `--select` on the command line replaces the configuration's whole choice of rules, as in ruff.

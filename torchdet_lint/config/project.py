@@ -21,8 +21,8 @@ TABLE = "torchdet-lint"
 _CHOICES = {"output-format": FORMATS, "min-severity": SEVERITIES, "fail-on": SEVERITIES}
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A configuration as it was found: the project's folder, the file (empty: none), its options, and complaints
+class Configuration(msgspec.Struct, frozen=True):
+    """A configuration: the project's folder, the file (empty: none), its options, and complaints
     about a file that could not be read and was passed over."""
 
     root: str
@@ -32,7 +32,7 @@ class Found(msgspec.Struct, frozen=True):
     torch: tuple[int, int] | None = None
 
 
-def find(paths: Sequence[str]) -> Found:
+def find(paths: Sequence[str]) -> Configuration:
     """The nearest configuration above what all `paths` have in common. Raises `ConfigError` for a wrong key or type.
 
     A pyproject.toml that is no TOML at all is passed over with a complaint: it may be broken for a reason of its own.
@@ -50,7 +50,7 @@ def find(paths: Sequence[str]) -> Found:
                 table = _toml(pyproject)
             except ConfigError as error:
                 complaints.append(str(error))
-                return Found(str(folder), errors=tuple(complaints))
+                return Configuration(str(folder), errors=tuple(complaints))
             tool = table.get("tool")
             if isinstance(tool, dict) and TABLE in tool:
                 return _found(folder, pyproject, _options(tool[TABLE], pyproject, f"[tool.{TABLE}] "), complaints)
@@ -60,10 +60,10 @@ def find(paths: Sequence[str]) -> Found:
         if (folder / ".git").exists():
             break
     root = Path(project) if project else _unmarked(start)
-    return Found(str(root), errors=tuple(complaints), torch=required_torch(root))
+    return Configuration(str(root), errors=tuple(complaints), torch=required_torch(root))
 
 
-def nested(folder: str, top: str, known: dict[str, Found | None]) -> Found | None:
+def nested(folder: str, top: str, known: dict[str, Configuration | None]) -> Configuration | None:
     """The configuration nearest to the files of `folder` that lies below the folder `top`; None: there is none.
 
     `known` keeps what was found for other folders. Raises `ConfigError`.
@@ -75,7 +75,7 @@ def nested(folder: str, top: str, known: dict[str, Found | None]) -> Found | Non
     return known[folder]
 
 
-def _own(folder: Path) -> Found | None:
+def _own(folder: Path) -> Configuration | None:
     own, pyproject = folder / f"{TABLE}.toml", folder / "pyproject.toml"
     if own.is_file():
         return _found(folder, own, load(own), ())
@@ -83,7 +83,7 @@ def _own(folder: Path) -> Found | None:
         try:
             tool = _toml(pyproject).get("tool")
         except ConfigError as error:
-            return Found(str(folder), errors=(str(error),))
+            return Configuration(str(folder), errors=(str(error),))
         if isinstance(tool, dict) and TABLE in tool:
             return _found(folder, pyproject, _options(tool[TABLE], pyproject, f"[tool.{TABLE}] "), ())
     return None
@@ -94,9 +94,9 @@ def top_of(paths: Sequence[str]) -> str:
     return str(_common(paths))
 
 
-def _found(folder: Path, file: Path, options: Options, complaints: Iterable[str]) -> Found:
+def _found(folder: Path, file: Path, options: Options, complaints: Iterable[str]) -> Configuration:
     torch = None if options.torch_version else required_torch(folder)
-    return Found(str(folder), str(file), options, tuple(complaints), torch)
+    return Configuration(str(folder), str(file), options, tuple(complaints), torch)
 
 
 def load(path: Path) -> Options:
@@ -108,22 +108,22 @@ def load(path: Path) -> Options:
     return _options(table, path, "")
 
 
-def explicit(path: str) -> Found:
+def explicit(path: str) -> Configuration:
     """The configuration file that `--config` names."""
     file = Path(path).resolve()
     options = load(file)
-    return Found(
+    return Configuration(
         str(file.parent), str(file), options, (), None if options.torch_version else required_torch(file.parent)
     )
 
 
-def isolated(paths: Sequence[str]) -> Found:
+def isolated(paths: Sequence[str]) -> Configuration:
     """No configuration at all (`--isolated`), but the folder in which the project evidently starts."""
     start = _common(paths)
     for folder in (start, *start.parents):
         if (folder / "pyproject.toml").is_file() or _starts_project(folder):
-            return Found(str(folder))
-    return Found(str(_unmarked(start)))
+            return Configuration(str(folder))
+    return Configuration(str(_unmarked(start)))
 
 
 def _unmarked(start: Path) -> Path:

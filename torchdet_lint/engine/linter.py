@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.config import Settings
     from torchdet_lint.dataflow.neighbours import Neighbours
-    from torchdet_lint.finding import Fix, Found
+    from torchdet_lint.finding import Fix, Violation
     from torchdet_lint.fixes.plan import Planner
     from torchdet_lint.inference.cross_file import CrossFile
     from torchdet_lint.module.module import Module
@@ -276,7 +276,7 @@ class Linter:
         found += self._unread(module)
         return found, tuple(errors)
 
-    def finding(self, module: Module, rule: Rule, found: Found) -> tuple[Finding, Rows]:
+    def finding(self, module: Module, rule: Rule, found: Violation) -> tuple[Finding, Rows]:
         """What a check found as the user is told it, and the rows of it in the text."""
         source = module.source
         start, end = module.span(found.node)
@@ -316,7 +316,7 @@ class Linter:
         )
         return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
 
-    def _planned(self, module: Module, rule: Rule, found: Found) -> Fix | None:
+    def _planned(self, module: Module, rule: Rule, found: Violation) -> Fix | None:
         if not found.changes:
             return None
         if self._planner is None or self._planner.module is not module:

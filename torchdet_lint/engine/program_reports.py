@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchdet_lint.engine.outcome import token
-from torchdet_lint.finding import Found, Location, NeedHelper, Related, SeedFunction, SetArgument, Withhold
+from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, SetArgument, Violation, Withhold
 from torchdet_lint.module.module import Module, SyntaxFault, Target
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
@@ -51,7 +51,7 @@ class Reporter:
         node = module.places.node_at(row, fault.ref.column if fault.at_call else None)
         rule = self.linter.catalogue.rules[code]
         changes = tuple(_at_nodes(change, module) for change in fault.changes)
-        one = Found(node, fault.details, fault.variant, fault.severity, changes=changes)
+        one = Violation(node, fault.details, fault.variant, fault.severity, changes=changes)
         finding, rows = self.linter.finding(module, rule, one)
         related = tuple(
             self._related(story.ref.file, story.ref.row, story.ref.column, story.message) for story in fault.related

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torchdet_lint.catalogue.rules import Rule
-    from torchdet_lint.finding import Change, Found
+    from torchdet_lint.finding import Change, Violation
     from torchdet_lint.module.module import Module
 
 
@@ -46,7 +46,7 @@ class Planner:
         """The file as a whole, looked at when the first fix is planned."""
         return Layout(self.module)
 
-    def plan(self, found: Found, rule: Rule) -> Fix | None:
+    def plan(self, found: Violation, rule: Rule) -> Fix | None:
         """The edits that `found.changes` come to, or why there are none; None where nothing was asked for."""
         if not found.changes:
             return None

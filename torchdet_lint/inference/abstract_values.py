@@ -30,7 +30,7 @@ class AbstractValue(msgspec.Struct, frozen=True):
     no value occurs twice along a dimension, `overlapping` that one may occur in two rows, `rising` that the values do
     not fall, as `arange` and `cumsum` give them; `extent` is the text of `n` for a permutation of 0 to n - 1, `step` of
     the factor that it was multiplied with, and `divided` says that it was divided by a number. `whole` says that all
-    are whole numbers, `items` are the kinds of a tuple's elements, `each` that of what iterating gives, `instance` the
+    are whole numbers, `items` are those of a tuple's elements, `each` that of what iterating gives, `instance` the
     class of an object that was made in sight.
     """
 
@@ -93,36 +93,36 @@ STEP_BATCH = AbstractValue(gradient="no", each=AbstractValue(gradient="no"))
 PARAMETER = AbstractValue(what="tensor", dtype="floating", gradient="yes")
 
 
-def joined(kinds: Iterable[AbstractValue]) -> AbstractValue:
-    """What holds of a value that is one of `kinds`. `None` beside something else does not count."""
-    every = [kind for kind in kinds if kind is not NONE]
+def joined(values: Iterable[AbstractValue]) -> AbstractValue:
+    """What holds of a value that is one of `values`. `None` beside something else does not count."""
+    every = [value for value in values if value is not NONE]
     if not every:
         return UNKNOWN
     first, rest = every[0], every[1:]
     if not rest:
         return first
     found = first
-    for kind in rest:
+    for inferred in rest:
         found = AbstractValue(
-            what=found.what if found.what == kind.what else "unknown",
-            dtype=found.dtype if found.dtype == kind.dtype else "unknown",
-            device=found.device if found.device == kind.device else "unknown",
-            gradient=either(found.gradient, kind.gradient),
-            dims=found.dims if found.dims == kind.dims else None,
-            single=found.single & kind.single,
-            sparse=found.sparse and kind.sparse,
-            distinct=found.distinct and kind.distinct,
-            overlapping=found.overlapping or kind.overlapping,
-            rising=found.rising and kind.rising,
-            extent=found.extent if found.extent == kind.extent else "",
-            step=found.step if found.step == kind.step else "",
-            divided=found.divided and kind.divided,
-            whole=found.whole and kind.whole,
-            items=tuple(joined(pair) for pair in zip(found.items, kind.items, strict=True))
-            if len(found.items) == len(kind.items)
+            what=found.what if found.what == inferred.what else "unknown",
+            dtype=found.dtype if found.dtype == inferred.dtype else "unknown",
+            device=found.device if found.device == inferred.device else "unknown",
+            gradient=either(found.gradient, inferred.gradient),
+            dims=found.dims if found.dims == inferred.dims else None,
+            single=found.single & inferred.single,
+            sparse=found.sparse and inferred.sparse,
+            distinct=found.distinct and inferred.distinct,
+            overlapping=found.overlapping or inferred.overlapping,
+            rising=found.rising and inferred.rising,
+            extent=found.extent if found.extent == inferred.extent else "",
+            step=found.step if found.step == inferred.step else "",
+            divided=found.divided and inferred.divided,
+            whole=found.whole and inferred.whole,
+            items=tuple(joined(pair) for pair in zip(found.items, inferred.items, strict=True))
+            if len(found.items) == len(inferred.items)
             else (),
-            each=joined((found.each, kind.each)) if found.each and kind.each else None,
-            instance=found.instance if found.instance == kind.instance else "",
+            each=joined((found.each, inferred.each)) if found.each and inferred.each else None,
+            instance=found.instance if found.instance == inferred.instance else "",
         )
     return found
 
@@ -134,20 +134,22 @@ def either(left: Gradient, right: Gradient) -> Gradient:
     return "no" if left == right == "no" else "unknown"
 
 
-def unpacked(kind: AbstractValue, path: Sequence[int]) -> AbstractValue:
+def unpacked(inferred: AbstractValue, path: Sequence[int]) -> AbstractValue:
     """What stands at `path` in a value that is taken apart, as `a` in `_, (a, _) = value` does at (1, 0)."""
     for index in path:
-        if kind.instance == FOREIGN.instance:
-            return kind
-        if index < len(kind.items):
-            kind = kind.items[index]
-        elif kind.each is not None:
-            kind = kind.each
-        elif kind.is_tensor:
-            kind = replace(kind, dims=kind.dims - 1 if kind.dims else None, single=frozenset(), items=())
+        if inferred.instance == FOREIGN.instance:
+            return inferred
+        if index < len(inferred.items):
+            inferred = inferred.items[index]
+        elif inferred.each is not None:
+            inferred = inferred.each
+        elif inferred.is_tensor:
+            inferred = replace(
+                inferred, dims=inferred.dims - 1 if inferred.dims else None, single=frozenset(), items=()
+            )
         else:
-            return UNKNOWN if kind.gradient != "yes" else AbstractValue(gradient="yes")
-    return kind
+            return UNKNOWN if inferred.gradient != "yes" else AbstractValue(gradient="yes")
+    return inferred
 
 
 def arithmetic(left: AbstractValue, right: AbstractValue, operator: cst.BaseBinaryOp) -> AbstractValue:
@@ -159,18 +161,18 @@ def arithmetic(left: AbstractValue, right: AbstractValue, operator: cst.BaseBina
             return left if left == right or left is FOREIGN else right if right is FOREIGN else OTHER
         none = isinstance(operator, cst.FloorDivide) or left.gradient == right.gradient == "no"
         return AbstractValue(gradient="no") if none else UNKNOWN
-    tensors = [kind for kind in (left, right) if kind.is_tensor]
-    every = [kind for kind in (left, right) if kind.what != "other" or kind.is_tensor]
+    tensors = [inferred for inferred in (left, right) if inferred.is_tensor]
+    every = [inferred for inferred in (left, right) if inferred.what != "other" or inferred.is_tensor]
     dtype: Dtype = "unknown"
     if "floating" in (left.dtype, right.dtype) or isinstance(operator, cst.Divide):
         dtype = "floating"
-    elif len(every) == len(tensors) and all(kind.is_integral for kind in tensors):
-        dtype = "integer" if any(kind.dtype == "integer" for kind in tensors) else "bool"
+    elif len(every) == len(tensors) and all(inferred.is_integral for inferred in tensors):
+        dtype = "integer" if any(inferred.dtype == "integer" for inferred in tensors) else "bool"
     dims = None
     if len(tensors) == len(every):
-        known = [kind.dims for kind in tensors]
+        known = [inferred.dims for inferred in tensors]
         dims = max(value or 0 for value in known) if all(value is not None for value in known) else None
-    devices = {kind.device for kind in tensors}
+    devices = {inferred.device for inferred in tensors}
     gradient = tensors[0].gradient if len(every) == 1 else either(every[0].gradient, every[-1].gradient)
     if isinstance(operator, cst.MatrixMultiply):
         dims = None
@@ -198,26 +200,26 @@ def of_tensor(owner: AbstractValue, name: str) -> AbstractValue:
     return SIZES if name == "shape" else OTHER
 
 
-def named(kind: AbstractValue, name: str, facts: Tensors) -> AbstractValue:
-    """`kind`, with what the name says where nothing else told."""
-    if kind.what == "other":
-        return kind
+def named(inferred: AbstractValue, name: str, facts: Tensors) -> AbstractValue:
+    """`inferred`, with what the name says where nothing else told."""
+    if inferred.what == "other":
+        return inferred
     words = _words(name)
-    if kind.dtype in ("unknown", "integer") and not words.isdisjoint(facts.distinct_words):
-        return replace(kind, dtype="integer", gradient="no", distinct=True)
-    told = kind.gradient == "no" or (kind.gradient == "yes" and kind.is_tensor)
+    if inferred.dtype in ("unknown", "integer") and not words.isdisjoint(facts.distinct_words):
+        return replace(inferred, dtype="integer", gradient="no", distinct=True)
+    told = inferred.gradient == "no" or (inferred.gradient == "yes" and inferred.is_tensor)
     told = told and words.isdisjoint(facts.index_words)
-    if not told and kind.dtype == "unknown" and not words.isdisjoint(facts.integer_words):
-        return replace(kind, dtype="integer", gradient="no")
-    if kind.dtype in ("unknown", "floating") and not kind.whole and not words.isdisjoint(facts.whole_words):
-        kind = replace(kind, whole=kind.gradient != "yes")
-    if kind.gradient != "unknown":
-        return kind
+    if not told and inferred.dtype == "unknown" and not words.isdisjoint(facts.integer_words):
+        return replace(inferred, dtype="integer", gradient="no")
+    if inferred.dtype in ("unknown", "floating") and not inferred.whole and not words.isdisjoint(facts.whole_words):
+        inferred = replace(inferred, whole=inferred.gradient != "yes")
+    if inferred.gradient != "unknown":
+        return inferred
     if not words.isdisjoint(facts.data_words):
-        return replace(kind, gradient="no")
-    if kind.dtype in ("unknown", "floating") and not words.isdisjoint(facts.gradient_words):
-        return replace(kind, gradient="yes")
-    return kind
+        return replace(inferred, gradient="no")
+    if inferred.dtype in ("unknown", "floating") and not words.isdisjoint(facts.gradient_words):
+        return replace(inferred, gradient="yes")
+    return inferred
 
 
 def stands_for(name: str, words: Iterable[str]) -> bool:

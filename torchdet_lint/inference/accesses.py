@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 
 class Accesses:
-    """The attributes and subscripts in one file; `kind` tells of an expression."""
+    """The attributes and subscripts in one file; `infer` gives the abstract value of an expression."""
 
     def __init__(
-        self, module: Module, attributes: Attributes, kind: Callable[[cst.BaseExpression], AbstractValue]
+        self, module: Module, attributes: Attributes, infer: Callable[[cst.BaseExpression], AbstractValue]
     ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
         self.attributes = attributes
-        self.kind = kind
+        self.infer = infer
 
     def attribute(self, node: cst.Attribute) -> AbstractValue:
         """What `owner.name` is."""
@@ -36,15 +36,15 @@ class Accesses:
         scope = module.scope_of(node)
         values = module.self_attribute(node, scope)
         if values:
-            found = joined(self.kind(value.node) for value in values)
-            class_ = module.local_class(self.kind(node.value).instance) if found == UNKNOWN else None
+            found = joined(self.infer(value.node) for value in values)
+            class_ = module.local_class(self.infer(node.value).instance) if found == UNKNOWN else None
             if class_ is not None:
                 found = self.attributes.told(class_, name)
             if found.gradient == "yes" and self.attributes.frozen(node, name):
                 found = replace(found, gradient="no")
             # What other methods write into it is not looked at.
             return named(replace(found, whole=False) if found.whole else found, name, self.facts)
-        owner = self.kind(node.value)
+        owner = self.infer(node.value)
         member = self.member(owner, name)
         if member is not None:
             return member
@@ -77,44 +77,44 @@ class Accesses:
 
     def subscript(self, node: cst.Subscript) -> AbstractValue:
         """What `owner[index]` is."""
-        kind = self.kind(node.value)
-        if kind.instance == FOREIGN.instance:
-            return kind
+        inferred = self.infer(node.value)
+        if inferred.instance == FOREIGN.instance:
+            return inferred
         indices = [element.slice for element in node.slice]
-        if kind.is_tensor or (kind.what == "unknown" and len(indices) > 1):
-            return self._indexed(kind, indices)
+        if inferred.is_tensor or (inferred.what == "unknown" and len(indices) > 1):
+            return self._indexed(inferred, indices)
         index = indices[0] if len(indices) == 1 and isinstance(indices[0], cst.Index) else None
         if index is not None:
             constant = self.module.value(index.value).constant
-            if kind.items and isinstance(constant, int) and -len(kind.items) <= constant < len(kind.items):
-                return kind.items[constant]
+            if inferred.items and isinstance(constant, int) and -len(inferred.items) <= constant < len(inferred.items):
+                return inferred.items[constant]
             if isinstance(constant, str):
-                return self._entry(node.value, kind, constant)
-        elif kind.each is not None:
-            return kind
-        if kind.each is not None:
-            return kind.each
-        if shape_of(node.value) is not None or kind.what == "other":
-            return OTHER if kind.gradient == "no" and not kind.instance else UNKNOWN
-        return AbstractValue(dtype=kind.dtype, gradient=kind.gradient)
+                return self._entry(node.value, inferred, constant)
+        elif inferred.each is not None:
+            return inferred
+        if inferred.each is not None:
+            return inferred.each
+        if shape_of(node.value) is not None or inferred.what == "other":
+            return OTHER if inferred.gradient == "no" and not inferred.instance else UNKNOWN
+        return AbstractValue(dtype=inferred.dtype, gradient=inferred.gradient)
 
-    def _entry(self, node: cst.BaseExpression, kind: AbstractValue, key: str) -> AbstractValue:
+    def _entry(self, node: cst.BaseExpression, inferred: AbstractValue, key: str) -> AbstractValue:
         """`node["key"]`: what all entries are, or the one of that name in a dictionary in sight."""
-        found = kind.each or UNKNOWN
-        if kind.instance.startswith("@.") and (class_ := self.module.local_class(kind.instance)) is not None:
+        found = inferred.each or UNKNOWN
+        if inferred.instance.startswith("@.") and (class_ := self.module.local_class(inferred.instance)) is not None:
             found = self.attributes.attribute(class_, key)
-        elif found.what == "unknown" and kind.what == "other":
+        elif found.what == "unknown" and inferred.what == "other":
             entries = self.module.dictionary(node, self.module.scope_of(node), self.module.order_of(node))
             if entries is not None and key in entries:
-                found = self.kind(entries[key].node)
+                found = self.infer(entries[key].node)
         return named(found, key, self.facts)
 
-    def _indexed(self, kind: AbstractValue, indices: Sequence[cst.BaseSlice]) -> AbstractValue:
-        """`kind[indices]`: numbers take a dimension, `None` adds one of size 1, slices keep theirs."""
-        if kind.divided and _is_between(indices):
+    def _indexed(self, inferred: AbstractValue, indices: Sequence[cst.BaseSlice]) -> AbstractValue:
+        """`inferred[indices]`: numbers take a dimension, `None` adds one of size 1, slices keep theirs."""
+        if inferred.divided and _is_between(indices):
             # The tokens of one expert, of all that were sorted by the expert they go to: none goes to one twice.
-            kind = replace(kind, distinct=True, divided=False)
-        dims = kind.dims
+            inferred = replace(inferred, distinct=True, divided=False)
+        dims = inferred.dims
         ellipsis = next((place for place, index in enumerate(indices) if _is_ellipsis(index)), None)
         single: set[int] = set()
         # Dimensions are counted from the front up to an ellipsis, and from the end behind it.
@@ -124,7 +124,7 @@ class Accesses:
             before = after = 0 if step > 0 else -1
             for index in part:
                 if isinstance(index, cst.Slice):
-                    if before in kind.single or self._is_one(index):
+                    if before in inferred.single or self._is_one(index):
                         single.add(after)
                     before, after = before + step, after + step
                     continue
@@ -134,18 +134,18 @@ class Accesses:
                     dims = dims + 1 if dims is not None else None
                     single.add(after)
                     after += step
-                elif self.module.value(value).known or self.kind(value).what == "other":
+                elif self.module.value(value).known or self.infer(value).what == "other":
                     dims = dims - 1 if dims else None
                     before += step
                 else:
-                    chosen = self.kind(value)
-                    kept = kind.distinct and (chosen.distinct or chosen.dtype == "bool")
-                    return replace(kind, dims=None, single=frozenset(), items=(), distinct=kept)
+                    chosen = self.infer(value)
+                    kept = inferred.distinct and (chosen.distinct or chosen.dtype == "bool")
+                    return replace(inferred, dims=None, single=frozenset(), items=(), distinct=kept)
             if step > 0:
-                single |= {size - before + after for size in kind.single if size >= before}
+                single |= {size - before + after for size in inferred.single if size >= before}
             elif ellipsis is not None:
-                single |= {size - before + after for size in kind.single if size <= before}
-        return replace(kind, dims=dims, single=frozenset(single), items=())
+                single |= {size - before + after for size in inferred.single if size <= before}
+        return replace(inferred, dims=dims, single=frozenset(single), items=())
 
     def _is_one(self, index: cst.Slice) -> bool:
         """Whether a slice evidently keeps one place: `:1`, `0:1`, `-1:`."""

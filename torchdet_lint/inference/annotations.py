@@ -59,7 +59,7 @@ _LONGEST = 1000
 
 
 class Annotations:
-    """The kinds that the annotations of one file name."""
+    """The abstract values that the annotations of one file name."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -67,7 +67,7 @@ class Annotations:
         self._instances: dict[str, AbstractValue] = {}
         self._documented: dict[int, dict[str, AbstractValue]] = {}
 
-    def kind(self, node: cst.BaseExpression) -> AbstractValue:
+    def infer(self, node: cst.BaseExpression) -> AbstractValue:
         """What a value annotated with `node` is."""
         if isinstance(node, cst.SimpleString):
             text = node.evaluated_value
@@ -80,7 +80,7 @@ class Annotations:
             last = names.dotted(node).rpartition(".")[2]
             return instance_of(f"torch.{last}", self.facts) if last.endswith("Tensor") else UNKNOWN
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
-            return joined((self.kind(node.left), self.kind(node.right)))
+            return joined((self.infer(node.left), self.infer(node.right)))
         if isinstance(node, cst.Name) and node.value == "None":
             return NONE
         if isinstance(node, cst.Subscript):
@@ -115,7 +115,7 @@ class Annotations:
             if any(ancestor.endswith("Tensor") for ancestor in ancestry):
                 known = TENSOR if "torch.Tensor" in ancestry else UNKNOWN
             elif "typing.NamedTuple" in ancestry:
-                fields = tuple(self.kind(annotation) for _, annotation in self.module.fields(class_))
+                fields = tuple(self.infer(annotation) for _, annotation in self.module.fields(class_))
                 known = replace(known, items=fields)
             self._instances[name] = known
         return known
@@ -123,7 +123,7 @@ class Annotations:
     def _generic(self, node: cst.Subscript) -> AbstractValue:
         """`Optional[Tensor]`, `list[Tensor]`, `tuple[Tensor, int]`, `Float[Tensor, "b n"]`."""
         outer = names.dotted(node.value).rpartition(".")[2]
-        inner = [self.kind(element.slice.value) for element in node.slice if isinstance(element.slice, cst.Index)]
+        inner = [self.infer(element.slice.value) for element in node.slice if isinstance(element.slice, cst.Index)]
         if not inner:
             return UNKNOWN
         if outer in ("Optional", "Union", "Annotated", "Final"):

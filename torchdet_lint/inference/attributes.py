@@ -21,25 +21,26 @@ _PROPERTIES = frozenset({"builtins.property", "functools.cached_property", "abc.
 
 
 class Attributes:
-    """The members of the classes of one file; `kind` tells of an expression, `returned` of what a function returns."""
+    """The members of the classes of one file; `infer` gives the abstract value of an expression, `returned` that
+    of what a function returns."""
 
     def __init__(
         self,
         module: Module,
         annotations: Annotations,
-        kind: Callable[[cst.BaseExpression], AbstractValue],
+        infer: Callable[[cst.BaseExpression], AbstractValue],
         returned: Callable[[cst.FunctionDef], AbstractValue],
     ) -> None:
         self.module = module
         self.annotations = annotations
-        self.kind = kind
+        self.infer = infer
         self.returned = returned
         self._told: dict[tuple[int, str], AbstractValue] = {}
 
     def attribute(self, class_: Class, name: str) -> AbstractValue:
         """What attribute `name` of an instance is: by what it is assigned, registered or declared as, or returns."""
         values = self.module.attribute_values(class_, name)
-        found = joined(self.kind(value.node) for value in values)
+        found = joined(self.infer(value.node) for value in values)
         return self.told(class_, name) if found.what == "unknown" and found.gradient == "unknown" else found
 
     def told(self, class_: Class, name: str) -> AbstractValue:
@@ -58,14 +59,14 @@ class Attributes:
         """An attribute of a layer that was registered as a buffer or a parameter."""
         for call in self.module.registrations(class_, name):
             value = call.argument("tensor", ("name", "tensor")) or call.argument("param", ("name", "param"))
-            kind = self.kind(value.node) if value is not None else UNKNOWN
+            inferred = self.infer(value.node) if value is not None else UNKNOWN
             if call.attribute == "register_buffer":
-                return replace(kind, what="tensor", device="unknown", gradient="no", whole=False)
-            return replace(kind, what="tensor", device="unknown", gradient="yes", whole=False)
+                return replace(inferred, what="tensor", device="unknown", gradient="no", whole=False)
+            return replace(inferred, what="tensor", device="unknown", gradient="yes", whole=False)
         return UNKNOWN
 
     def _declared(self, class_: Class, name: str) -> AbstractValue:
-        return joined(self.annotations.kind(annotation) for annotation in self.module.declared(class_, name))
+        return joined(self.annotations.infer(annotation) for annotation in self.module.declared(class_, name))
 
     def _property(self, class_: Class, name: str) -> AbstractValue:
         method = self.method(class_, name)
@@ -109,7 +110,7 @@ class Attributes:
         for call in self.module.calls_in(scope) if scope is not None else ():
             if call.attribute == "save_for_backward" and not call.opaque:
                 return AbstractValue(
-                    what="other", items=tuple(self.kind(value.node) for value in call.arguments.positional)
+                    what="other", items=tuple(self.infer(value.node) for value in call.arguments.positional)
                 )
         return UNKNOWN
 
@@ -123,4 +124,4 @@ class Attributes:
         calls = list(self.module.calls_to(f"@.{class_.name}.apply"))
         if place < 0 or not calls or any(place >= len(call.arguments.positional) for call in calls):
             return None
-        return joined(self.kind(call.arguments.positional[place].node) for call in calls)
+        return joined(self.infer(call.arguments.positional[place].node) for call in calls)

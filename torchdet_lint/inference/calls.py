@@ -40,7 +40,7 @@ _RETURNS = 6
 
 
 class Calls:
-    """The calls of one file; `kind` tells of an expression."""
+    """The calls of one file; `infer` gives the abstract value of an expression."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Calls:
         attributes: Attributes,
         accesses: Accesses,
         gradients: Gradients,
-        kind: Callable[[cst.BaseExpression], AbstractValue],
+        infer: Callable[[cst.BaseExpression], AbstractValue],
     ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
@@ -57,8 +57,8 @@ class Calls:
         self.attributes = attributes
         self.accesses = accesses
         self.gradients = gradients
-        self.kind = kind
-        self.results = TorchReturns(module, kind)
+        self.infer = infer
+        self.results = TorchReturns(module, infer)
         self._returns: dict[int, AbstractValue] = {}
 
     @cached_property
@@ -80,7 +80,7 @@ class Calls:
                 return self._own_method(call)
             if call.attribute in self.facts.counting:
                 return AbstractValue(what="tensor", dtype="integer", gradient="no")
-            owner = self.kind(receiver)
+            owner = self.infer(receiver)
             told = call.attribute in self._distinctive or owner.dtype != "unknown"
             # NumPy says `keepdims`.
             told = told or "keepdim" in call.arguments.keywords
@@ -129,7 +129,7 @@ class Calls:
             return None
         made = bindings[0].value if bindings[0].kind == "assign" and not bindings[0].path else bindings[0].node
         if isinstance(made, cst.Lambda):
-            return self.kind(made.body)
+            return self.infer(made.body)
         if isinstance(made, cst.FunctionDef) and home.kind == "function":
             return self.returned(made)
         return None
@@ -145,7 +145,7 @@ class Calls:
         given = [arg.value for arg in call.node.args if not arg.star]
         if call.receiver is not None:
             given.append(call.receiver)
-        if self.gradients.untracked(call.node) or not any(self.kind(value).gradient == "yes" for value in given):
+        if self.gradients.untracked(call.node) or not any(self.infer(value).gradient == "yes" for value in given):
             return UNKNOWN
         return AbstractValue(gradient="yes")
 
@@ -225,15 +225,15 @@ class Calls:
         if last == "range":
             return SIZES
         if last == "dict" and not args and call.node.args and not call.opaque:
-            return AbstractValue(what="other", each=joined(self.kind(arg.value) for arg in call.node.args))
+            return AbstractValue(what="other", each=joined(self.infer(arg.value) for arg in call.node.args))
         if last == "enumerate" and args:
             return AbstractValue(what="other", each=AbstractValue(what="other", items=(OTHER, self._iterated(args[0]))))
         if last == "zip":
             return AbstractValue(what="other", each=AbstractValue(what="other", items=tuple(map(self._iterated, args))))
         if last == "getattr" and len(args) > 1 and isinstance(name := self.module.value(args[1]).constant, str):
-            return self.accesses.member(self.kind(args[0]), name) or UNKNOWN
+            return self.accesses.member(self.infer(args[0]), name) or UNKNOWN
         if last in ("sum", "max", "min", "abs", "getattr", "super", "map", "filter", "dict"):
-            inner = self.kind(args[0]) if args else UNKNOWN
+            inner = self.infer(args[0]) if args else UNKNOWN
             if last == "abs" or (last in ("max", "min") and len(args) > 1):
                 return inner
             return inner.each if last in ("sum", "max", "min") and inner.each is not None else UNKNOWN
@@ -261,12 +261,12 @@ class Calls:
         return None
 
     def _is_self(self, node: cst.BaseExpression, scope: Scope) -> bool:
-        return isinstance(node, cst.Name) and self.kind(node).instance.startswith("@.")
+        return isinstance(node, cst.Name) and self.infer(node).instance.startswith("@.")
 
     def _own_method(self, call: Call) -> AbstractValue:
         """`self.name(…)`: a method of the class, or a layer that it holds."""
         assert call.receiver is not None
-        class_ = self.module.local_class(self.kind(call.receiver).instance)
+        class_ = self.module.local_class(self.infer(call.receiver).instance)
         if class_ is None:
             return UNKNOWN
         method = self.attributes.method(class_, call.attribute)
@@ -283,7 +283,7 @@ class Calls:
         made = [
             self._instance_called(name[:-2], call) for name in self.module.resolve(call.node.func) if name[-1] == ")"
         ]
-        return joined(kind or UNKNOWN for kind in made)
+        return joined(inferred or UNKNOWN for inferred in made)
 
     def _local(self, name: str, call: Call) -> AbstractValue | None:
         if self.module.local_class(name) is not None:
@@ -303,14 +303,14 @@ class Calls:
         if key not in self._returns:
             self._returns[key] = UNKNOWN
             if function.returns is not None:
-                annotated = self.annotations.kind(function.returns.annotation)
+                annotated = self.annotations.infer(function.returns.annotation)
                 if annotated.what == "other" and annotated != EMPTY and not (annotated.items or annotated.each):
                     self._returns[key] = annotated
                     return annotated
             returns = list(returned(function))
             found = UNKNOWN
             if 0 < len(returns) <= _RETURNS:
-                found = joined(self.kind(value) for value in returns)
+                found = joined(self.infer(value) for value in returns)
             if function.returns is not None and found.what == "unknown" and annotated.what != "unknown":
                 found = replace(annotated, gradient=found.gradient)
             if self.gradients.not_tracked(function):
@@ -319,4 +319,4 @@ class Calls:
         return self._returns[key]
 
     def _iterated(self, node: cst.BaseExpression) -> AbstractValue:
-        return iterated(node, self.kind(node))
+        return iterated(node, self.infer(node))

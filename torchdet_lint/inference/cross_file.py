@@ -133,18 +133,18 @@ class CrossFile:
             outer, self._cut = self._cut, False
             self._asked.append(key)
             self._relied.append(set())
-            kind = self._worked_out(path, text, name)
+            inferred = self._worked_out(path, text, name)
             relied = self._relied.pop()
             self._asked.pop()
             self._relied[-1] |= relied
             # What was cut short depends on who asked first.
             if not self._cut:
-                self._known[key] = (kind, frozenset(relied))
+                self._known[key] = (inferred, frozenset(relied))
             self._cut |= outer
-            return kind
-        kind, known = self._known[key]
+            return inferred
+        inferred, known = self._known[key]
         self._relied[-1] |= known
-        return kind
+        return inferred
 
     def _worked_out(self, path: str, text: _Text, name: str) -> AbstractValue:
         if name in text.defined:
@@ -274,15 +274,15 @@ def _alone(path: str, text: _Text, name: str, function: str) -> str:
     return "\n".join((*imports, function))
 
 
-def _portable(kind: AbstractValue) -> AbstractValue:
-    """`kind` without the classes and the variables that only its own function knows by name."""
-    if not (kind.items or kind.each or kind.extent or kind.step or kind.instance.startswith("@.")):
-        return kind
+def _portable(inferred: AbstractValue) -> AbstractValue:
+    """`inferred` without the classes and the variables that only its own function knows by name."""
+    if not (inferred.items or inferred.each or inferred.extent or inferred.step or inferred.instance.startswith("@.")):
+        return inferred
     return replace(
-        kind,
-        items=tuple(map(_portable, kind.items)),
-        each=_portable(kind.each) if kind.each is not None else None,
+        inferred,
+        items=tuple(map(_portable, inferred.items)),
+        each=_portable(inferred.each) if inferred.each is not None else None,
         extent="",
         step="",
-        instance="" if kind.instance.startswith("@.") else kind.instance,
+        instance="" if inferred.instance.startswith("@.") else inferred.instance,
     )

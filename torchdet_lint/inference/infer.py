@@ -46,16 +46,16 @@ class Inference:
         self.facts = module.library.facts.tensors
         annotations = Annotations(module)
         gradients = module.shared(Gradients)
-        attributes = Attributes(module, annotations, self.kind, self.returned)
+        attributes = Attributes(module, annotations, self.infer, self.returned)
         self.variables = Variables(
             module,
             annotations,
-            Parameters(module, annotations, attributes, gradients, self.kind),
-            self.kind,
+            Parameters(module, annotations, attributes, gradients, self.infer),
+            self.infer,
             self._asked,
         )
-        self.accesses = Accesses(module, attributes, self.kind)
-        self.calls = Calls(module, annotations, attributes, self.accesses, gradients, self.kind)
+        self.accesses = Accesses(module, attributes, self.infer)
+        self.calls = Calls(module, annotations, attributes, self.accesses, gradients, self.infer)
         self._known: dict[Hashable, AbstractValue] = {}
         self._tentative: dict[Hashable, AbstractValue] = {}
         # The questions that wait for an answer and their depths; the least depth of those that were asked again.
@@ -66,7 +66,7 @@ class Inference:
         """What a function of the file returns."""
         return self.calls.returned(function)
 
-    def kind(self, node: cst.BaseExpression) -> AbstractValue:
+    def infer(self, node: cst.BaseExpression) -> AbstractValue:
         """What `node` evidently is, where it stands."""
         found = self._known.get(id(node))
         if found is not None:
@@ -114,17 +114,17 @@ class Inference:
         if isinstance(node, cst.Comparison):
             return self._comparison(node)
         if isinstance(node, cst.UnaryOperation):
-            return OTHER if isinstance(node.operator, cst.Not) else self.kind(node.expression)
+            return OTHER if isinstance(node.operator, cst.Not) else self.infer(node.expression)
         if isinstance(node, cst.IfExp):
-            return joined(self.kind(branch) for branch in devices.choices(self.module, node))
+            return joined(self.infer(branch) for branch in devices.choices(self.module, node))
         if isinstance(node, cst.BooleanOperation):
-            return joined((self.kind(node.left), self.kind(node.right)))
+            return joined((self.infer(node.left), self.infer(node.right)))
         if isinstance(node, cst.NamedExpr):
-            return self.kind(node.value)
+            return self.infer(node.value)
         return self._display(node)
 
     def _operation(self, node: cst.BinaryOperation) -> AbstractValue:
-        left, right = self.kind(node.left), self.kind(node.right)
+        left, right = self.infer(node.left), self.infer(node.right)
         return distinct_indices.combined(
             arithmetic(left, right, node.operator),
             left,
@@ -141,16 +141,16 @@ class Inference:
             return FLOAT
         if isinstance(node, (cst.Tuple, cst.List)):
             items = tuple(
-                self.kind(element.value) if isinstance(element, cst.Element) else UNKNOWN for element in node.elements
+                self.infer(element.value) if isinstance(element, cst.Element) else UNKNOWN for element in node.elements
             )
             return AbstractValue(what="other", items=items, each=joined(items) if items else None)
         if isinstance(node, (cst.ListComp, cst.GeneratorExp, cst.SetComp)):
-            return AbstractValue(what="other", each=self.kind(node.elt), distinct=self._counts_up(node))
+            return AbstractValue(what="other", each=self.infer(node.elt), distinct=self._counts_up(node))
         if isinstance(node, cst.Dict):
-            entries = [self.kind(element.value) for element in node.elements]
+            entries = [self.infer(element.value) for element in node.elements]
             return AbstractValue(what="other", each=joined(entries) if entries else None)
         if isinstance(node, cst.DictComp):
-            return AbstractValue(what="other", each=self.kind(node.value))
+            return AbstractValue(what="other", each=self.infer(node.value))
         return UNKNOWN if isinstance(node, cst.Await) else OTHER
 
     def _counts_up(self, node: cst.ListComp | cst.GeneratorExp | cst.SetComp) -> bool:
@@ -162,11 +162,15 @@ class Inference:
         return counted and node.elt.value == loop.target.value
 
     def _comparison(self, node: cst.Comparison) -> AbstractValue:
-        kinds = [self.kind(node.left), *(self.kind(part.comparator) for part in node.comparisons)]
+        operands = [self.infer(node.left), *(self.infer(part.comparator) for part in node.comparisons)]
         identity = (cst.Is, cst.IsNot, cst.In, cst.NotIn)
         if any(isinstance(part.operator, identity) for part in node.comparisons):
             return OTHER
-        tensors = [kind for kind in kinds if kind.is_tensor]
+        tensors = [operand for operand in operands if operand.is_tensor]
         if not tensors:
-            return OTHER if all(kind.what == "other" for kind in kinds) else AbstractValue(dtype="bool", gradient="no")
+            return (
+                OTHER
+                if all(operand.what == "other" for operand in operands)
+                else AbstractValue(dtype="bool", gradient="no")
+            )
         return AbstractValue(what="tensor", dtype="bool", gradient="no", device=tensors[0].device, dims=tensors[0].dims)

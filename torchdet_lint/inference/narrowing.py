@@ -24,7 +24,7 @@ class _Check(NamedTuple):
     """A test of the type of a name, and the node in which, behind the test, it holds."""
 
     order: int
-    kind: AbstractValue
+    inferred: AbstractValue
     within: cst.CSTNode
 
 
@@ -46,17 +46,17 @@ class Narrowing:
         self._tested = "isinstance" in module.text or "is_tensor" in module.text
         self._checks: dict[int, dict[str, list[_Check]]] = {}
 
-    def kind(self, kind: AbstractValue, binding: Binding, node: cst.Name, home: Scope) -> AbstractValue:
-        """The `kind` that `binding` gives to the name `node`, with what a test on the way says where it is unknown."""
-        if not self._tested or kind.what != "unknown":
-            return kind
+    def narrowed(self, inferred: AbstractValue, binding: Binding, node: cst.Name, home: Scope) -> AbstractValue:
+        """The value that `binding` gives to the name `node`, with what a test on the way says where it is unknown."""
+        if not self._tested or inferred.what != "unknown":
+            return inferred
         checks = self._of(home).get(node.value)
         if not checks:
-            return kind
+            return inferred
         order = self.module.order_of(node)
         between = [check for check in checks if binding.order < check.order <= order]
         around = {id(node), *(id(ancestor) for ancestor in self.module.ancestors(node))} if between else ()
-        return next((check.kind for check in between if id(check.within) in around), kind)
+        return next((check.inferred for check in between if id(check.within) in around), inferred)
 
     def tests(self, name: str, home: Scope) -> bool:
         """Whether a function tests the type of one of its names."""
@@ -74,29 +74,29 @@ class Narrowing:
 
     def _made_sure(self, call: Call) -> Iterator[_Check]:
         """Where what `call` tests holds."""
-        kind = self._meant(call)
-        if kind.what == "unknown":
+        inferred = self._meant(call)
+        if inferred.what == "unknown":
             return
         node: cst.CSTNode = call.node
         parent = self.module.parent(node)
         while isinstance(parent, cst.BooleanOperation) and isinstance(parent.operator, cst.And):
             if parent.left is node:
-                yield _Check(call.order, kind, parent.right)
+                yield _Check(call.order, inferred, parent.right)
             node, parent = parent, self.module.parent(parent)
         if isinstance(parent, (cst.If, cst.IfExp)) and parent.test is node:
-            yield _Check(self.module.order_of(parent), kind, parent.body)
+            yield _Check(self.module.order_of(parent), inferred, parent.body)
         elif isinstance(parent, cst.Assert) and parent.test is node:
-            yield from self._from_here_on(call, kind, self.module.statement(parent))
+            yield from self._from_here_on(call, inferred, self.module.statement(parent))
         elif isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not) and node is call.node:
             choice, name = self.module.parent(parent), names.dotted(call.node.args[0].value)
             alone = isinstance(choice, cst.If) and choice.test is parent and choice.orelse is None
             if alone and isinstance(choice, cst.If) and _leaves_or_binds(choice.body, name):
-                yield from self._from_here_on(call, kind, choice)
+                yield from self._from_here_on(call, inferred, choice)
 
-    def _from_here_on(self, call: Call, kind: AbstractValue, statement: cst.CSTNode) -> Iterator[_Check]:
+    def _from_here_on(self, call: Call, inferred: AbstractValue, statement: cst.CSTNode) -> Iterator[_Check]:
         block = self.module.parent(statement)
         if block is not None:
-            yield _Check(call.order, kind, block)
+            yield _Check(call.order, inferred, block)
 
     def _meant(self, call: Call) -> AbstractValue:
         if "builtins.isinstance" not in call.own:
@@ -105,8 +105,8 @@ class Narrowing:
             return AbstractValue()
         types = call.node.args[1].value
         if isinstance(types, cst.Tuple):
-            return joined(self.annotations.kind(element.value) for element in types.elements)
-        return self.annotations.kind(types)
+            return joined(self.annotations.infer(element.value) for element in types.elements)
+        return self.annotations.infer(types)
 
 
 def _leaves_or_binds(body: cst.BaseSuite, name: str) -> bool:

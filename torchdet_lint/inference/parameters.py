@@ -39,10 +39,10 @@ class Parameters:
         annotations: Annotations,
         attributes: Attributes,
         gradients: Gradients,
-        kind: Callable[[cst.BaseExpression], AbstractValue],
+        infer: Callable[[cst.BaseExpression], AbstractValue],
     ) -> None:
         self.module = module
-        self.kind = kind
+        self.infer = infer
         self.facts = module.library.facts.tensors
         self.annotations = annotations
         self.attributes = attributes
@@ -69,7 +69,7 @@ class Parameters:
         values = [call.argument(node.name.value, parameters) for call in calls]
         if any(value is None for value in values):
             return None
-        return joined(self.kind(value.node) for value in values if value is not None)
+        return joined(self.infer(value.node) for value in values if value is not None)
 
     def _declared(self, node: cst.Param, home: Scope) -> AbstractValue:
         function = home.node
@@ -79,7 +79,7 @@ class Parameters:
             if applied is not None:
                 return applied
         if node.annotation is not None:
-            found = self.annotations.kind(node.annotation.annotation)
+            found = self.annotations.infer(node.annotation.annotation)
             if found.what != "unknown":
                 return self._differentiable(found, node.name.value, home) if found.is_tensor else found
         if isinstance(node.star, str) and node.star:
@@ -117,15 +117,15 @@ class Parameters:
             for item in function.decorators
         )
 
-    def _differentiable(self, kind: AbstractValue, name: str, home: Scope) -> AbstractValue:
+    def _differentiable(self, inferred: AbstractValue, name: str, home: Scope) -> AbstractValue:
         """A parameter: in a method of a layer it is an activation, unless its type or its name says otherwise."""
-        if kind.is_integral:
-            return replace(kind, gradient="no")
+        if inferred.is_integral:
+            return replace(inferred, gradient="no")
         class_ = self.module.enclosing_class_of_scope(home)
         layer = class_ is not None and self.gradients.is_layer(class_)
         if layer and stands_for(name, self.facts.input_words):
-            return replace(kind, gradient="no")
-        found = named(kind, name, self.facts)
-        if found.gradient != "unknown" or not kind.is_tensor:
+            return replace(inferred, gradient="no")
+        found = named(inferred, name, self.facts)
+        if found.gradient != "unknown" or not inferred.is_tensor:
             return found
         return replace(found, gradient="yes") if layer else found

@@ -45,25 +45,25 @@ _MASK = AbstractValue(what="tensor", dtype="bool", gradient="no")
 
 
 class Variables:
-    """The names of one file; `kind` tells of an expression."""
+    """The names of one file; `infer` gives the abstract value of an expression."""
 
     def __init__(
         self,
         module: Module,
         annotations: Annotations,
         parameters: Parameters,
-        kind: Callable[[cst.BaseExpression], AbstractValue],
+        infer: Callable[[cst.BaseExpression], AbstractValue],
         asked: Callable[[Hashable, Callable[[], AbstractValue]], AbstractValue],
     ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
         self.annotations = annotations
         self.parameters = parameters
-        self.kind = kind
+        self.infer = infer
         self.asked = asked
         self.narrowing = Narrowing(module, annotations)
-        self.containers = Containers(module, kind)
-        self.integrality = Integrality(module, kind)
+        self.containers = Containers(module, infer)
+        self.integrality = Integrality(module, infer)
         # What a name is when a loop comes to it first, while it is worked out what later rounds make of it.
         self.first: dict[Hashable, AbstractValue] = {}
         self._triton = module.imports("triton")
@@ -151,29 +151,29 @@ class Variables:
             return False
         target, value = written[0]
         index = target.slice[0].slice
-        if len(target.slice) != 1 or not isinstance(index, cst.Index) or not self.kind(index.value).distinct:
+        if len(target.slice) != 1 or not isinstance(index, cst.Index) or not self.infer(index.value).distinct:
             return False
-        return self.kind(value).distinct
+        return self.infer(value).distinct
 
     def _bound(self, node: cst.Name, order: int, bindings: Sequence[Binding], home: Scope) -> AbstractValue:
         """What `bindings` give to `node`, which stands at `order`; in a loop, also from the second round on."""
-        kinds: list[AbstractValue] = []
+        values: list[AbstractValue] = []
         for binding in bindings:
             if binding.kind == "augment":
                 continue
-            if binding.order > order and binding.looped and kinds:
-                self.first[id(node)] = joined([kind for kind in kinds if kind is not CIRCLE])
-            kinds.append(self.narrowing.kind(self._binding(binding, home), binding, node, home))
+            if binding.order > order and binding.looped and values:
+                self.first[id(node)] = joined([value for value in values if value is not CIRCLE])
+            values.append(self.narrowing.narrowed(self._binding(binding, home), binding, node, home))
         self.first.pop(id(node), None)
-        return joined([kind for kind in kinds if kind is not CIRCLE])
+        return joined([value for value in values if value is not CIRCLE])
 
-    def _augmented(self, kind: AbstractValue, binding: Binding) -> AbstractValue:
-        """What `name += value` makes of a name of that kind."""
+    def _augmented(self, inferred: AbstractValue, binding: Binding) -> AbstractValue:
+        """What `name += value` makes of a name with that value."""
         assert binding.value is not None
-        value = self.kind(binding.value)
-        found = arithmetic(kind, value, cst.Add())
+        value = self.infer(binding.value)
+        found = arithmetic(inferred, value, cst.Add())
         if isinstance(binding.node, cst.AugAssign):
-            return distinct_indices.combined(found, kind, value, binding.node.operator, lambda _: "")
+            return distinct_indices.combined(found, inferred, value, binding.node.operator, lambda _: "")
         return found
 
     def _binding(self, binding: Binding, home: Scope) -> AbstractValue:
@@ -182,14 +182,14 @@ class Variables:
         if binding.value is None:
             return OTHER if binding.kind in ("import", "def", "class") else UNKNOWN
         if binding.kind == "loop":
-            return unpacked(iterated(binding.value, self.kind(binding.value)), binding.path)
+            return unpacked(iterated(binding.value, self.infer(binding.value)), binding.path)
         if binding.kind == "with":
             return UNKNOWN
         if binding.kind in ("assign", "unpack"):
             annotation = binding.node.annotation.annotation if isinstance(binding.node, cst.AnnAssign) else None
-            found = unpacked(self.kind(binding.value), binding.path)
+            found = unpacked(self.infer(binding.value), binding.path)
             if found.what == "unknown" and annotation is not None:
-                return self.annotations.kind(annotation)
+                return self.annotations.infer(annotation)
             return found
         return UNKNOWN
 
@@ -223,15 +223,15 @@ def _condition(call: Call) -> str | None:
     return first.value if isinstance(first, cst.Name) and (masked or len(call.node.args) == 3) else None
 
 
-def iterated(node: cst.BaseExpression, kind: AbstractValue) -> AbstractValue:
-    """What one step of `for x in node` gives, where `node` is of that kind."""
-    if kind.each is not None:
-        return kind.each
-    if kind.items:
-        return joined(kind.items)
-    if kind.is_tensor or kind.instance == FOREIGN.instance:
-        return unpacked(kind, (0,))
-    loader = kind.what == "unknown" and names.dotted(node).rpartition(".")[2].lower().endswith("loader")
+def iterated(node: cst.BaseExpression, inferred: AbstractValue) -> AbstractValue:
+    """What one step of `for x in node` gives, where `node` has that value."""
+    if inferred.each is not None:
+        return inferred.each
+    if inferred.items:
+        return joined(inferred.items)
+    if inferred.is_tensor or inferred.instance == FOREIGN.instance:
+        return unpacked(inferred, (0,))
+    loader = inferred.what == "unknown" and names.dotted(node).rpartition(".")[2].lower().endswith("loader")
     return BATCH if loader else UNKNOWN
 
 

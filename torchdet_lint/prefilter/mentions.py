@@ -73,7 +73,7 @@ class Mentions:
         hits -= types
         if not hits:
             return False
-        unit = _Unit(text, words)
+        unit = _UnitText(text, words)
         for word in sorted(hits):
             kind = word[:1].isupper() and word not in self.library.layers
             for start in places(word, text):
@@ -85,7 +85,7 @@ class Mentions:
                     return True
         return False
 
-    def _means(self, word: str, unit: _Unit, start: int) -> bool:
+    def _means(self, word: str, unit: _UnitText, start: int) -> bool:
         text = unit.text
         before = text[start - 1] if start else " "
         if before == ".":
@@ -98,7 +98,7 @@ class Mentions:
             return False
         return not _is_prose(text, start, start + len(word))
 
-    def _attribute(self, word: str, unit: _Unit, start: int, chain: re.Match[str] | None) -> bool:
+    def _attribute(self, word: str, unit: _UnitText, start: int, chain: re.Match[str] | None) -> bool:
         meant = self.library.meant(word)
         if meant is None:
             return True
@@ -120,7 +120,7 @@ class Mentions:
         other = target.partition(".")[0] not in self.library.roots
         return name in meant.names or (meant.method and used and other)
 
-    def _name(self, word: str, unit: _Unit) -> bool:
+    def _name(self, word: str, unit: _UnitText) -> bool:
         meant = self.library.meant(word)
         if unit.may_import(word):
             return True
@@ -132,7 +132,7 @@ class Mentions:
         return any(self.library.canonical(target) in meant.names for target in targets)
 
 
-class _Unit:
+class _UnitText:
     """The text of a unit, and what it may bind itself, found when somebody asks."""
 
     def __init__(self, text: str, words: frozenset[str]) -> None:

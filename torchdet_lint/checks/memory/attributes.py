@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.def_use import DefUse
-from torchdet_lint.finding import Found, RelatedNode
+from torchdet_lint.finding import RelatedNode, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ class AttributeReads:
         self.buffers = buffers
         self._first_read = functools.lru_cache(maxsize=None)(self._find_first_read)
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[Violation]:
         """The first read of each such attribute."""
         if not self.buffers or self.module.mentions.allocations.all_initialised:
             return
@@ -45,7 +45,7 @@ class AttributeReads:
                 call = self.module.code(made[0].node.func)
                 related = RelatedNode(made[0].node, f"`{call}` allocates the memory here and writes nothing into it")
                 details = {"name": self.module.code(read), "call": call}
-                yield Found(read, details, "attribute", "warning", related=(related,))
+                yield Violation(read, details, "attribute", "warning", related=(related,))
 
     def _kept_as(self, node: cst.CSTNode) -> str:
         """`name` where `node` is assigned to `self.name`, or registered under it."""

@@ -10,7 +10,7 @@ from torchdet_lint.checks.memory.allocations import allocations
 from torchdet_lint.checks.memory.attributes import AttributeReads
 from torchdet_lint.checks.memory.domain import Buffer, Read, State
 from torchdet_lint.checks.memory.interpreter import Reads, free_names
-from torchdet_lint.finding import Change, Found, NeedImport, RelatedNode, Replace
+from torchdet_lint.finding import Change, NeedImport, RelatedNode, Replace, Violation
 from torchdet_lint.module.tree import LEAVES, children
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-def uninitialized_read(module: Module, rule: Rule) -> Iterator[Found]:
+def uninitialized_read(module: Module, rule: Rule) -> Iterator[Violation]:
     """Memory that is allocated without a value and used as an input before every element was written."""
     buffers = allocations(module, rule)
     homes: dict[cst.CSTNode | None, dict[cst.CSTNode, Buffer]] = {}
@@ -88,12 +88,12 @@ def _used_in_functions(module: Module) -> set[str]:
     return found
 
 
-def _found(module: Module, read: Read) -> Found:
+def _found(module: Module, read: Read) -> Violation:
     call = read.buffer.node
     function = module.code(call.func)
     related = RelatedNode(call, f"`{function}` allocates the memory here and writes nothing into it")
     details = {"call": function, "name": module.code(read.node)}
-    return Found(read.node, details, related=(related,), changes=_twin(module, read.buffer))
+    return Violation(read.node, details, related=(related,), changes=_twin(module, read.buffer))
 
 
 def _twin(module: Module, buffer: Buffer) -> tuple[Change, ...]:

@@ -148,17 +148,17 @@ class Operations:
                 return f"it asks something else of `{condition.argument}` ({op.condition or condition.test})"
         if op.direction == "backward" and self.gradients.untracked(call.node):
             return "no gradient is recorded here"
-        kind = self.subject(candidate)
-        if operation.method and not self._receives(operation, kind):
+        inferred = self.subject(candidate)
+        if operation.method and not self._receives(operation, inferred):
             return "the receiver is not evidently a tensor of that class"
-        if not self._on_device(candidate, kind):
+        if not self._on_device(candidate, inferred):
             return "it does not run on a device on which the op is nondeterministic"
-        if op.dtypes != "any" and (not self._floating(candidate, kind) or self._exact_branch(call.node)):
+        if op.dtypes != "any" and (not self._floating(candidate, inferred) or self._exact_branch(call.node)):
             return "the tensors hold integers or whole numbers, or are not evidently of a floating type"
         for condition in op.when:
-            if condition not in plain and not self.conditions.hold(candidate, condition, kind):
+            if condition not in plain and not self.conditions.hold(candidate, condition, inferred):
                 return f"`{condition.argument}` does not meet the test `{condition.test}` ({op.condition or op.op})"
-        if op.direction == "backward" and not self._differentiated(candidate, kind):
+        if op.direction == "backward" and not self._differentiated(candidate, inferred):
             return "no gradient flows through what it is given"
         if op.unless_within and self._within(call.node, op.unless_within):
             return "a context manager around it selects a deterministic kernel"
@@ -178,13 +178,13 @@ class Operations:
         operation, call, _ = candidate
         if not operation.op.rewrites:
             return ()
-        kind = self.subject(candidate)
+        inferred = self.subject(candidate)
         rewriting = Rewriting(
             self.module,
             self.inference,
             operation,
             call,
-            lambda condition: self.conditions.hold(candidate, condition, kind),
+            lambda condition: self.conditions.hold(candidate, condition, inferred),
         )
         return rewriting.changes()
 
@@ -192,26 +192,26 @@ class Operations:
         """The tensor that the op works on: the receiver of a method, the first argument of a function."""
         operation, call, made = candidate
         if operation.method:
-            return self.inference.kind(call.receiver) if call.receiver is not None else UNKNOWN
+            return self.inference.infer(call.receiver) if call.receiver is not None else UNKNOWN
         if self._is_class(operation) and made is None:
             return UNKNOWN
         parameters = operation.spelling.forward or operation.spelling.parameters
         value = call.argument(parameters[0], parameters) if parameters else None
-        return self.inference.kind(value.node) if value is not None else UNKNOWN
+        return self.inference.infer(value.node) if value is not None else UNKNOWN
 
     @staticmethod
     def _is_class(operation: Operation) -> bool:
         return operation.spelling.name.rpartition(".")[2][:1].isupper()
 
-    def _receives(self, operation: Operation, kind: AbstractValue) -> bool:
+    def _receives(self, operation: Operation, inferred: AbstractValue) -> bool:
         owner = operation.spelling.name.rpartition(".")[0]
         if owner != "torch.Tensor":
-            if kind.instance or kind.is_tensor:
-                return kind.instance == owner
+            if inferred.instance or inferred.is_tensor:
+                return inferred.instance == owner
             return self.module.imports(owner.partition(".")[0])
-        if kind.what == "other" or kind.instance:
+        if inferred.what == "other" or inferred.instance:
             return False
-        return operation.op.receiver == "distinctive" or kind.is_tensor or kind.gradient == "yes"
+        return operation.op.receiver == "distinctive" or inferred.is_tensor or inferred.gradient == "yes"
 
     def _within(self, node: cst.CSTNode, managers: Sequence[str]) -> bool:
         """Whether `node` stands in a `with` of one of `managers`, each written `name` or `name(argument)`."""
@@ -228,15 +228,15 @@ class Operations:
                         return True
         return False
 
-    def _on_device(self, candidate: Candidate, kind: AbstractValue) -> bool:
+    def _on_device(self, candidate: Candidate, inferred: AbstractValue) -> bool:
         """Whether the op varies on a device that the code may run on and the tensor may be on."""
         wanted = set(candidate.operation.op.devices) & set(self.module.target.devices)
         if candidate.operation.op.devices == ("cpu",):
-            return bool(wanted) and (kind.device == "cpu" or self.module.target.devices == ("cpu",))
+            return bool(wanted) and (inferred.device == "cpu" or self.module.target.devices == ("cpu",))
         if "cpu" in wanted:
             return True
         node = candidate.call.node
-        if kind.device == "cpu" or self._on_cpu or self._guarded(node):
+        if inferred.device == "cpu" or self._on_cpu or self._guarded(node):
             return False
         if candidate.operation.code == "TDL404" and self._runs_on_cpu(node):
             return False
@@ -247,8 +247,8 @@ class Operations:
         parameters = candidate.operation.spelling.forward or candidate.operation.spelling.parameters
         together = self.module.library.facts.devices.together
         given = [candidate.call.argument(name, parameters) for name in together if name in parameters]
-        kinds = [self.inference.kind(value.node) for value in given if value is not None]
-        return any(kind.is_tensor and kind.device == "cpu" and kind.dims != 0 for kind in kinds)
+        operands = [self.inference.infer(value.node) for value in given if value is not None]
+        return any(operand.is_tensor and operand.device == "cpu" and operand.dims != 0 for operand in operands)
 
     def _guarded(self, node: cst.CSTNode) -> bool:
         """Whether `node` runs only where a test, or the name of the function, says that the device is not CUDA."""
@@ -298,28 +298,28 @@ class Operations:
         called = self.module.calls_to(f"@.{function.name.value}") if plain else ()
         return any(call.scope.function is self.module.scope for call in called)
 
-    def _differentiated(self, candidate: Candidate, kind: AbstractValue) -> bool:
+    def _differentiated(self, candidate: Candidate, inferred: AbstractValue) -> bool:
         """Whether a gradient may flow through what the op is given, where one may flow at all."""
         operation, call, made = candidate
         if self._is_class(operation) and made is None:
             return True
         if operation.op.gradient == "evident":
-            return kind.gradient == "yes" and not kind.is_integral
-        if kind.gradient != "no" and not kind.is_integral:
+            return inferred.gradient == "yes" and not inferred.is_integral
+        if inferred.gradient != "no" and not inferred.is_integral:
             return True
-        others = [self.inference.kind(value.node) for value in call.arguments.positional[1:]]
+        others = [self.inference.infer(value.node) for value in call.arguments.positional[1:]]
         return any(other.gradient == "yes" for other in others)
 
-    def _floating(self, candidate: Candidate, kind: AbstractValue) -> bool:
+    def _floating(self, candidate: Candidate, inferred: AbstractValue) -> bool:
         """Whether the tensors may be, or evidently are, of a floating type that does not add up exactly."""
         operation, call, _ = candidate
         if operation.op.dtypes == "evident-floating":
-            return kind.dtype == "floating" and not kind.whole
-        if kind.is_integral:
+            return inferred.dtype == "floating" and not inferred.whole
+        if inferred.is_integral:
             return False
         names = self.module.library.facts.devices.operands
         given = [call.argument(name, operation.spelling.parameters) for name in names]
-        operands = [self.inference.kind(value.node) for value in given if value is not None]
+        operands = [self.inference.infer(value.node) for value in given if value is not None]
         if any(operand.is_whole for operand in operands):
             return False
-        return bool(operands) or operation.method or not kind.whole
+        return bool(operands) or operation.method or not inferred.whole

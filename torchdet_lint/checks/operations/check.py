@@ -10,7 +10,7 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.operations.addresses import own_addresses
 from torchdet_lint.checks.operations.candidates import Operations
-from torchdet_lint.finding import Found
+from torchdet_lint.finding import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +32,7 @@ _PLACES = {
 }
 
 
-def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
+def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
     """The calls of the ops that `rule` reports in the target release."""
     operations = module.shared(Operations)
     for candidate in operations.found.get(rule.code, ()):
@@ -46,7 +46,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Found]:
             "instead": op.instead or _advice(operation),
             "measured_on": op.machine,
         }
-        yield Found(
+        yield Violation(
             call.node,
             details,
             variant="exact" if op.exact else operation.status if operation.status in rule.messages else "",
@@ -72,12 +72,12 @@ def _advice(operation: Operation) -> str:
     return ""
 
 
-def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Found]:
+def cudnn_rnn(module: Module, rule: Rule) -> Iterator[Violation]:
     """Recurrent layers; the project half drops those of programs that set the variable that cures them."""
     yield from listed_call(module, rule)
 
 
-def kernel_atomics(module: Module, rule: Rule) -> Iterator[Found]:
+def kernel_atomics(module: Module, rule: Rule) -> Iterator[Violation]:
     """Atomic additions in kernels: by call, and in CUDA source that stands in a string."""
     for found in listed_call(module, rule):
         if not own_addresses(module, found.node):
@@ -88,16 +88,16 @@ def kernel_atomics(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         if any(not _COUNTS.search(match[1]) for match in _ATOMIC.finditer(text)):
             name = "atomicAdd"
-            yield Found(node, {"op": name, "device": "CUDA", "condition": "", "instead": ""})
+            yield Violation(node, {"op": name, "device": "CUDA", "condition": "", "instead": ""})
 
 
-def own_rule(module: Module, rule: Rule) -> Iterator[Found]:
+def own_rule(module: Module, rule: Rule) -> Iterator[Violation]:
     """What the tables of a user's own rule mean: calls, assignments and ops; `{name}` is the name that was found."""
     for call, row in table.calls(module, rule):
         details = {"name": next(name for name in call.names if name in row.names), "source": module.code(call.node)}
-        yield Found(call.node, {**details, **row.details}, row.variant, row.severity)
+        yield Violation(call.node, {**details, **row.details}, row.variant, row.severity)
     for assignment, setting in table.assignments(module, rule):
         details = {"name": assignment.names[0], "source": module.code(assignment.node)}
-        yield Found(assignment.node, details, setting.variant)
+        yield Violation(assignment.node, details, setting.variant)
     for found in listed_call(module, rule):
         yield found._replace(details={**found.details, "name": found.details["op"]})

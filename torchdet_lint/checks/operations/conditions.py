@@ -52,8 +52,8 @@ class Conditions:
         self.module = module
         self.inference = inference
 
-    def hold(self, candidate: Candidate, condition: Condition, kind: AbstractValue) -> bool:
-        """Whether the call meets `condition`, where the op works on a tensor of that kind."""
+    def hold(self, candidate: Candidate, condition: Condition, inferred: AbstractValue) -> bool:
+        """Whether the call meets `condition`, where the op works on a tensor with that value."""
         operation, call, made = candidate
         parameters: Sequence[str] = operation.spelling.forward or operation.spelling.parameters
         if made is not None and condition.argument not in parameters:
@@ -61,8 +61,8 @@ class Conditions:
         if condition.test in INFERRED:
             value = call.argument(condition.argument, parameters)
             if condition.argument != "self":
-                kind = self.inference.kind(value.node) if value is not None else OTHER
-            return self._inferred(condition, kind, value, call, parameters)
+                inferred = self.inference.infer(value.node) if value is not None else OTHER
+            return self._inferred(condition, inferred, value, call, parameters)
         value = call.argument(condition.argument, parameters)
         if value is not None and not value.known:
             if condition.test == "not-in" and self._is_extent(value):
@@ -106,22 +106,24 @@ class Conditions:
         return default if isinstance(default, (str, int)) else None
 
     def _inferred(
-        self, condition: Condition, kind: AbstractValue, value: Value | None, call: Call, parameters: Sequence[str]
+        self, condition: Condition, inferred: AbstractValue, value: Value | None, call: Call, parameters: Sequence[str]
     ) -> bool:
         if condition.test == "tensor":
-            return kind.is_tensor
+            return inferred.is_tensor
         if condition.test == "dims":
-            return kind.dims in condition.values
+            return inferred.dims in condition.values
         if condition.test == "sparse":
-            return kind.sparse
+            return inferred.sparse
         if condition.test == "repeats":
-            return not (kind.distinct or self._single(kind, call, parameters) or self._squeezed(call, parameters))
+            return not (
+                inferred.distinct or self._single(inferred, call, parameters) or self._squeezed(call, parameters)
+            )
         if condition.test in ("overlapping", "side-by-side"):
             return self._overlap(value, call, parameters) is (condition.test == "overlapping")
         if condition.test == "several":
-            return kind.what != "other" or bool(kind.items or kind.each)
+            return inferred.what != "other" or bool(inferred.items or inferred.each)
         if condition.test == "not-floating":
-            return kind.dtype != "floating"
+            return inferred.dtype != "floating"
         if condition.test == "from":
             return value is None or self._is_from(value, [str(module) for module in condition.values])
         if value is None:
@@ -174,13 +176,13 @@ class Conditions:
         return not (stride.known and size.known and matches(stride.constant, size.constant))
 
     @staticmethod
-    def _single(kind: AbstractValue, call: Call, parameters: Sequence[str]) -> bool:
+    def _single(inferred: AbstractValue, call: Call, parameters: Sequence[str]) -> bool:
         """Whether an index evidently has size 1 along the dimension that it indexes."""
         dimension = call.argument("dim", parameters)
         at = dimension.constant if dimension is not None else None
         if not isinstance(at, int):
             return False
-        if kind.dims is None and any((size < 0) != (at < 0) for size in kind.single):
+        if inferred.dims is None and any((size < 0) != (at < 0) for size in inferred.single):
             return True
-        dims = kind.dims or 0
-        return not kind.single.isdisjoint({at, at - dims, at + dims})
+        dims = inferred.dims or 0
+        return not inferred.single.isdisjoint({at, at - dims, at + dims})

@@ -76,9 +76,9 @@ class Rewriting:
         if rewrite.dense and _SPARSE.search(self.module.text):
             return False
         # A method whose name ends so is torch's; one called `index_select` may be that of a sparse matrix.
-        if self.operation.method and not name.endswith("_") and not self.inference.kind(subject).is_tensor:
+        if self.operation.method and not name.endswith("_") and not self.inference.infer(subject).is_tensor:
             return False
-        types = {key: self.inference.kind(node).dtype for key, node in self.passed.items()}
+        types = {key: self.inference.infer(node).dtype for key, node in self.passed.items()}
         unfit = [
             *((key, ("integer", "bool")) for key in rewrite.floating),
             *((key, ("floating",)) for key in rewrite.integer),

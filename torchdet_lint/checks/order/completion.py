@@ -9,7 +9,7 @@ import libcst as cst
 from torchdet_lint.checks.order.results import ORDERED, first_ordered, telling
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import names_in, nodes
-from torchdet_lint.finding import Found
+from torchdet_lint.finding import Violation
 from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-def completion_order(module: Module, rule: Rule) -> Iterator[Found]:
+def completion_order(module: Module, rule: Rule) -> Iterator[Violation]:
     """Results collected in the order in which workers happened to finish."""
     sets = rule.words["sets"]
     names = tuple(name for row in rule.calls for name in row.names if name not in sets)
@@ -31,11 +31,11 @@ def completion_order(module: Module, rule: Rule) -> Iterator[Found]:
     for call in sorted(calls.values(), key=lambda call: call.order):
         use = _first_unordered(module, call.node)
         if use is not None:
-            yield Found(call.node, {"call": module.code(call.node.func)}, related=telling(use))
+            yield Violation(call.node, {"call": module.code(call.node.func)}, related=telling(use))
     for call in module.calls_to(*sets):
         use = first_ordered(_uses_of_done(module, call.node))
         if use is not None:
-            yield Found(call.node, {"call": module.code(call.node.func)}, "set", related=telling(use))
+            yield Violation(call.node, {"call": module.code(call.node.func)}, "set", related=telling(use))
 
 
 def _first_unordered(module: Module, node: cst.Call) -> Use | None:

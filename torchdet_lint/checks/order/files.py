@@ -12,7 +12,7 @@ from torchdet_lint.checks.order.elements import parameter_annotation
 from torchdet_lint.checks.order.results import first_ordered, telling
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word
-from torchdet_lint.finding import Change, Found, Replace
+from torchdet_lint.finding import Change, Replace, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _WALK = "os.walk"
 _PAIRED = 40
 
 
-def unordered_files(module: Module, rule: Rule) -> Iterator[Found]:
+def unordered_files(module: Module, rule: Rule) -> Iterator[Violation]:
     """A listing of files whose order reaches a result."""
     files = module.library.facts.orders.files
     names = tuple(name for row in rule.calls for name in row.names)
@@ -52,10 +52,10 @@ class _Listing(NamedTuple):
     """A listing of files, and what is to be reported of it."""
 
     call: Call
-    found: Found | None
+    found: Violation | None
 
 
-def _together(module: Module, call: Call, found: Found, pairs: Mapping[object, Sequence[_Listing]]) -> Found:
+def _together(module: Module, call: Call, found: Violation, pairs: Mapping[object, Sequence[_Listing]]) -> Violation:
     """`found` with a fix that sorts, with the listing, all that are paired with it as long as none is sorted: those of
     the same folder, and those of the same function."""
     if not found.changes:
@@ -125,7 +125,7 @@ def _is_path(module: Module, call: Call) -> bool:
     return module.library.facts.orders.endings["paths"].search(last_word(receiver)) is not None
 
 
-def _listed(module: Module, call: Call) -> Found | None:
+def _listed(module: Module, call: Call) -> Violation | None:
     node = call.node
     uses = Follower(module).uses(node)
     function = module.enclosing_function(node)
@@ -137,7 +137,7 @@ def _listed(module: Module, call: Call) -> Found | None:
         return None
     changes, safe = _sorting(module, call)
     details = {"call": module.code(node.func)}
-    return Found(node, details, related=telling(use), changes=changes, applicability=None if safe else "unsafe")
+    return Violation(node, details, related=telling(use), changes=changes, applicability=None if safe else "unsafe")
 
 
 def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
@@ -182,7 +182,7 @@ def _consumer(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
     return parent if isinstance(parent, (cst.StarredElement, cst.Arg)) and getattr(parent, "star", "*") == "*" else None
 
 
-def _walked(module: Module, call: Call) -> Found | None:
+def _walked(module: Module, call: Call) -> Violation | None:
     """`os.walk` is in order where the folders are sorted in place and the files before they are used."""
     node = call.node
     loop = module.parent(node)
@@ -199,7 +199,7 @@ def _walked(module: Module, call: Call) -> Found | None:
     in_order = not isinstance(files, cst.Name) or _sorts(body, files.value) or _only_sorted(body, files.value)
     if in_order and isinstance(folders, cst.Name) and _sorts(body, folders.value):
         return None
-    return Found(node, {"call": module.code(node.func)}, "walk", related=telling(use))
+    return Violation(node, {"call": module.code(node.func)}, "walk", related=telling(use))
 
 
 def _only_first(module: Module, node: cst.CSTNode) -> bool:

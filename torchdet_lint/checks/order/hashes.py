@@ -10,7 +10,7 @@ import libcst as cst
 from torchdet_lint.checks.order.elements import collection_kind, parameter_annotation, scalar_kind
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.syntax import bare, last_word
-from torchdet_lint.finding import Found
+from torchdet_lint.finding import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ _USES = {
 }
 
 
-def hash_seed(module: Module, rule: Rule) -> Iterator[Found]:
+def hash_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     """`hash()` of what may hold text, feeding a seed, a bucket, a name or an order."""
     uses = _HashUses(module, rule)
     for call in list(module.calls_to("builtins.hash")):
@@ -40,11 +40,11 @@ def hash_seed(module: Module, rule: Rule) -> Iterator[Found]:
             continue
         use = uses.use(call.node, 6)
         if use:
-            yield Found(call.node, {"use": _USES[use]})
+            yield Violation(call.node, {"use": _USES[use]})
     for call in list(module.calls):
         key = call.keyword_node("key")
         if key is not None and isinstance(key.value, cst.Name) and "builtins.hash" in module.resolve(key.value):
-            yield Found(key.value, {"use": _USES["order"]})
+            yield Violation(key.value, {"use": _USES["order"]})
 
 
 def _is_wide_mask(module: Module, node: cst.BinaryOperation) -> bool:

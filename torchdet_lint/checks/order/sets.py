@@ -16,7 +16,7 @@ from torchdet_lint.checks.order.results import telling
 from torchdet_lint.checks.order.set_candidates import iterating
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word
-from torchdet_lint.finding import Change, Found, RelatedNode, Replace
+from torchdet_lint.finding import Change, RelatedNode, Replace, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,11 +32,11 @@ _ORDERED_SET = (
 )  # fmt: skip
 
 
-def set_order(module: Module, rule: Rule) -> Iterator[Found]:
+def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
     """A set iterated into something whose order matters."""
     display = re.compile(rule.patterns[0])
     reported: set[cst.CSTNode] = set()
-    found: list[tuple[int, Found]] = []
+    found: list[tuple[int, Violation]] = []
     for node, kind, uses in chain(_made_sets(module, display), given_sets(module)):
         if kind in ("number", "nothing"):
             continue
@@ -73,7 +73,7 @@ def _sets(module: Module) -> list[cst.BaseExpression]:
     return sorted([*found, *module.set_displays], key=module.order_of)
 
 
-def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, taken: cst.BaseExpression) -> Found:
+def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, taken: cst.BaseExpression) -> Violation:
     """Sort the set where it is gone through: one that is kept must stay a set."""
     source = module.code(use.origin or node)
     details = {"set": f"`{source}`" if len(source) < 60 and "\n" not in source else "this set"}
@@ -90,7 +90,7 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, ta
         )
         places, safe = agreement.of(use.origin)
         changes = tuple(_sorted_at(module, place) for place in places)
-    return Found(
+    return Violation(
         taken,
         details,
         "identity" if kind == "identity" else "",

@@ -11,7 +11,7 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
-from torchdet_lint.finding import Found, NeedImport, RelatedNode, Replace, SetArgument
+from torchdet_lint.finding import NeedImport, RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import children
 
@@ -31,7 +31,7 @@ _WORKER_SEED = "{torch}.initial_seed() % 2**32"
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
-def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
+def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     """A seed that differs in every run: a call that asks for one, or the clock and its like on the way to a seed."""
     reported = set[cst.CSTNode]()
     for call, row in table.calls(module, rule):
@@ -40,7 +40,7 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
         reported.add(call.node)
         details = {"call": module.code(call.node.func)}
         changes, safe = _reseeded(module, call, row)
-        yield Found(call.node, details, row.variant or "fresh", changes=changes, applicability=safe)
+        yield Violation(call.node, details, row.variant or "fresh", changes=changes, applicability=safe)
     pairs = [(sink, source, what) for sink in _sinks(module) for source, what in _entropy(module, sink)]
     for sink, source, what in pairs:
         if source.node in reported:
@@ -53,7 +53,9 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Found]:
         fed = {library for other, one, _ in pairs if one.node is source.node for library in other.libraries}
         by = "" if fed & {by, _ANY} else by  # it is seeded from this very draw
         variant = "" if what else "draw"
-        yield Found(source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by)
+        yield Violation(
+            source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by
+        )
 
 
 def _mended(module: Module, source: Call, sink: _Sink) -> tuple[tuple[Change, ...], Applicability | None]:

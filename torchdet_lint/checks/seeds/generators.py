@@ -12,7 +12,7 @@ from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word, returned
-from torchdet_lint.finding import Found, Replace, SetArgument
+from torchdet_lint.finding import Replace, SetArgument, Violation
 from torchdet_lint.inference.abstract_values import FOREIGN
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.names import dotted
@@ -30,7 +30,7 @@ _FUNCTIONS = 2
 # Seeded alike, these draw the same numbers as the library's global generator.
 
 
-def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
+def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A generator object that is made without a seed, and is not given one afterwards."""
     for call, row in table.calls(module, rule):
         if any(name.endswith(".__init__") for name in call.own) or _seeded_afterwards(module, call):
@@ -46,7 +46,7 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Found]:
         if not call.node.args:
             change = Replace(call.node, f"{function}({seed.text})")
         changes = (*seed.needs, change)
-        yield Found(call.node, {"call": function}, row.variant, changes=changes, applicability=seed.applicability)
+        yield Violation(call.node, {"call": function}, row.variant, changes=changes, applicability=seed.applicability)
 
 
 def _names_things(module: Module, call: Call) -> bool:
@@ -84,7 +84,7 @@ def _seeded_afterwards(module: Module, call: Call) -> bool:
     return any(True for name in sorted(kept) for _ in module.assignments_written(f"{name}.bit_generator.state"))
 
 
-def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
+def missing_random_state(module: Module, rule: Rule) -> Iterator[Violation]:
     """A call of scikit-learn, pandas, SciPy or imbalanced-learn that draws and is told no generator."""
     if ".sample(" in module.text and not module.imports("pandas"):
         frames = re.compile(rule.patterns[0])
@@ -109,7 +109,7 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Found]:
         details = {"call": module.code(call.node.func), "argument": argument}
         by = "" if variant else "numpy"
         safe = seed.applicability
-        yield Found(call.node, details, variant, severity, changes=changes, applicability=safe, seeded_by=by)
+        yield Violation(call.node, details, variant, severity, changes=changes, applicability=safe, seeded_by=by)
 
 
 def _seeds_numpy(module: Module) -> bool:
@@ -188,7 +188,7 @@ def _results(module: Module, value: Value, depth: int) -> Iterator[tuple[Module,
 
 def _is_foreign(module: Module, node: cst.BaseExpression) -> bool:
     """Whether `node`, as a function of the project returns it, is an array or a table of another library."""
-    return module.shared(Inference).kind(node).instance == FOREIGN.instance
+    return module.shared(Inference).infer(node).instance == FOREIGN.instance
 
 
 def _annotated(module: Module, name: cst.Name, value: Value) -> bool:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class Containers:
-    """The lists and dictionaries that the functions of one file start empty; `kind` tells of what is put in."""
+    """The lists and dictionaries that functions start empty; `infer` gives the abstract value of what is put in."""
 
-    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], AbstractValue]) -> None:
+    def __init__(self, module: Module, infer: Callable[[cst.BaseExpression], AbstractValue]) -> None:
         self.module = module
-        self.kind = kind
+        self.infer = infer
 
     def filled(self, name: str, home: Scope) -> AbstractValue:
         """What the function `home` puts into the list or dictionary `name`, by `append` or by key."""
@@ -44,7 +44,7 @@ class Containers:
         return self._once(found, entries[0], name, home) if appended else found
 
     def _of(self, entries: list[cst.BaseExpression]) -> AbstractValue:
-        return AbstractValue(what="other", each=joined(self.kind(entry) for entry in entries))
+        return AbstractValue(what="other", each=joined(self.infer(entry) for entry in entries))
 
     def _appended(self, name: str, home: Scope) -> tuple[list[cst.BaseExpression], list[cst.BaseExpression]]:
         """What is appended to `name`, and what to a list in the dictionary `name`."""

@@ -24,8 +24,8 @@ def combined(
     operator: cst.BaseBinaryOp | cst.BaseAugOp,
     code: Callable[[bool], str],
 ) -> AbstractValue:
-    """`found`, the kind of `left operator right`, with what holds of its values; `code` gives the text of the left or
-    the right side."""
+    """`found`, the abstract value of `left operator right`, with what holds of its elements; `code` gives the text of
+    the left or the right side."""
     sums = isinstance(operator, (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign))
     scales = isinstance(operator, (cst.Multiply, cst.MultiplyAssign))
     if (sums or scales) and left.is_whole and right.is_whole:
@@ -78,13 +78,13 @@ def _fits(scaled: AbstractValue, index: AbstractValue) -> bool:
     return index.extent == scaled.step if index.extent else len(scaled.ones) < 2
 
 
-def _is_number(kind: AbstractValue) -> bool:
+def _is_number(inferred: AbstractValue) -> bool:
     """Whether a value is one number for all: no tensor, or one of a single element."""
-    if kind.is_tensor:
-        return kind.dims is not None and len(kind.ones) >= kind.dims
-    if kind.what == "other":
-        return kind.each is None and not kind.items
-    return kind.gradient != "yes" and not kind.single
+    if inferred.is_tensor:
+        return inferred.dims is not None and len(inferred.ones) >= inferred.dims
+    if inferred.what == "other":
+        return inferred.each is None and not inferred.items
+    return inferred.gradient != "yes" and not inferred.single
 
 
 def follow_each_other(start: str, stop: str, counter: str) -> bool:

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class Integrality:
-    """What the functions of one file write into tensors of zeros and ones; `kind` tells of what is written."""
+    """What functions write into tensors of zeros and ones; `infer` gives an expression's abstract value."""
 
-    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], AbstractValue]) -> None:
+    def __init__(self, module: Module, infer: Callable[[cst.BaseExpression], AbstractValue]) -> None:
         self.module = module
-        self.kind = kind
+        self.infer = infer
         self._written: dict[tuple[int, str], list[tuple[int, cst.Name]]] = {}
 
     def stay(self, node: cst.Name, bindings: Sequence[Binding], home: Scope) -> bool:
@@ -67,8 +67,8 @@ class Integrality:
 
     def _is_whole(self, node: cst.BaseExpression) -> bool:
         constant = self.module.value(node).constant
-        kind = self.kind(node)
-        return kind.is_whole or (isinstance(constant, float) and constant.is_integer())
+        inferred = self.infer(node)
+        return inferred.is_whole or (isinstance(constant, float) and constant.is_integer())
 
 
 def _first(pair: tuple[int, cst.Name]) -> int:

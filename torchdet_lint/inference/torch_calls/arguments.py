@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 class TorchArguments:
-    """The arguments of the calls of torch in one file; `kind` tells of an expression."""
+    """The arguments of the calls of torch in one file; `infer` gives the abstract value of an expression."""
 
-    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], AbstractValue]) -> None:
+    def __init__(self, module: Module, infer: Callable[[cst.BaseExpression], AbstractValue]) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
-        self.kind = kind
+        self.infer = infer
 
     def kind_of(self, call: Call, position: int, keyword: str = "input") -> AbstractValue:
-        """The kind of the argument at `position`, or of the one called `keyword`."""
+        """The abstract value of the argument at `position`, or of the one called `keyword`."""
         arguments = call.arguments
         if keyword in arguments.keywords:
-            return self.kind(arguments.keywords[keyword].node)
+            return self.infer(arguments.keywords[keyword].node)
         if position < len(arguments.positional):
-            return self.kind(arguments.positional[position].node)
+            return self.infer(arguments.positional[position].node)
         return UNKNOWN
 
     def is_method(self, call: Call) -> bool:
@@ -45,7 +45,7 @@ class TorchArguments:
             node = keywords["dtype"].node
         elif call.attribute in ("to", "type", "view", "type_as") and call.arguments.positional:
             node = call.arguments.positional[0].node
-            other = self.kind(node)
+            other = self.infer(node)
             if call.attribute in ("to", "type_as") and other.is_tensor:
                 return other.dtype
         if node is None:
@@ -59,7 +59,7 @@ class TorchArguments:
                 found = self.facts.dtypes.get(last)
                 return found if found in ("integer", "bool", "floating") else None  # type: ignore[return-value]
         if isinstance(node, cst.Attribute) and node.attr.value == "dtype":
-            return self.kind(node.value).dtype
+            return self.infer(node.value).dtype
         return None if "dtype" not in keywords and devices.names_a_device(self.module, node) else "unknown"
 
     def device(self, call: Call, default: Device) -> Device:
@@ -78,8 +78,8 @@ class TorchArguments:
                 return first.device
             if isinstance(target.node, cst.Attribute) and target.node.attr.value == "dtype":
                 return first.device
-            if self.kind(target.node).is_tensor:
-                return self.kind(target.node).device
+            if self.infer(target.node).is_tensor:
+                return self.infer(target.node).device
         if target is None:
             return first.device
         return devices.named_device(self.module, target.node)

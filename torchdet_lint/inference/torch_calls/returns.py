@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class TorchReturns:
-    """What calls of torch give; `kind` tells of an expression."""
+    """What calls of torch give; `infer` gives the abstract value of an expression."""
 
-    def __init__(self, module: Module, kind: Callable[[cst.BaseExpression], AbstractValue]) -> None:
+    def __init__(self, module: Module, infer: Callable[[cst.BaseExpression], AbstractValue]) -> None:
         self.module = module
-        self.kind = kind
+        self.infer = infer
         self.facts = module.library.facts.tensors
         self.gradients = module.shared(Gradients)
-        self.arguments = TorchArguments(module, kind)
+        self.arguments = TorchArguments(module, infer)
         self.shapes = Shapes(module, self.arguments)
         self.creation = Creation(module, self.arguments, self.shapes)
 
@@ -57,7 +57,7 @@ class TorchReturns:
             index = AbstractValue(what="tensor", dtype="integer", gradient="no", distinct=True)
             return AbstractValue(what="other", items=(), each=index)
         if name == "where":
-            options = [self.kind(value.node) for value in positional[1:3]]
+            options = [self.infer(value.node) for value in positional[1:3]]
             found = arithmetic(options[0], options[1], cst.Add()) if len(options) == 2 else TENSOR
             return replace(found, what="tensor", dims=None)
         return self._applied(name, self.arguments.kind_of(call, 0), call)
@@ -117,11 +117,11 @@ class TorchReturns:
         if name in self.facts.own_gradient:
             return first.gradient
         others: list[Gradient] = []
-        for kind in itertools.chain((first,), (self.kind(value.node) for value in call.arguments.positional)):
-            if kind.gradient == "yes" and not kind.is_integral:
+        for inferred in itertools.chain((first,), (self.infer(value.node) for value in call.arguments.positional)):
+            if inferred.gradient == "yes" and not inferred.is_integral:
                 return "yes"
-            if kind is not first and kind.what != "other":
-                others.append(kind.gradient)
+            if inferred is not first and inferred.what != "other":
+                others.append(inferred.gradient)
         if first.gradient == "no" and (first.is_integral or all(gradient == "no" for gradient in others)):
             return "no"
         return "unknown" if others else first.gradient
@@ -135,18 +135,18 @@ class TorchReturns:
         offset = 0 if self.arguments.is_method(call) else 1
         if len(arguments.positional) <= offset:
             return False
-        return not self.kind(arguments.positional[offset].node).is_tensor
+        return not self.infer(arguments.positional[offset].node).is_tensor
 
     def _collected(self, name: str, call: Call) -> AbstractValue:
         parts = self.arguments.kind_of(call, 0, "tensors")
         if name == "einsum":
-            every = [self.kind(value.node) for value in call.arguments.positional[1:]]
+            every = [self.infer(value.node) for value in call.arguments.positional[1:]]
             gradient: Gradient = "unknown"
-            for kind in every:
-                gradient = either(gradient, kind.gradient) if kind.gradient == "yes" else gradient
+            for inferred in every:
+                gradient = either(gradient, inferred.gradient) if inferred.gradient == "yes" else gradient
             return AbstractValue(what="tensor", gradient=gradient)
         each = parts.each or (joined(parts.items) if parts.items else UNKNOWN)
-        gradients = [kind.gradient for kind in parts.items] or [each.gradient]
+        gradients = [inferred.gradient for inferred in parts.items] or [each.gradient]
         gradient = "yes" if "yes" in gradients else each.gradient
         dims = each.dims
         if name == "stack" and dims is not None:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 
-def _with_values(kind: AbstractValue, source: AbstractValue) -> AbstractValue:
-    """`kind`, with what is known of the values of `source`."""
+def _with_values(inferred: AbstractValue, source: AbstractValue) -> AbstractValue:
+    """`inferred`, with what is known of the values of `source`."""
     return replace(
-        kind,
+        inferred,
         distinct=source.distinct,
         overlapping=source.overlapping,
         rising=source.rising,
@@ -89,7 +89,7 @@ class Shapes:
             return None
         if len(values) > 1:
             # Behind a shape in one piece stands something else, as in `full((2, 3), 1)`.
-            return None if self.arguments.kind(values[0].node).each else len(values)
+            return None if self.arguments.infer(values[0].node).each else len(values)
         elements = self.module.elements(values[0].node, values[0].scope, values[0].order)
         if elements is not None:
             return len(elements)
