@@ -260,4 +260,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     # The models stay on the CPU; only the recorder looks at CUDA, where there is one.
-    main()  # noqa: TDL203
+    main()

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.events import Argument, Event, Names
 from torchdet_lint.program.syntax.arguments import Arguments
 from torchdet_lint.program.syntax.scopes import constant, followed
-from torchdet_lint.program.syntax.shapes import LITERALS, PASSED_ON, is_off, last_word, tail_of
+from torchdet_lint.program.syntax.shapes import (
+    ASKS_OF_TEXT,
+    LITERALS,
+    PASSED_ON,
+    is_off,
+    last_word,
+    tail_of,
+    without_constants,
+)
 
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
@@ -49,35 +57,43 @@ class Expressions:
                 continue
             if isinstance(node, ast.Call):
                 stack.append((node, True, deferred))
-                parts: list[ast.AST] = [node.func, *node.args, *(word.value for word in node.keywords)]
-                parts = [] if self.asks_for_devices(node.func) or is_off(node) else parts
-            elif isinstance(node, ast.Lambda):
-                deferred = True
-                parts = [node.body]
-            elif isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-                parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
-                parts += [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
             elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
-            elif isinstance(node, ast.Compare):
-                # Whether a device is of CUDA is asked here, and not chosen.
-                parts = [part for part in (node.left, *node.comparators) if not isinstance(part, ast.Constant)]
-            elif isinstance(node, ast.Attribute):
-                if node.attr == "cuda" and "torch.cuda" in self.names.resolve(node, self.scope):
-                    self.add("cuda", node, branch, ("evident",))
-                parts = [node.value]
-            elif isinstance(node, ast.Subscript):
-                names = self.names.resolve(node.value, self.scope)
-                mine = tuple(
-                    f"{name}.__getitem__" for name in names if name.startswith(("@", "$")) and name.endswith(")")
-                )
-                if mine:
-                    self.add("call", node, branch, mine, deferred=deferred)
-                parts = [node.value, node.slice]
-            else:
-                self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))
-                parts = list(ast.iter_child_nodes(node))
-            stack.extend((part, False, deferred) for part in reversed(parts))
+            deferred = deferred or isinstance(node, ast.Lambda)
+            stack.extend((part, False, deferred) for part in reversed(self.parts(node, branch, deferred)))
+
+    def parts(self, node: ast.AST, branch: tuple[int, ...], deferred: bool) -> list[ast.AST]:
+        """The parts of an expression in the order in which they run. A name of CUDA that is only asked for is none."""
+        if isinstance(node, ast.Call):
+            return self.parts_of_call(node)
+        if isinstance(node, ast.Lambda):
+            return [node.body]
+        if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
+            return [*parts, *([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])]
+        if isinstance(node, ast.Compare):
+            return without_constants((node.left, *node.comparators))
+        if isinstance(node, ast.Dict):
+            return [*without_constants(key for key in node.keys if key is not None), *node.values]
+        if isinstance(node, ast.Attribute):
+            if node.attr == "cuda" and "torch.cuda" in self.names.resolve(node, self.scope):
+                self.add("cuda", node, branch, ("evident",))
+            return [node.value]
+        if isinstance(node, ast.Subscript):
+            names = self.names.resolve(node.value, self.scope)
+            mine = tuple(f"{name}.__getitem__" for name in names if name.startswith(("@", "$")) and name.endswith(")"))
+            if mine:
+                self.add("call", node, branch, mine, deferred=deferred)
+            return [node.value, *without_constants((node.slice,))]
+        self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))
+        return list(ast.iter_child_nodes(node))
+
+    def parts_of_call(self, node: ast.Call) -> list[ast.AST]:
+        """What is called and what it is given."""
+        if self.asks_for_devices(node.func) or is_off(node):
+            return []
+        given = [*node.args, *(word.value for word in node.keywords)]
+        return [node.func, *(without_constants(given) if last_word(node.func) in ASKS_OF_TEXT else given)]
 
     def asks_for_devices(self, node: ast.AST) -> bool:
         """Whether `node` is a function of `torch.cuda` that runs nothing there: `is_available`, `device_count`."""

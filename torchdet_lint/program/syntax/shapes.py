@@ -7,11 +7,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
 PASSED_ON = frozenset({"enumerate", "iter", "list", "reversed", "sorted", "tqdm", "tuple"})
+ASKS_OF_TEXT = frozenset({"startswith", "endswith", "hasattr", "getattr"})
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -64,6 +65,19 @@ def pattern_of(node: ast.expr) -> str:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return pattern_of(node.left) + pattern_of(node.right)
     return ".*"
+
+
+def without_constants(nodes: Iterable[ast.expr]) -> list[ast.AST]:
+    """Those of `nodes` that are neither constants nor written out of constants alone."""
+    return [
+        node
+        for node in nodes
+        if not isinstance(node, ast.Constant)
+        and not (
+            isinstance(node, (ast.Tuple, ast.List, ast.Set))
+            and all(isinstance(element, ast.Constant) for element in node.elts)
+        )
+    ]
 
 
 def is_off(node: ast.Call) -> bool:
