@@ -21,10 +21,12 @@ EXPONENT = 1.35
 # Up to some number of parts each is looked at beside each other: so many parts there must be to see where that ends.
 ENOUGH = {
     "body-tries": 40,
+    "chained-draws": 20,
     "chained-subscripts": 60,
     "datasets": 60,
     "nested-dictionaries": 5,
     "nested-functions-side-by-side": 60,
+    "nested-library-calls": 20,
     "set-comprehensions": 75,
 }
 # What grows faster still. A value that goes into one list in n places is followed up to 120 steps from each of them; of
@@ -46,7 +48,8 @@ def nothing_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def calls(name: str, parts: int) -> int:
-    """How many calls linting the shape takes, those of built-in functions included."""
+    """How many calls linting the shape takes, those of built-in functions included, once it is warm."""
+    shapes.work("lint", shapes.SHAPES[name].make(1))()
     run = shapes.work("lint", shapes.SHAPES[name].make(parts))
     profile = cProfile.Profile()
     profile.runcall(run)

@@ -55,15 +55,13 @@ def may_be_asked_for(module: Module, node: cst.CSTNode, values: tuple[Value, ...
 def asked_for(module: Module, node: cst.CSTNode) -> bool | None:
     """Whether `node` stands in the branch of an option that asks for determinism (False: in the one that does not)."""
     conventions = module.library.facts.conventions
-    child = node
-    for ancestor in module.ancestors(node):
-        if isinstance(ancestor, cst.FunctionDef):
-            return None if conventions.undoes_determinism.search(ancestor.name.value) is None else False
-        if isinstance(ancestor, (cst.If, cst.IfExp)) and child is not ancestor.test:
-            wanted = _asks(conventions, ancestor.test)
+    for around, inner in module.deciding(node):
+        if isinstance(around, cst.FunctionDef):
+            return None if conventions.undoes_determinism.search(around.name.value) is None else False
+        if isinstance(around, (cst.If, cst.IfExp)) and inner is not around.test:
+            wanted = _asks(conventions, around.test)
             if wanted is not None:
-                return wanted is (child is ancestor.body)
-        child = ancestor
+                return wanted is (inner is around.body)
     return None
 
 

@@ -133,8 +133,9 @@ class DefUse:
         """Whether `load` reads the name of `home`, outside of the blocks `hidden` and of `node` itself."""
         if home is not None and self.module.scope_of(load).home(word) is not home:
             return False
-        around = [id(one) for one in self.module.ancestors(load)]
-        return (node is None or id(node) not in around) and hidden.isdisjoint(around)
+        if node is not None and self.module.contains(node, load):
+            return False
+        return not hidden or hidden.isdisjoint(id(outer) for outer, _ in self.module.deciding(load))
 
     def _sorted_reads(self, function: cst.FunctionDef | None, word: str) -> Sorted:
         """The reads of a name, in the order of the source."""
@@ -163,11 +164,11 @@ class DefUse:
         the user the choice, unless the value was itself bound in a branch of that `if`."""
         module = self.module
         block = module.parent(module.statement(binder))
-        if node is not None and any(around is block for around in module.ancestors(node)):
+        if block is not None and node is not None and module.contains(block, node):
             return None
         if isinstance(value, cst.Call) and self.orders.sorts(last_word(value.func)):
             choice = next((one for one in module.ancestors(binder) if isinstance(one, cst.If)), None)
-            if choice is not None and (node is None or choice not in module.ancestors(node)):
+            if choice is not None and (node is None or not module.contains(choice, node)):
                 return None
         return block
 

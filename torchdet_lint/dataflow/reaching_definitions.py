@@ -20,7 +20,7 @@ def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int
     """`bindings` without those before the last that surely ran before `node`: one in a block around it."""
     if len(bindings) < 2:
         return bindings
-    around = {id(ancestor) for ancestor in module.ancestors(node)}
+    around = {id(outer) for outer, _ in module.deciding(node)}
     bindings = _after_the_last_choice(module, bindings, around, order)
     for index in range(len(bindings) - 1, 0, -1):
         binding = bindings[index]

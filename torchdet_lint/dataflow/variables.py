@@ -50,7 +50,7 @@ class Variables(Collecting):
             found = [self.here(use, target, class_[0]) for use in found]
         elif function is not None:
             for read in module.attributes_under(function, target.attr.value):
-                later = module.order_of(read) > start and node not in module.ancestors(read)
+                later = module.order_of(read) > start and not module.contains(node, read)
                 if later and bare(read) == text and self._is_read(read):
                     found += self.of(read)
         yield from found

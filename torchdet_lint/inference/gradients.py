@@ -20,7 +20,6 @@ _CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _FORMULA = re.compile(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
 _DATA = re.compile(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
 _DATA_UTILITIES = re.compile(r"data(?:_?set)?_?utils?|augment(?:ation)?s?", re.IGNORECASE)
-_DECIDING = frozenset({cst.With, cst.If, cst.IfExp, cst.IndentedBlock, cst.FunctionDef})
 
 
 class Gradients:
@@ -52,20 +51,17 @@ class Gradients:
 
     def untracked(self, node: cst.CSTNode) -> bool:
         """Whether no gradient can flow through `node`: under `no_grad`, in a data set, in an autograd function."""
-        inner = node
-        for ancestor in self.module.ancestors(node):
-            if type(ancestor) not in _DECIDING:
-                inner = ancestor
-                continue
-            if isinstance(ancestor, cst.With) and any(self._stops(item.item) for item in ancestor.items):
-                return True
-            if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
-                if self._only_evaluated(ancestor.test)[inner is not ancestor.body]:
+        for around, inner in self.module.deciding(node):
+            if isinstance(around, cst.With):
+                if any(self._stops(item.item) for item in around.items):
                     return True
-            elif isinstance(ancestor, cst.IndentedBlock) and self._after_training(ancestor, inner):
-                return True
-            inner = ancestor
-            if isinstance(ancestor, cst.FunctionDef) and self.not_tracked(ancestor):
+            elif isinstance(around, (cst.If, cst.IfExp)):
+                if inner is not around.test and self._only_evaluated(around.test)[inner is not around.body]:
+                    return True
+            elif isinstance(around, cst.IndentedBlock):
+                if self._after_training(around, inner):
+                    return True
+            elif isinstance(around, cst.FunctionDef) and self.not_tracked(around):
                 return True
         if self._for_export or self._switched_off(node):
             return True

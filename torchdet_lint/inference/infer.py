@@ -6,7 +6,9 @@ Everything is inferred from what stands in the file, and from what `module.forei
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -31,11 +33,12 @@ from torchdet_lint.inference.parameters import Parameters
 from torchdet_lint.inference.variables import Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
 
     from torchdet_lint.module.module import Module
 
 _DEPTH = 24
+_LONG = 8
 
 
 class Inference:
@@ -73,7 +76,21 @@ class Inference:
             return found
         if isinstance(node, cst.Name):
             return self.variables.of(node)
-        return self._asked(id(node), lambda: self._infer(node))
+        if not len(self._busy) % _LONG:
+            for inner in self._inside(node):
+                self._asked(id(inner), partial(self._infer, inner))
+        return self._asked(id(node), partial(self._infer, node))
+
+    def _inside(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """The expressions that `node` goes on from where they are many, innermost first: asked in this order, none is
+        deeper than the next."""
+        chain: list[cst.BaseExpression] = []
+        inner = _inner(node)
+        while inner is not None and id(inner) not in self._known:
+            chain.append(inner)
+            inner = _inner(inner)
+        if len(chain) >= _LONG:
+            yield from reversed(chain)
 
     def _asked(self, key: Hashable, infer: Callable[[], AbstractValue]) -> AbstractValue:
         """The answer to the question `key`, which `infer` finds, unless it is known or being asked."""
@@ -174,3 +191,25 @@ class Inference:
                 else AbstractValue(dtype="bool", gradient="no")
             )
         return AbstractValue(what="tensor", dtype="bool", gradient="no", device=tensors[0].device, dims=tensors[0].dims)
+
+
+_ON: dict[type, Callable[[Any], cst.BaseExpression]] = {
+    cst.Attribute: attrgetter("value"),
+    cst.BinaryOperation: attrgetter("left"),
+    cst.Subscript: attrgetter("value"),
+    cst.UnaryOperation: attrgetter("expression"),
+}
+
+
+def _inner(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The receiver of a method, the first argument of another function, the left operand."""
+    inner: cst.BaseExpression | None = None
+    if isinstance(node, cst.Call):
+        inner = node.func
+        while isinstance(inner, cst.Attribute):
+            inner = inner.value
+        if isinstance(inner, cst.Name):
+            inner = node.args[0].value if node.args else None
+    elif type(node) in _ON:
+        inner = _ON[type(node)](node)
+    return None if isinstance(inner, cst.Name) else inner

@@ -30,11 +30,9 @@ class _Check(NamedTuple):
 
 def tests_around(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, bool]]:
     """The tests of the `if`s in whose branches `node` stands, innermost first, and whether each holds there."""
-    inner = node
-    for ancestor in module.ancestors(node):
-        if isinstance(ancestor, (cst.If, cst.IfExp)) and inner is not ancestor.test:
-            yield ancestor.test, inner is ancestor.body
-        inner = ancestor
+    for around, inner in module.deciding(node):
+        if isinstance(around, (cst.If, cst.IfExp)) and inner is not around.test:
+            yield around.test, inner is around.body
 
 
 class Narrowing:

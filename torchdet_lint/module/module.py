@@ -98,6 +98,8 @@ class Module:
         relations = self.relations = Relations(facts)
         self.parent = relations.parent
         self.ancestors = relations.ancestors
+        self.contains = relations.contains
+        self.deciding = relations.deciding
         self.statement = relations.statement
         self.enclosing_function = relations.enclosing_function
         self.enclosing_class = relations.enclosing_class

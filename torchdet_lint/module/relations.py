@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 _STATEMENTS = frozenset({cst.SimpleStatementLine, *cst.BaseCompoundStatement.__subclasses__()})
+_DECIDING = frozenset({cst.Module, cst.FunctionDef, cst.IndentedBlock, cst.With, cst.If, cst.IfExp})
 
 
 class Relations:
@@ -24,6 +25,10 @@ class Relations:
         self._parents = facts.parents
         self._scopes = facts.scopes
         self._orders = facts.orders
+        # What was found on the way up from a node, for all nodes on that way: an expression may be deep.
+        self._deciding: dict[int, tuple[cst.CSTNode, cst.CSTNode] | None] = {}
+        self._homes: dict[int, Scope] = {}
+        self._places: dict[int, int] = {}
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node that holds `node`; None for the root of a unit."""
@@ -36,11 +41,49 @@ class Relations:
             yield current
             current = self._parents.get(id(current))
 
+    def contains(self, outer: cst.CSTNode, node: cst.CSTNode) -> bool:
+        """Whether `node` is a part of `outer`, or of a part of it."""
+        parents, orders, start = self._parents, self._orders, self.order_of(outer)
+        current = parents.get(id(node))
+        while current is not None and current is not outer:
+            if orders.get(id(current), start) < start:
+                return False
+            current = parents.get(id(current))
+        return current is not None
+
+    def deciding(self, node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, cst.CSTNode]]:
+        """The functions, blocks, `with`s, conditions and the root around `node`, innermost first, each with its part
+        that holds `node`."""
+        step = self._decides(node)
+        while step is not None:
+            yield step
+            step = self._decides(step[0])
+
+    def _decides(self, node: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode] | None:
+        """The first of `deciding`, which all nodes on the way there have in common."""
+        known, parents = self._deciding, self._parents
+        passed: list[int] = []
+        key, inner, found = id(node), node, None
+        while key not in known:
+            outer = parents.get(key)
+            if outer is None:
+                break
+            passed.append(key)
+            if type(outer) in _DECIDING:
+                found = (outer, inner)
+                break
+            key, inner = id(outer), outer
+        else:
+            found = known[key]
+        for one in passed:
+            known[one] = found
+        return found
+
     def enclosing_function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The innermost `def` whose body holds `node`."""
-        for ancestor in self.ancestors(node):
-            if isinstance(ancestor, cst.FunctionDef):
-                return ancestor
+        for around, _ in self.deciding(node):
+            if isinstance(around, cst.FunctionDef):
+                return around
         return None
 
     def enclosing_class(self, node: cst.CSTNode) -> Class | None:
@@ -68,21 +111,29 @@ class Relations:
 
     def scope_of(self, node: cst.CSTNode) -> Scope:
         """The scope in which the names of `node` are looked up."""
-        parents, scopes = self._parents, self._scopes
+        parents, scopes, known = self._parents, self._scopes, self._homes
+        passed: list[int] = []
         before, current = node, node
         while True:
-            scope = scopes.get(id(current))
-            if scope is not None and not (
-                isinstance(current, (cst.FunctionDef, cst.ClassDef)) and before is not current.body
+            key = id(current)
+            home = scopes.get(key)
+            if home is not None and (
+                before is current.body if isinstance(current, (cst.FunctionDef, cst.ClassDef)) else True
             ):
-                return scope
-            before = current
-            outer = parents.get(id(current))
-            if outer is None:
                 break
-            current = outer
-        unit = self._facts.roots.get(id(before))
-        return (unit.scope if unit is not None else None) or self._facts.scope
+            home = known.get(key)
+            if home is not None:
+                break
+            outer = parents.get(key)
+            if outer is None:
+                unit = self._facts.roots.get(key)
+                home = (unit.scope if unit is not None else None) or self._facts.scope
+                break
+            passed.append(key)
+            before, current = current, outer
+        for one in passed:
+            known[one] = home
+        return home
 
     def inner_scope(self, node: cst.CSTNode) -> Scope | None:
         """The scope that a function, lambda, comprehension or class makes."""
@@ -90,14 +141,19 @@ class Relations:
 
     def order_of(self, node: cst.CSTNode) -> int:
         """The place of `node` in the source, comparable with a binding's."""
-        parents, orders = self._parents, self._orders
-        current: cst.CSTNode | None = node
-        while current is not None:
-            order = orders.get(id(current))
-            if order is not None:
-                return order
-            current = parents.get(id(current))
-        return 0
+        parents, orders, known = self._parents, self._orders, self._places
+        passed: list[int] = []
+        key = id(node)
+        while (place := orders.get(key) or known.get(key)) is None:
+            outer = parents.get(key)
+            if outer is None:
+                place = 0
+                break
+            passed.append(key)
+            key = id(outer)
+        for one in passed:
+            known[one] = place
+        return place
 
     def unit_of(self, node: cst.CSTNode) -> Unit:
         """The unit that `node` was parsed in."""

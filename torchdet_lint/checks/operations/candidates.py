@@ -215,8 +215,8 @@ class Operations:
 
     def _within(self, node: cst.CSTNode, managers: Sequence[str]) -> bool:
         """Whether `node` stands in a `with` of one of `managers`, each written `name` or `name(argument)`."""
-        for ancestor in self.module.ancestors(node):
-            for item in ancestor.items if isinstance(ancestor, cst.With) else ():
+        for around, _ in self.module.deciding(node):
+            for item in around.items if isinstance(around, cst.With) else ():
                 function, arguments = item.item, list[str]()
                 if isinstance(function, cst.Call):
                     for arg in function.args:
@@ -253,8 +253,8 @@ class Operations:
     def _guarded(self, node: cst.CSTNode) -> bool:
         """Whether `node` runs only where a test, or the name of the function, says that the device is not CUDA."""
         if any(
-            isinstance(ancestor, cst.FunctionDef) and ancestor.name.value.endswith("_cpu")
-            for ancestor in self.module.ancestors(node)
+            isinstance(around, cst.FunctionDef) and around.name.value.endswith("_cpu")
+            for around, _ in self.module.deciding(node)
         ):
             return True
         return any(
