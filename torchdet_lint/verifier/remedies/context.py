@@ -61,18 +61,25 @@ class Context:
         self.seed = seed
         self.patches = Patches()
         self.reporter = reporter or Reporter()
+        # The program's own last seed of each library, as text: what is derived follows it.
+        self.program_seeds: dict[str, str] = {}
+        self.on_seed: list[Callable[[], object]] = []
         self._ordinals: collections.Counter[str] = collections.Counter()
         lineage()
 
     def derive(self, *parts: object) -> int:
-        """A number in [0, 2**63) that depends on the seed and `parts` only."""
-        text = repr((self.seed, *parts)).encode()
+        """A number in [0, 2**63) that depends on the seed, the seeds that the program has set, and `parts` only."""
+        text = repr((self.seed, *parts, *sorted(self.program_seeds.items()))).encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
     def next(self, kind: str) -> int:
         """The next number of the sequence `kind` in this process: no two calls, processes or ranks get the same."""
+        return self.derive(*self.place(kind))
+
+    def place(self, kind: str) -> tuple[object, ...]:
+        """The next place of the sequence `kind` in this process, as the parts that a number derives from."""
         self._ordinals[kind] += 1
         process = sys.modules.get("multiprocessing.process")
         identity = process.current_process()._identity if process is not None else ()
         rank = os.environ.get("RANK", "")
-        return self.derive(kind, lineage().path, tuple(identity), rank, self._ordinals[kind])
+        return kind, lineage().path, tuple(identity), rank, self._ordinals[kind]

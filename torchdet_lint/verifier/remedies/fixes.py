@@ -19,13 +19,15 @@ class RuntimeFix:
     """One way to take a cause away without touching the source.
 
     `variables` must be in the environment before the interpreter starts, `keep` lists the values of the user's that
-    are as good; `install` changes the running process. `changes` says what the user gives up or must know.
+    are as good; `install` changes the running process. `changes` says what the user gives up or must know. What
+    `follows` makes numbers of its own that differ with the seed that the program has set.
     """
 
     name: str
     does: str
     changes: str = ""
     variables: tuple[tuple[str, str], ...] = ()
+    follows: bool = False
     keep: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     install: Callable[[Context], None] | None = None
 
@@ -48,11 +50,14 @@ _CUBLAS = (("CUBLAS_WORKSPACE_CONFIG", modes.CUBLAS_VALUES[0]),)
 _ALL = (
     RuntimeFix("seed-torch", "torch.manual_seed right after torch is imported", _SEEDED, install=seeding.seed_torch),
     RuntimeFix("seed-numpy", "numpy.random.seed right after NumPy is imported", _SEEDED, install=seeding.seed_numpy),
-    RuntimeFix("seed-python", "random.seed before the program starts", _SEEDED, install=seeding.seed_python),
+    RuntimeFix(
+        "seed-python", "random.seed before the program starts", _SEEDED, follows=True, install=seeding.seed_python
+    ),
     RuntimeFix(
         "seed-generators",
         "generator objects made without a seed get the next number of a fixed sequence",
         "generators that several threads make at once get their numbers in the order of the race",
+        follows=True,
         install=seeding.seed_generators,
     ),
     RuntimeFix(
@@ -60,24 +65,28 @@ _ALL = (
         "torch.seed(), random.seed(), numpy.random.seed(None) and SystemRandom repeat; so do the clock, the process "
         "id, os.urandom, uuid and secrets in a statement that makes a seed",
         "datetime.now() and torch.Generator().seed() cannot be reached; elsewhere the clock stays real",
+        follows=True,
         install=seeding.fixed_entropy,
     ),
     RuntimeFix(
         "seed-everything",
         "random, NumPy and torch are seeded before the first draw can happen",
         _SEEDED,
+        follows=True,
         install=_seed_everything,
     ),
     RuntimeFix(
         "seed-numpy-and-generators",
         "NumPy's global generator, which random_state=None draws from, and unseeded generators are seeded",
         _SEEDED,
+        follows=True,
         install=_seed_numpy_and_generators,
     ),
     RuntimeFix(
         "seed-processes",
         "every multiprocessing child seeds random, NumPy and torch by its place in the process tree",
         "which worker of a pool takes which task stays open",
+        follows=True,
         install=seeding.seed_processes,
     ),
     RuntimeFix(
@@ -123,18 +132,21 @@ _ALL = (
         "worker-seeds",
         "a loader with workers takes their base seed from a generator of its own",
         _STREAM,
+        follows=True,
         install=loaders.worker_seeds,
     ),
     RuntimeFix(
         "loader-generator",
         "a loader that shuffles takes its order from a generator of its own",
         _STREAM,
+        follows=True,
         install=loaders.loader_generator,
     ),
     RuntimeFix(
         "sampler-generator",
         "random samplers and random_split take a generator of their own",
         _STREAM,
+        follows=True,
         install=loaders.sampler_generator,
     ),
     RuntimeFix(
@@ -261,6 +273,8 @@ def install(codes: Iterable[str], seed: int = 0, reporter: Reporter | None = Non
     chosen = tuple(codes)
     context = Context(chosen, seed, reporter)
     try:
+        if any(fix.follows for fix in resolve(chosen)):
+            seeding.follow_program(context)
         for fix in resolve(chosen):
             if fix.install is not None:
                 fix.install(context)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.verifier.patching.patches import after_import
@@ -123,6 +124,19 @@ def _wrap_sampler(context: Context, torch: Any, sampler: Any, inside_loader: Any
 
 
 def _generator(context: Context, torch: Any, kind: str) -> Any:
+    """A generator of its own, which follows a seed that the program sets after this and before the first use."""
+    place = context.place(kind)
     generator = torch.Generator()
-    generator.manual_seed(context.next(kind))
+    reference = weakref.ref(generator, lambda _: context.on_seed.remove(follow))
+    unused: Any = None
+
+    def follow() -> None:
+        nonlocal unused
+        found = reference()
+        if found is not None and (unused is None or torch.equal(found.get_state(), unused)):
+            found.manual_seed(context.derive(*place))
+            unused = found.get_state()
+
+    follow()
+    context.on_seed.append(follow)
     return generator

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _NUMPY_LIMIT = 2**32
 _WRAPPERS = ("random", "secrets", "uuid")
+# Seeds each worker of a loader, from a number that need not come from a seed.
+_WORKER_LOOP = "torch.utils.data._utils.worker"
+_HANDED_DOWN = "_torchdet_seeds"
 _SEED_MAKER = re.compile(
     r"_*((make|get|new|generate|gen|random|fresh|create|choose|pick|draw|set|init|fix)_(\w+_)?)?seed(s|ing)?"
     r"(_(everything|all|worker|rng))?",
@@ -73,6 +76,58 @@ def _restore_torch_later(context: Context, torch: Any) -> None:
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         states = torch.cuda.get_rng_state_all()
         context.patches.on_undo(lambda: torch.cuda.set_rng_state_all(states))
+
+
+def follow_program(context: Context) -> None:
+    """Note each seed that the program gives `random`, NumPy or torch, so that what is derived differs with it.
+
+    A process that is started by multiprocessing goes on from the seeds of the process that starts it.
+    """
+    import random
+
+    _note_seeds(context, "python", random.seed, (random,))
+    after_import(context.patches, "numpy.random", lambda module: _note_seeds(context, "numpy", module.seed, (module,)))
+    after_import(
+        context.patches,
+        "torch",
+        lambda torch: _note_seeds(context, "torch", torch.manual_seed, (torch, torch.random), "manual_seed"),
+    )
+
+    def hand_down(module: ModuleType) -> None:
+        start, bootstrap = module.BaseProcess.start, module.BaseProcess._bootstrap
+
+        @functools.wraps(start)
+        def started(process: Any) -> None:
+            setattr(process, _HANDED_DOWN, dict(context.program_seeds))
+            start(process)
+
+        @functools.wraps(bootstrap)
+        def entered(process: Any, *args: Any, **kwargs: Any) -> Any:
+            context.program_seeds.update(getattr(process, _HANDED_DOWN, {}))
+            return bootstrap(process, *args, **kwargs)
+
+        context.patches.set(module.BaseProcess, "start", started)
+        context.patches.set(module.BaseProcess, "_bootstrap", entered)
+
+    after_import(context.patches, "multiprocessing.process", hand_down)
+
+
+def _note_seeds(
+    context: Context, library: str, original: Callable[..., Any], owners: tuple[Any, ...], name: str = "seed"
+) -> None:
+    """Let `original`, which is `name` of `owners` and seeds `library`, note the seed that it is given."""
+
+    @functools.wraps(original)
+    def seed(*args: Any, **kwargs: Any) -> Any:
+        given = [value for value in (*args[:1], *kwargs.values()) if value is not None]
+        if given and sys._getframe(1).f_globals.get("__name__") != _WORKER_LOOP:
+            context.program_seeds[library] = repr(given[0])
+            for follow in tuple(context.on_seed):
+                follow()
+        return original(*args, **kwargs)
+
+    for owner in owners:
+        context.patches.set(owner, name, seed)
 
 
 def seed_processes(context: Context) -> None:
