@@ -68,7 +68,8 @@ CAUSES = {
     "depth": "The rules of one file follow three calls in a row, the whole program four.",
     "item": "Of an element of a tensor, or of a list of generators, the rules of one file know what it is.",
     "attribute": (
-        "`getattr` with a name that only the run knows: the whole program goes on with any attribute, `models.*`."
+        "`getattr` with a name that only the run knows: the whole program goes on with any attribute, `models.*`, "
+        "`self.run_*`."
     ),
     "dictionary": (
         "`vars(x)` and `globals()` are what they hold to the whole program, which asks for no method of them."
@@ -167,7 +168,7 @@ def _cause(
     for mark, cause in (("$", "caller"), ("%", "configuration"), ("*", "star")):
         if mark in marks:
             return cause
-    if any(".*" in name for name in following):
+    if any(name.endswith("*") for name in following) or any(".*" in name for name in following):
         return "attribute"
     if any(name.startswith(("builtins.vars()", "builtins.globals()")) for name in exact):
         return "dictionary"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchdet_lint.catalogue.tables.conventions import Conventions
 
 _IMPORTS = re.compile(
@@ -24,17 +26,22 @@ _WORK = re.compile(
 )
 
 
+_ADDS_PATH = re.compile(r"\bsys\.path\.(?:append|insert|extend)\((?P<given>[^\n]*)")
+_TEXT = re.compile(r"""(?<!\w)[rf]?(?P<quote>["'])(?P<text>[^"'\n]*)(?P=quote)""")
+
+
 class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What the whole run knows of every file without summarising it: the modules it imports (absolute or with leading
     dots, one entry for every name it takes from one), whether it has a main guard, whether it does work at top level,
-    its functions whose names speak of seeds, and the rows of its functions' bodies (as `Skeleton` has them; empty where
-    it was not parsed)."""
+    its functions whose names speak of seeds, the rows of its functions' bodies (as `Skeleton` has them; empty where
+    it was not parsed), and the folders that it adds to `sys.path`, as it writes them."""
 
     imports: tuple[str, ...] = ()
     guard: bool = False
     works: bool = False
     seeders: tuple[str, ...] = ()
     bodies: tuple[int, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 def imports(text: str) -> tuple[str, ...]:
@@ -66,7 +73,15 @@ def outline(text: str, conventions: Conventions, bodies: tuple[int, ...] = ()) -
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     guard = "__main__" in text and _GUARD.search(text) is not None
     seeders = tuple(conventions.defines_seeder.findall(text)) if "seed" in text else ()
-    return Outline(imports(text), guard, _works(text), seeders, bodies)
+    return Outline(imports(text), guard, _works(text), seeders, bodies, tuple(_added_paths(text)))
+
+
+def _added_paths(text: str) -> Iterator[str]:
+    """The relative folders that are added to `sys.path`: the texts of each call in sight, joined."""
+    for match in _ADDS_PATH.finditer(text) if "sys.path." in text else ():
+        parts = [part["text"] for part in _TEXT.finditer(match["given"]) if part["text"] != "__file__"]
+        if parts and not any(part.startswith(("/", "~")) or "{" in part for part in parts):
+            yield "/".join(parts)
 
 
 def _works(text: str) -> bool:

@@ -174,10 +174,15 @@ class Entry(NamedTuple):
                 continue
             if channel == "weights" and self.has("loads") and not self.has("trains"):
                 continue
-            if channel in TRAINING and not self.has("trains"):
+            if channel in TRAINING and not (self.has("trains") or (channel == "dropout" and self._left_in_training)):
                 continue
             found.append(channel)
         return found
+
+    @property
+    def _left_in_training(self) -> bool:
+        """Whether a module that the program makes and runs is in training mode, as it is made: nothing evaluates."""
+        return not (self.has("evaluates") or self.has("loads"))
 
     def place(self, what: Ref, here: Ref) -> str:
         """Where `what` happens, in words: nothing where it is on the line of the finding itself."""

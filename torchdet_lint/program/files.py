@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.program.events import Body
-    from torchdet_lint.source.modules import ModuleMap
+    from torchdet_lint.source.modules import ModuleMap, Place
 
 
 _TEXTS = 64
@@ -94,9 +94,18 @@ class ProjectFiles:
             found.update(self.files_of(dotted, file))
         return found
 
+    def locate(self, dotted: str, file: str) -> Place | None:
+        """The module that `dotted` means in `file`, which may add places to import from to `sys.path`: relative to
+        where it lies, or to where the program is started."""
+        place = self.modules.locate(dotted, file)
+        known = self._outlines.get(file)
+        if place is not None or known is None or not known.paths or dotted.startswith("."):
+            return place
+        return self.modules.added(known.paths, dotted, file)
+
     def files_of(self, dotted: str, file: str) -> list[str]:
         """The files that importing `dotted` runs: the module and the packages that it is in."""
-        place = self.modules.locate(dotted, file)
+        place = self.locate(dotted, file)
         if place is None:
             return []
         own = (place.path,) if place.path.endswith(".py") else ()

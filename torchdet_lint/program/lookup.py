@@ -133,7 +133,7 @@ class Lookup:
         ):
             # What the tables say of a framework holds beside its own source too.
             return [Referent("external", "", self.library.canonical(name))]
-        place = self.files.modules.locate(plain, file)
+        place = self.files.locate(plain, file)
         if place is None:
             if name.startswith("."):
                 return [Referent("unknown", file, TOKEN.findall(name)[-1])]
@@ -183,8 +183,8 @@ class Lookup:
 
     def _member(self, file: str, name: str, level: int) -> list[Referent]:
         """What `name` is in the module `file`: a definition, an import, a value or a submodule."""
-        if name == "*" and file.endswith(_SOURCES):
-            picked = self.files.summary(file).defined
+        if name.endswith("*") and file.endswith(_SOURCES):
+            picked = [one for one in self.files.summary(file).defined if one.startswith(name[:-1])]
             return [
                 referent for one in picked for referent in self._member(file, one, level) if referent.kind in _CALLED
             ]
@@ -221,7 +221,7 @@ class Lookup:
         if not file.endswith(_SOURCES):
             return []
         for module in self.files.summary(file).stars:
-            place = self.files.modules.locate(module, file)
+            place = self.files.locate(module, file)
             if place is None:
                 full = self.library.canonical(f"{module}.{name}")
                 if full in self.library.known:
@@ -235,6 +235,8 @@ class Lookup:
     def class_attribute(self, referent: Referent, name: str, level: int = LEVELS) -> list[Referent]:
         """What the attribute `name` of a class or an instance stands for."""
         me = (referent.file, referent.name)
+        if name.endswith("*"):
+            return self._picked(me, name[:-1])
         for class_ in self.family(me):
             found = self._own_attribute(class_, name, me, level, as_class=referent.kind == "class")
             if found:
@@ -245,6 +247,27 @@ class Lookup:
         if referent.kind == "instance" and name in self.facts.fluent:
             return [Referent("fluent", *me)]
         return [Referent("unknown", referent.file, name)]
+
+    def _picked(self, me: tuple[str, str], prefix: str) -> list[Referent]:
+        """The methods of the class `me` whose names begin with `prefix`, of which a name at run time picks one; none
+        where it begins with nothing."""
+        found: dict[str, Referent] = {}
+        for class_ in self.family(me) if prefix else ():
+            own = self.files.summary(class_.file).class_summary(class_.name) if class_.kind == "class" else None
+            methods = own.methods.items() if own is not None else ()
+            for name, full in sorted(methods):
+                if name.startswith(prefix):
+                    found.setdefault(name, Referent("function", class_.file, full, me))
+        return list(found.values())
+
+    def property_called(self, referent: Referent, name: str) -> list[Referent]:
+        """The function that reading the attribute `name` of an object of a class of the project runs, if one does."""
+        me = (referent.file, referent.name)
+        for class_ in self.family(me) if referent.kind == "instance" else ():
+            own = self.files.summary(class_.file).class_summary(class_.name) if class_.kind == "class" else None
+            if own is not None and name in own.methods:
+                return [Referent("function", class_.file, own.methods[name], me)] if name in own.properties else []
+        return []
 
     def _own_attribute(
         self, class_: Referent, name: str, owner: tuple[str, str], level: int, *, as_class: bool = False

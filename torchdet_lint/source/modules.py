@@ -92,6 +92,18 @@ class ModuleMap:
         found = self._found[key]
         return None if found is not None and found.path == file and not dotted.startswith(".") else found
 
+    def added(self, folders: Iterable[str], dotted: str, file: str) -> Place | None:
+        """The module that `dotted` means in `file`, which adds `folders` of the project to `sys.path`: relative to
+        where it lies, or to where the program is started."""
+        for added in folders:
+            for base in (os.path.dirname(file), self.root):
+                folder = os.path.normpath(os.path.join(base, added))
+                if (folder + os.sep).startswith(self.root + os.sep):
+                    place = self._descend(folder, tuple(dotted.split(".")), top=True)
+                    if place is not None and place.path != file:
+                        return place
+        return None
+
     def own(self, path: str, file: str) -> bool:
         """Whether the module or package `path` is what sorters of imports take for the project's, where they meet it
         in `file`: it holds the file, or it lies in `root` or in a `src` there."""

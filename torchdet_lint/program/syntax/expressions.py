@@ -14,6 +14,7 @@ from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
     is_off,
     last_word,
+    parameters_of,
     tail_of,
     without_constants,
 )
@@ -41,6 +42,10 @@ class Expressions:
         self.trained = 0
         self.bare: ast.expr | None = None
         self.lazy = isinstance(scope.node, ast.AsyncFunctionDef)
+        method = scope.method
+        own = method is not None and method is scope and method.first == "self"
+        self._me = parameters_of(scope.node.args)[0].arg if own else ""
+        self._properties = names.properties(method.outer) if own and method is not None else frozenset()
 
     def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
         """Record the calls of an expression, arguments before the call that takes them."""
@@ -78,6 +83,8 @@ class Expressions:
         if isinstance(node, ast.Attribute):
             if node.attr == "cuda" and "torch.cuda" in self.names.resolve(node, self.scope):
                 self.add("cuda", node, branch, ("evident",))
+            elif isinstance(node.value, ast.Name) and (names := self.read(node.value, node.attr)):
+                self.add("read", node, branch, names, deferred=deferred)
             return [node.value]
         if isinstance(node, ast.Subscript):
             names = self.names.resolve(node.value, self.scope)
@@ -88,12 +95,24 @@ class Expressions:
         self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))
         return list(ast.iter_child_nodes(node))
 
+    def read(self, owner: ast.Name, attribute: str) -> Names:
+        """The names of an attribute that may be a property of the project: of `self`, where its class has it, and of an
+        object that a name was given."""
+        if owner.id == self._me:
+            return (f"$self.{attribute}",) if attribute in self._properties else ()
+        made, _ = followed(owner, self.scope)
+        if not isinstance(made, ast.Call) or not last_word(made.func)[:1].isupper():
+            return ()
+        names = self.names.resolve(owner, self.scope)
+        return tuple(f"{name}.{attribute}" for name in names if name.endswith("()") and not name.startswith("torch."))
+
     def parts_of_call(self, node: ast.Call) -> list[ast.AST]:
         """What is called and what it is given."""
         if self.asks_for_devices(node.func) or is_off(node):
             return []
         given = [*node.args, *(word.value for word in node.keywords)]
-        return [node.func, *(without_constants(given) if last_word(node.func) in ASKS_OF_TEXT else given)]
+        function = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+        return [function, *(without_constants(given) if last_word(node.func) in ASKS_OF_TEXT else given)]
 
     def asks_for_devices(self, node: ast.AST) -> bool:
         """Whether `node` is a function of `torch.cuda` that runs nothing there: `is_available`, `device_count`."""

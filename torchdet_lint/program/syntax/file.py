@@ -9,7 +9,7 @@ from torchdet_lint.program.events import PLAIN, Body, ClassSummary
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
-from torchdet_lint.program.syntax.shapes import defaults_of, last_word, parameters_of
+from torchdet_lint.program.syntax.shapes import defaults_of, is_property, last_word, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +58,7 @@ class File:
             for bound in bounds:
                 if bound.kind == "def":
                     methods[key] = bound.target
-                    decorators = self.scopes.by_name[bound.target].node.decorator_list
-                    if any(last_word(decorator) in ("property", "cached_property") for decorator in decorators):
+                    if is_property(self.scopes.by_name[bound.target].node):
                         properties.append(key)
         bases = [
             name for base in scope.node.bases for name in self.names.resolve(base, scope.outer or self.scopes.module)

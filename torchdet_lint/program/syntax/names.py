@@ -13,7 +13,9 @@ from torchdet_lint.program.syntax.shapes import (
     LITERALS,
     PASSED_ON,
     added_to,
+    beginning,
     is_item,
+    is_property,
     parameters_of,
     pattern_of,
     starts_empty,
@@ -43,6 +45,7 @@ class Resolver:
         self._cut = 0
         self._elements: dict[tuple[ast.expr, Scope], Names] = {}
         self._registries: dict[str, Names] = {}
+        self._properties: dict[str, frozenset[str]] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
 
     def resolve(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
@@ -197,7 +200,7 @@ class Resolver:
                 found.append("$super")
             elif function == "builtins.getattr" and len(node.args) >= 2:
                 attribute = constant(node.args[1], scope)
-                last = str(attribute[0]) if attribute else "*"
+                last = str(attribute[0]) if attribute else f"{beginning(node.args[1])}*"
                 found.extend(self._joined(name, last) for name in self.resolve(node.args[0], scope, depth - 1))
             elif function in ("importlib.import_module", "builtins.__import__"):
                 module = constant(node.args[0], scope) if node.args else None
@@ -317,6 +320,20 @@ class Resolver:
                     for one in self.scopes.by_name[bound.target].node.decorator_list:
                         if not {decorator, f"{decorator}()"}.isdisjoint(self.resolve(one, self.scopes.module)):
                             yield f"@.{bound.target}"
+
+    def properties(self, scope: Scope | None) -> frozenset[str]:
+        """The properties of the class `scope`."""
+        if scope is None:
+            return frozenset()
+        known = self._properties.get(scope.name)
+        if known is None:
+            known = self._properties[scope.name] = frozenset(
+                name
+                for name, bounds in scope.bindings.items()
+                for bound in bounds
+                if bound.kind == "def" and is_property(self.scopes.by_name[bound.target].node)
+            )
+        return known
 
     def values_of(self, scope: Scope) -> dict[str, list[tuple[ast.expr, Scope]]]:
         """Attribute -> the values that the class `scope` gives to it in its methods."""

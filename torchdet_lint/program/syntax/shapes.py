@@ -80,6 +80,20 @@ def without_constants(nodes: Iterable[ast.expr]) -> list[ast.AST]:
     ]
 
 
+def is_property(node: ast.FunctionDef) -> bool:
+    """Whether a method runs where it is read as an attribute."""
+    return any(last_word(decorator) in ("property", "cached_property") for decorator in node.decorator_list)
+
+
+def beginning(node: ast.expr) -> str:
+    """What the text `node` begins with, as far as it is a word: `run_` of `f"run_{name}"` and `"run_" + name`."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return beginning(node.left)
+    first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
+    value = first.value if isinstance(first, ast.Constant) else None
+    return value if isinstance(value, str) and value.isidentifier() else ""
+
+
 def is_off(node: ast.Call) -> bool:
     """Whether `node` makes an autocast that is turned off."""
     return last_word(node.func) == "autocast" and any(

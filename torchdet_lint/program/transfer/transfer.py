@@ -110,6 +110,14 @@ class Transfer(Recorder):
                 for full in self.facts.spellings(referent.name) if referent.kind == "external" else ():
                     self.libraries.iterated(full, event)
 
+    def on_read(self, event: Event) -> None:
+        """An attribute is read, which may be a property."""
+        for name in event.names:
+            owner, _, last = name.rpartition(".")
+            for referent in self.stands_for(owner):
+                for target in self.lookup.property_called(referent, last):
+                    self.add("call", node=Node(target.file, target.name, target.owner))
+
     def on_call(self, event: Event) -> None:
         """A call, of whatever its names stand for."""
         done: set[Referent] = set()
