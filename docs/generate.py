@@ -1,4 +1,4 @@
-"""Write what is generated: a page a rule, their list, README's table and outputs. `--check` compares."""
+"""Write what is generated: a page a rule, their list, README's table and outputs, completions. `--check` compares."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import shlex
 import sys
 from pathlib import Path
 
+import completions
+
 from torchdet_lint.catalogue import explain, loading, measured, ops
+from torchdet_lint.cli.completion import FOLDER
 from torchdet_lint.cli.main import main as command
 from torchdet_lint.config import keys
 
@@ -32,6 +35,8 @@ def generated() -> dict[Path, str]:
     texts[ROOT / "docs/ops.md"] = explain.matrix(known.facts.ops, measurements=measured.shipped())
     texts[ROOT / "docs/torchdet-lint.schema.json"] = json.dumps(keys.schema(), indent=2) + "\n"
     texts[ROOT / "docs/configuration.md"] = reference()
+    for shell, script in completions.scripts(known.rules).items():
+        texts[FOLDER / f"torchdet-lint.{shell}"] = script
     readme = ROOT / "README.md"
     text = TABLE.sub(lambda _: explain.table(rules), readme.read_text(encoding="utf-8"))
     texts[readme] = OUTPUT.sub(lambda match: f"{match[1]}{console(match['arguments'])}{match[3]}", text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -256,3 +257,31 @@ def test_a_patch_goes_to_the_file_that_was_asked_for(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == ""
     subprocess.run(["git", "apply", "fix.patch"], check=True)
     assert "benchmark = False" in Path("a.py").read_text()
+
+
+COMMANDS = "check baseline rule config lsp completion run verify record compare forecast probe".split()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_80_columns_and_says_what_each_option_does(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    try:
+        assert main([command, "--help"]) == 0
+    except SystemExit as leave:
+        assert leave.code == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        option = re.fullmatch(r"  (-[^ ].*|[A-Z]+)", line)
+        assert option is None or re.search(r"\S  +\S", line) or after.startswith(" " * 10), f"{line!r} says nothing"
+
+
+def test_every_command_is_in_the_first_help(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(re.search(rf"^  (\w+, )*{command}\b", out, re.MULTILINE) for command in COMMANDS[1:])

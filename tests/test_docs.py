@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 @pytest.fixture(scope="module")
 def texts() -> dict[Path, str]:
     """What `make docs` would write; `make lint` compares it with what is there."""
+    sys.path.insert(0, str(ROOT / "docs"))
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
     assert spec is not None
     assert spec.loader is not None

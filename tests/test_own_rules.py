@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,39 @@ def test_a_rule_of_ones_own_has_no_page_of_ours(capsys: pytest.CaptureFixture[st
     out = capsys.readouterr().out
     assert "adds with atomics" in out
     assert "Page:" not in out
+
+
+def test_a_page_of_ones_own_is_linked_to(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("torchdet-lint.toml").write_text("rule-files = ['ACME*.toml']\nextend-select = ['ACME']\n")
+    Path("a.py").write_text("import acme.ops as o\no.fast_scatter(x)\n")
+    assert main(["a.py", "--no-cache", "--output-format", "json"]) == 1
+    assert json.loads(capsys.readouterr().out)[0]["url"] is None
+    assert main(["a.py", "--no-cache", "--output-format", "sarif"]) == 1
+    (rule,) = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
+    assert "helpUri" not in rule
+    RULE.write_text(RULE.read_text().replace("# url = ", "url = "))
+    for _ in ("cold", "from the cache"):
+        assert main(["a.py", "--output-format", "json"]) == 1
+        assert json.loads(capsys.readouterr().out)[0]["url"] == "https://acme.example/rules/ACME001"
+    assert main(["a.py", "--no-cache", "--output-format", "sarif"]) == 1
+    (rule,) = json.loads(capsys.readouterr().out)["runs"][0]["tool"]["driver"]["rules"]
+    assert rule["helpUri"] == "https://acme.example/rules/ACME001"
+    assert rule["help"]["markdown"].startswith("**[ACME001](https://acme.example/rules/ACME001)** fast-scatter:")
+    assert main(["rule", "ACME001"]) == 0
+    assert "Page: https://acme.example/rules/ACME001\n" in capsys.readouterr().out
+    RULE.write_text(RULE.read_text().replace('"https://acme', '"javascript:acme'))
+    assert main(["a.py"]) == 2
+    assert "url: expected an address" in capsys.readouterr().err
+
+
+def test_own_rules_of_a_nested_configuration_are_described(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text("")
+    Path("part/rules").mkdir(parents=True)
+    RULE.rename(Path("part/rules") / RULE)
+    Path("part/torchdet-lint.toml").write_text("rule-files = ['rules/*.toml']\nextend-select = ['ACME']\n")
+    Path("part/a.py").write_text("import acme.ops as o\no.fast_scatter(x)\n")
+    Path("b.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    assert main([".", "--no-cache", "--output-format", "sarif"]) == 1
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["ACME001", "TDL201"]
+    assert [result["ruleIndex"] for result in run["results"]] == [1, 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -15,10 +16,12 @@ import jsonschema
 import pytest
 
 from torchdet_lint import lint_source, report
+from torchdet_lint.cli import console
 from torchdet_lint.cli.main import main
 from torchdet_lint.config import FORMATS
 from torchdet_lint.finding import Edit, Finding, Fix, Location, Related, Result
 from torchdet_lint.report import Report, text
+from torchdet_lint.report.text import styled
 from torchdet_lint.report.visible import escaped, inert, visible
 from torchdet_lint.source.snippets import Snippets
 
@@ -295,14 +298,39 @@ def test_colour_on_a_terminal_only() -> None:
     plain = run("bad.py", "--no-cache", "-q", "--quiet")
     assert "\x1b" not in plain
     painted = run("bad.py", "--no-cache", "-q", "--quiet", terminal=True)
-    assert "\x1b[1;31mTDL001" in painted
-    import re
-
+    page = "https://github.com/torchdet-lint/torchdet-lint/blob/main/docs/rules/TDL001-syntax-error.md"
+    assert f"\x1b[1;31m\x1b]8;;{page}\x1b\\TDL001\x1b]8;;\x1b\\\x1b[0m" in painted
+    painted = re.sub(r"\x1b\]8;;.*?\x1b\\", "", painted)
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted).replace("\r\n", "\n") == plain, (
         "only colour differs where no line is too long"
     )
     assert "\x1b" in run("bad.py", "--no-cache", "-q", "--color", "always")
     assert "\x1b" not in run("bad.py", "--no-cache", "-q", "--color", "never", terminal=True)
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured", "linked"),
+    [
+        ({}, False, False),
+        ({"FORCE_COLOR": "1"}, True, False),
+        ({"CLICOLOR_FORCE": "1", "FORCE_HYPERLINK": "1"}, True, True),
+        ({"FORCE_COLOR": "0"}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": ""}, True, False),
+    ],
+)
+def test_the_environment_asks_for_colour_and_links(
+    variables: dict[str, str], coloured: bool, linked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "FORCE_HYPERLINK"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    stream = io.StringIO()
+    console.paint([styled("TDL001", "bold red", "https://example.org/a")], "auto", stream)
+    assert ("\x1b[1;31m" in stream.getvalue()) == coloured
+    assert ("\x1b]8;;https://example.org/a\x1b\\TDL001\x1b]8;;\x1b\\" in stream.getvalue()) == linked
+    assert "TDL001" in stream.getvalue()
 
 
 ACTING = "\x1b[2J\x9b\x07\u202e\u2066\u2028\r\n::stop-commands::x\n##[group]\ufffe\udcff\x85"

@@ -137,9 +137,25 @@ def test_another_language_has_no_cells() -> None:
     assert decode("n.ipynb", raw.encode()).text == ""
 
 
-@pytest.mark.parametrize("raw", ["{", "[]", '{"cells": 3}', '{"cells": [{"cell_type": "code", "source": 3}]}', "{} x"])
-def test_what_is_no_notebook_is_a_fault(raw: str) -> None:
-    with pytest.raises(SourceFault, match="not valid JSON"):
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("{", "not valid JSON"),
+        ("{} x", "not valid JSON"),
+        ('{"cells": ' + "[" * 100_000, "nested too deeply"),
+        ("[]", "not a notebook of format 4"),
+        ('{"cells": 3}', "not a notebook of format 4"),
+        ('{"cells": [{"cell_type": "code", "source": 3}]}', "not a notebook of format 4: a cell's `source`"),
+        (
+            '{"nbformat": 3, "worksheets": [{"cells": []}]}',
+            "not a notebook of format 4: it has `worksheets`, as format 3",
+        ),
+        ("{}", "not a notebook of format 4: it has no `cells`"),
+    ],
+    ids=["open", "two", "deep", "array", "number", "source", "old", "empty"],
+)
+def test_what_is_no_notebook_is_a_fault(raw: str, said: str) -> None:
+    with pytest.raises(SourceFault, match=said):
         decode("n.ipynb", raw.encode())
 
 

@@ -13,7 +13,13 @@ Severity = Literal["error", "warning", "note"]
 Applicability = Literal["safe", "unsafe"]
 
 WITHHELD = " No fix: "
+_PAGES = "https://github.com/torchdet-lint/torchdet-lint/blob/main/docs/rules"
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+def page_of(code: str, name: str) -> str:
+    """The address of the page of a shipped rule; empty for any other."""
+    return f"{_PAGES}/{code}-{name}.md" if code.startswith("TDL") else ""
 
 
 class Replace(NamedTuple):
@@ -194,7 +200,8 @@ class Finding(msgspec.Struct, frozen=True):
     """One thing that the user is told, complete and ready to print.
 
     `location` is in the file's own rows; for a notebook `cell` is the number of the code cell (from 1) and the rows
-    count inside it. `noqa_row` is the row whose `# noqa` comment would silence it.
+    count inside it. `noqa_row` is the row whose `# noqa` comment would silence it. `url` is the page that a rule of the
+    user's own names.
     """
 
     filename: str
@@ -215,6 +222,7 @@ class Finding(msgspec.Struct, frozen=True):
     strict: bool = False
     gradient: bool = False
     draws: bool = False
+    url: str = ""
 
     def sound(self, codes: Collection[str]) -> bool:
         """Whether a finding that was read from a file may be one of the rules `codes`, at places that there may be."""
@@ -222,6 +230,11 @@ class Finding(msgspec.Struct, frozen=True):
         for edit in self.fix.edits if self.fix is not None else ():
             places += [edit.location, edit.end_location]
         return self.code in codes and self.noqa_row > 0 and all(min(place.row, place.column) > 0 for place in places)
+
+    @property
+    def page(self) -> str:
+        """The address of the rule's page; empty for a rule of one's own that names none."""
+        return self.url or page_of(self.code, self.name)
 
     @property
     def sort_key(self) -> tuple[str, int, Location, Location, str, str]:

@@ -36,7 +36,7 @@ _STATUS = {
 def as_object(rule: Rule, ops: Iterable[Op] = (), release: tuple[int, int] | None = None) -> dict[str, Any]:
     """The rule as plain data; with `release`, each op as it stands in that release."""
     data = {name: msgspec.to_builtins(getattr(rule, name)) for name in rule.__struct_fields__}
-    data["url"] = rule.url
+    data["url"] = rule.page or None
     data["ops"] = [_op(op, release) for op in (*rule.ops, *ops)]
     return dict(sorted(data.items()))
 
@@ -91,8 +91,8 @@ def as_text(
     if rule.references:
         yield ""
         yield from (f"See {reference}" for reference in rule.references)
-    if rule.code.startswith("TDL"):
-        yield f"Page: {rule.url}"
+    if rule.page:
+        yield f"Page: {rule.page}"
 
 
 def _status(op: Op, release: tuple[int, int] | None) -> str:
@@ -162,6 +162,12 @@ def _paragraphs(text: str, indent: str = "", width: int = 100) -> Iterator[str]:
         if number:
             yield ""
         yield from textwrap.wrap(" ".join(paragraph.split()), width, initial_indent=indent, subsequent_indent=indent)
+
+
+def brief(rule: Rule) -> str:
+    """The rule in Markdown, for a hover or a page of code scanning: what it is, why, and what to do instead."""
+    head = f"**[{rule.code}]({rule.page})**" if rule.page else f"**{rule.code}**"
+    return f"{head} {rule.name}: {rule.summary}\n\n{rule.why.strip()}\n\n**Instead:** {rule.instead.strip()}"
 
 
 def page(rule: Rule, ops: Iterable[Op] = ()) -> str:

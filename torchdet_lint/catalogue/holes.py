@@ -1,7 +1,8 @@
-"""A user's own rule -> what is wrong with the `{holes}` of its messages, before they are needed."""
+"""A user's own rule -> what is wrong with its `url` and the `{holes}` of its messages, before they are needed."""
 
 from __future__ import annotations
 
+import re
 import string
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,17 @@ FOUND = frozenset({"name", "source"})
 """What is known of every call and assignment that is found: its name, and the source of it."""
 
 
+_URL = re.compile(r"https?://[!-~]+")
+
 OF_OPS = frozenset({"name", "op", "device", "condition", "release", "instead", "measured_on"})
 """What is known of every operation that is found."""
 
 
 def faults(rule: Rule) -> Iterator[str]:
-    """One line for each message of `rule` that cannot be filled in, and each that a row names and there is not."""
+    """One line for each message of `rule` that cannot be filled in, each that a row names and there is not, and a `url`
+    that is none."""
+    if rule.url and not _URL.fullmatch(rule.url):
+        yield "url: expected an address that begins with https:// or http://"
     rows = [("calls", row.variant, FOUND | row.details.keys()) for row in rule.calls]
     rows += [("settings", row.variant, FOUND) for row in rule.settings]
     rows += [("ops", "", OF_OPS)] if rule.ops else []

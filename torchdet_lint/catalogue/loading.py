@@ -41,11 +41,21 @@ def load(*, examples: bool = False, probes: bool = False, extra: Iterable[Path] 
     `probes` the `[ops.probe]` of each op: only `torchdet-lint probe` runs them.
     Raises `CatalogueError` for a file that breaks the schema.
     """
-    return _load(examples, probes, tuple(extra))
+    own = tuple(extra)
+    return _load(examples, probes, own, tuple(map(_state, own)))
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """What tells that a file has been written again: an editor's server and `--watch` read the rules more than once."""
+    try:
+        now = path.stat()
+    except OSError:
+        return 0, 0
+    return now.st_mtime_ns, now.st_size
 
 
 @functools.lru_cache(maxsize=4)
-def _load(examples: bool, probes: bool, extra: tuple[Path, ...]) -> Catalogue:
+def _load(examples: bool, probes: bool, extra: tuple[Path, ...], states: tuple[tuple[int, int], ...]) -> Catalogue:
     texts = read(extra)
     rules: dict[str, Rule] = {}
     facts: dict[str, Any] = {}

@@ -8,9 +8,7 @@ import msgspec
 
 from torchdet_lint.catalogue.conditions import Condition, Scalar, Table
 from torchdet_lint.catalogue.ops import Op
-from torchdet_lint.finding import Applicability, Severity
-
-DOCUMENTATION_URL = "https://github.com/torchdet-lint/torchdet-lint/blob/main/docs/rules/{stem}.md"
+from torchdet_lint.finding import Applicability, Severity, page_of
 
 
 class Call(Table, frozen=True, kw_only=True):
@@ -64,7 +62,7 @@ class Rule(Table, frozen=True, kw_only=True):
     `triggers` are words for which a statement is parsed; `marks` are pieces of text, and `patterns` regular
     expressions, for which a file is looked at, its check deciding which statements to parse. `words` are the names
     that the check reads, by the role they play. A rule with `devices` is silent where none of them is configured.
-    `fix_safety` says when the fix is safe, when it is not, and why.
+    `fix_safety` says when the fix is safe, when it is not, and why. `url` is the page of a rule of one's own.
     """
 
     code: str
@@ -76,6 +74,7 @@ class Rule(Table, frozen=True, kw_only=True):
     why: str
     instead: str
     references: tuple[str, ...] = ()
+    url: str = ""
     fix: Applicability | None = None
     fix_title: str = ""
     fix_safety: str = ""
@@ -99,6 +98,6 @@ class Rule(Table, frozen=True, kw_only=True):
         return f"{self.code}-{self.name}"
 
     @property
-    def url(self) -> str:
-        """Where the rule's page is."""
-        return DOCUMENTATION_URL.format(stem=self.stem)
+    def page(self) -> str:
+        """The address of the rule's page; empty for a rule of one's own that names none."""
+        return self.url or page_of(self.code, self.name)

@@ -32,7 +32,18 @@ if TYPE_CHECKING:
 
 
 def check(given: argparse.Namespace) -> int:
-    """Lint, and fix where that was asked for; the exit status."""
+    """Lint, and fix where that was asked for; the exit status. With `--watch` again and again."""
+    if given.watch:
+        from torchdet_lint.cli.watch import watch
+
+        settings, _ = settings_of(given, given.paths or [os.curdir])
+        named = [path if os.path.isdir(path) else os.path.dirname(path) for path in given.paths]
+        folders = {os.path.realpath(path or os.curdir) for path in (settings.root, *named)}
+        return watch(given, _once, sorted(folders))
+    return _once(given)
+
+
+def _once(given: argparse.Namespace) -> int:
     from torchdet_lint.engine import projects, run
     from torchdet_lint.source.snippets import Snippets
 
@@ -62,13 +73,14 @@ def check(given: argparse.Namespace) -> int:
             raise UsageError("--add-noqa goes neither with --fix nor with standard input")
         checked_reason(given.add_noqa)
     elif settings.fix or given.diff:
-        return max(_fixed(given, paths, parts, errors, texts), FAILED if complaints else CLEAN)
+        return max(_fixed(given, paths, settings, parts, errors, texts), FAILED if complaints else CLEAN)
     with Progress(quiet=given.quiet) as progress:
         results = [
             run.run([] if stdin else paths, part.settings, texts=texts, files=part.files, progress=progress.step)
             for part in parts
         ]
     result = projects.together(results, errors)
+    given.rule_files = _rule_files(parts)
     if given.add_noqa is not None:
         from torchdet_lint.cli.noqa import add_noqa
 
@@ -87,6 +99,11 @@ def _parts(given: argparse.Namespace, paths: Sequence[str], settings: Settings) 
 
     nearest = (lambda _: None) if given.config or given.isolated else nearest_of(given, paths)
     return projects.parts(paths, settings, nearest)
+
+
+def _rule_files(parts: Sequence[Part]) -> tuple[tuple[str, ...], ...]:
+    """The user's own rule files of each configuration, where it has some."""
+    return tuple(sorted({part.settings.rule_files for part in parts} - {()}))
 
 
 def _shown(settings: Settings) -> int:
@@ -132,7 +149,7 @@ def _write(given: argparse.Namespace, settings: Settings, result: Result, snippe
 
     quiet = given.quiet or bool(result.errors) or not result.files
     width = 0 if given.output_file else width_of(stream or sys.stdout)
-    wanted = report.Report(result, snippets, quiet, settings.rule_files, getattr(given, "fixed", None), width)
+    wanted = report.Report(result, snippets, quiet, given.rule_files, getattr(given, "fixed", None), width)
     name: str = settings.output_format
     if given.statistics:
         name = "json-statistics" if name == "json" else "statistics"
@@ -165,6 +182,7 @@ def show_patch(given: argparse.Namespace, patch: bytes) -> None:
 def _fixed(
     given: argparse.Namespace,
     paths: Sequence[str],
+    settings: Settings,
     parts: Sequence[Part],
     errors: list[str],
     texts: dict[str, bytes],
@@ -174,7 +192,6 @@ def _fixed(
     from torchdet_lint.fixes import patch
     from torchdet_lint.source.snippets import Snippets
 
-    settings = parts[0].settings
     repaired = []
     with Progress(quiet=given.quiet) as progress:
         for part in parts:
@@ -195,6 +212,7 @@ def _fixed(
             changes = {path: change for one in repaired for path, change in one.changes.items()}
             result = projects.together(one.result for one in repaired)
     given.fixed = repair.total(changes)
+    given.rule_files = _rule_files(parts)
     if not given.diff:
         snippets = Snippets({path: change.new for path, change in changes.items()})
         _write(given, settings, result, snippets, sys.stderr if texts else sys.stdout)

@@ -19,7 +19,7 @@ def config_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("keys", nargs="*", metavar="KEY", help="keys of [tool.torchdet-lint] (default: list them)")
     parser.add_argument("--schema", action="store_true", help="print the JSON schema of the table")
-    parser.add_argument("--output-format", choices=("text", "json"), default="text")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="(default: text)")
     parser.add_argument("--config", metavar="FILE", help="this pyproject.toml or torchdet-lint.toml and no other")
     parser.add_argument("--isolated", action="store_true", help="read no configuration")
     return parser

@@ -41,8 +41,13 @@ def paint(lines: Iterable[str], color: str, stream: Any) -> None:
     from rich.text import Text
 
     console = Console(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
+    links = wants_links(stream) and not console.legacy_windows
     for line in lines:
-        console.print(Text.assemble(*text.spans(line)), soft_wrap=True)
+        pieces = [
+            (f"\x1b]8;;{link}\x1b\\{piece}\x1b]8;;\x1b\\" if link and links else piece, style)
+            for piece, style, link in text.spans(line)
+        ]
+        console.print(Text.assemble(*pieces), soft_wrap=True)
 
 
 def patch_lines(patch: bytes) -> Iterator[str]:
@@ -60,6 +65,14 @@ def patch_lines(patch: bytes) -> Iterator[str]:
 def wants_colour(color: str, stream: Any) -> bool:
     """Whether `color` (auto, always, never) asks for colour on `stream`."""
     return color == "always" or (color == "auto" and _coloured(stream))
+
+
+def wants_links(stream: Any) -> bool:
+    """Whether codes are links on `stream`: on a terminal that knows escapes, or as `FORCE_HYPERLINK` says."""
+    forced = os.environ.get("FORCE_HYPERLINK")
+    if forced:
+        return forced != "0"
+    return bool(stream.isatty()) and os.environ.get("TERM", "") not in ("dumb", "linux")
 
 
 def width_of(stream: Any) -> int:

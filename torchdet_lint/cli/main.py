@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 RUNTIME = ("run", "verify", "record", "compare", "forecast", "probe")
-COMMANDS = ("check", "rule", "config", "baseline", "lsp", *RUNTIME)
-_OTHER_WORDS = {"explain": "rule", "help": "--help", "lint": "check", "rules": "rule --all", "server": "lsp"}
+COMMANDS = ("check", "rule", "config", "baseline", "lsp", "completion", *RUNTIME)
+_OTHER_WORDS = {
+    "completions": "completion",
+    "explain": "rule",
+    "help": "--help",
+    "lint": "check",
+    "rules": "rule --all",
+    "server": "lsp",
+}
 _UNWRITTEN = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 
 
@@ -67,6 +74,10 @@ def _dispatch(arguments: list[str]) -> int:
         from torchdet_lint.cli.config import config_parser, show
 
         return _guarded(lambda: show(config_parser().parse_args(rest)))
+    if command == "completion":
+        from torchdet_lint.cli.completion import completion, completion_parser
+
+        return _guarded(lambda: completion(completion_parser().parse_args(rest)))
     from torchdet_lint.cli.options import check_parser
 
     if command == "baseline":

@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 _FORMATS = ("full", "concise", "grouped", "json", "json-lines", "sarif", "github", "gitlab", "junit")
 
 
+_COMMANDS = """\
+further commands (each with --help):
+  rule [CODE|WORDS]     what a rule means; rule new, rule test: your own rules
+  config [KEY]          what the keys of [tool.torchdet-lint] mean
+  baseline              write the findings to a file, to see only new ones
+  lsp                   serve an editor
+  completion SHELL      complete commands and options in bash, zsh or fish
+  verify PROGRAM        run it twice, and say where and why the runs differ
+  run PROGRAM           run it with the fixes applied while it runs
+  record, compare       a trace of one run; what differs between two
+  forecast PROGRAM      run it on the CPU, and list what would differ on a GPU
+  probe                 measure which operations vary on this machine
+
+exit status: 0 nothing to report, 1 findings, 2 the run failed"""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are a `UsageError`."""
 
@@ -42,17 +58,23 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     """The options of the command `check` or `baseline`."""
     parser = Parser(
         prog="torchdet-lint" if command == "check" else f"torchdet-lint {command}",
+        usage="torchdet-lint [check] [options] [PATH ...]"
+        if command == "check"
+        else f"torchdet-lint {command} [options] [PATH ...]",
         description="Find nondeterminism in PyTorch code."
         if command == "check"
         else "Write the present findings to a file that later runs subtract.",
-        epilog="Further commands: rule [CODE…|--all], config [KEY…], baseline, run, verify, record, compare, forecast, "
-        "probe. Exit status: 0 nothing to report, 1 findings, 2 the run failed."
-        if command == "check"
-        else None,
+        epilog=_COMMANDS if command == "check" else None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument(
-        "paths", nargs="*", metavar="PATH", help="files and folders (default: the current folder; -: stdin)"
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="files and folders (default: the current folder; -: stdin)"
+        if command == "check"
+        else "files and folders (default: the current folder)",
     )
     rules = parser.add_argument_group("rules")
     rules.add_argument(
@@ -84,11 +106,12 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     )
     files.add_argument("--extend-exclude", metavar="GLOBS", action="append", help="what to leave out in addition")
     _switch(files, "--force-exclude", "leave it out where it is named too, as pre-commit names files")
-    _switch(files, "--respect-gitignore", "leave out what git ignores (default)")
-    files.add_argument("--stdin-filename", metavar="NAME", help="the name of what `-` reads from standard input")
+    _switch(files, "--respect-gitignore", "leave out what git ignores (default; --no-respect-gitignore)")
     if command == "check":
+        files.add_argument("--stdin-filename", metavar="NAME", help="the name of what `-` reads from standard input")
+        files.add_argument("--watch", action="store_true", help="run again whenever a file of the project changes")
         fixing = parser.add_argument_group("fixes")
-        _switch(fixing, "--fix", "write the safe fixes")
+        _switch(fixing, "--fix", "write the safe fixes; --no-fix undoes the key `fix`")
         _switch(fixing, "--unsafe-fixes", "with --fix or --diff: the unsafe ones too")
         fixing.add_argument("--seed", type=int, metavar="N", help="the seed that fixes write (default: 0)")
         fixing.add_argument(
@@ -132,7 +155,9 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     )
     how.add_argument("--quiet", "-q", action="store_true", help="findings only, no summary")
     how.add_argument("--verbose", "-v", action="store_true", help="say what is done, on standard error")
-    how.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="colour in the output")
+    how.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto, on a terminal)"
+    )
     parser.add_argument("--version", action="version", version=f"torchdet-lint {__version__}")
     return parser
 

@@ -24,6 +24,8 @@ message = "`{name}` adds in the order in which threads arrive"
 severity = "warning"  # or "error", "note"
 why = "Floating-point sums depend on their order."
 instead = "Call `acme.ops.sorted_scatter`."
+# A page about the rule, which reports and editors link to.
+# url = "https://acme.example/rules/CODE"
 
 # What is reported: calls by their full names, whatever they are imported as.
 [[calls]]

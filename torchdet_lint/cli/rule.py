@@ -33,7 +33,7 @@ def rule_parser() -> argparse.ArgumentParser:
         help="codes, prefixes or names; or words that a rule or its table of operations holds",
     )
     parser.add_argument("--all", action="store_true", help="every rule")
-    parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text")
+    parser.add_argument("--output-format", choices=("text", "json", "markdown"), default="text", help="(default: text)")
     parser.add_argument(
         "--torch-version", metavar="X.Y", help="show the table of operations as it stands in that release"
     )

@@ -313,6 +313,7 @@ class Linter:
             found.strict,
             found.gradient,
             found.draws,
+            rule.url,
         )
         return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)
 

@@ -9,7 +9,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from torchdet_lint import __version__
-from torchdet_lint.catalogue.rules import DOCUMENTATION_URL
+from torchdet_lint.catalogue.explain import brief
 from torchdet_lint.source import suppress
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pygls.workspace import PositionCodec
 
     from torchdet_lint.catalogue.loading import Catalogue
-    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Edit, Finding, Fix, Location
 
 SOURCE = "torchdet-lint"
@@ -85,13 +84,12 @@ class Translator:
 
     def _diagnostic(self, sheet: Sheet, finding: Finding, sheets: Mapping[str, Sheet]) -> types.Diagnostic:
         help_ = f"\n{finding.help}" if finding.help else ""
-        rule = self.catalogue.rules.get(finding.code)
         return types.Diagnostic(
             range=self.range(sheet, finding.cell, finding.location, finding.end_location),
             message=f"{finding.message}{help_}",
             severity=_SEVERITIES[finding.severity],
             code=finding.code,
-            code_description=types.CodeDescription(_url(rule)) if rule is not None else None,
+            code_description=types.CodeDescription(finding.page) if finding.page else None,
             source=SOURCE,
             related_information=list(self._related(finding, sheets)) or None,
         )
@@ -190,19 +188,10 @@ class Translator:
             if sheet.uris[sheet.number(finding.cell)] == uri and place.start <= at <= place.end:
                 rule = self.catalogue.rules.get(finding.code)
                 if rule is not None:
-                    told.append(_page(rule))
+                    told.append(brief(rule))
         if not told:
             return None
         return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, "\n\n---\n\n".join(dict.fromkeys(told))))
-
-
-def _page(rule: Rule) -> str:
-    head = f"**[{rule.code}]({_url(rule)})** {rule.name}: {rule.summary}"
-    return f"{head}\n\n{rule.why.strip()}\n\n**Instead:** {rule.instead.strip()}"
-
-
-def _url(rule: Rule) -> str:
-    return DOCUMENTATION_URL.format(stem=rule.stem)
 
 
 def about() -> types.ServerInfo:

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
 
 class Report(NamedTuple):
-    """What a format needs: the run's result, the lines of source, what was fixed, by code and name (None: it was not a
-    run to fix anything), and how wide the terminal is (0: lines may have any length)."""
+    """What a format needs: the run's result, the lines of source, the rule files of each configuration, what was fixed,
+    by code and name (None: it was not a run to fix anything), and how wide the terminal is (0: lines may have any
+    length)."""
 
     result: Result
     snippets: Snippets
     quiet: bool = False
-    rule_files: tuple[str, ...] = ()
+    rule_files: tuple[tuple[str, ...], ...] = ()
     fixed: Mapping[tuple[str, str], int] | None = None
     width: int = 0
 

@@ -8,7 +8,6 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.catalogue.rules import DOCUMENTATION_URL
 from torchdet_lint.report.visible import escaped, visible
 
 if TYPE_CHECKING:
@@ -16,11 +15,6 @@ if TYPE_CHECKING:
 
     from torchdet_lint.finding import Finding, Fix, Location
     from torchdet_lint.report import Report
-
-
-def url(finding: Finding) -> str:
-    """The page of the finding's rule."""
-    return DOCUMENTATION_URL.format(stem=f"{finding.code}-{finding.name}")
 
 
 def as_object(finding: Finding) -> dict[str, Any]:
@@ -34,7 +28,7 @@ def as_object(finding: Finding) -> dict[str, Any]:
         "end_location": _location(finding.end_location),
         "cell": finding.cell,
         "fix": _fix(finding.fix),
-        "url": url(finding),
+        "url": finding.page or None,
         "noqa_row": finding.noqa_row,
         "severity": finding.severity,
         "help": finding.help,
@@ -98,7 +92,7 @@ def github(report: Report) -> Iterator[str]:
     levels = {"error": "error", "warning": "warning", "note": "notice"}
     for finding in report.result.findings:
         end = finding.end_location
-        place = f"file={_property(finding.filename)}"
+        place = f"file={_property(from_top(finding.filename, 'GITHUB_WORKSPACE'))}"
         if finding.cell is None:
             place += f",line={finding.location.row},endLine={end.row}"
             if end.row == finding.location.row:
@@ -141,7 +135,7 @@ def gitlab(report: Report) -> Iterator[str]:
                 "severity": levels[finding.severity],
                 "fingerprint": print_,
                 "location": {
-                    "path": _relative(finding.filename),
+                    "path": from_top(finding.filename, "CI_PROJECT_DIR"),
                     "positions": {
                         "begin": {"line": finding.location.row, "column": finding.location.column},
                         "end": {"line": finding.end_location.row, "column": finding.end_location.column},
@@ -156,8 +150,9 @@ def _fingerprint(*parts: str) -> str:
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _relative(path: str) -> str:
-    relative = os.path.relpath(path, os.environ.get("CI_PROJECT_DIR") or os.curdir)
+def from_top(path: str, variable: str) -> str:
+    """`path` from the top of the checkout, which a CI system names in `variable`; as it is where it lies elsewhere."""
+    relative = os.path.relpath(path, os.environ.get(variable) or os.curdir)
     return (path if relative.startswith(os.pardir) else relative).replace(os.sep, "/")
 
 

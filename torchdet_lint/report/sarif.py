@@ -10,11 +10,15 @@ from urllib.parse import quote
 
 from torchdet_lint import __version__
 from torchdet_lint.catalogue import loading
+from torchdet_lint.catalogue.explain import brief
+from torchdet_lint.report.machine import from_top
 from torchdet_lint.report.visible import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from collections.abc import Set as Codes
 
+    from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Edit, Finding, Location
     from torchdet_lint.report import Report
 
@@ -35,7 +39,7 @@ def sarif(report: Report) -> Iterator[str]:
                         "name": "torchdet-lint",
                         "informationUri": "https://github.com/torchdet-lint/torchdet-lint",
                         "version": __version__,
-                        "rules": _rules(report, codes),
+                        "rules": _rules(report, set(codes)),
                     }
                 },
                 "columnKind": "unicodeCodePoints",
@@ -46,21 +50,24 @@ def sarif(report: Report) -> Iterator[str]:
     yield escaped(json.dumps(log, indent=2, ensure_ascii=False))
 
 
-def _rules(report: Report, codes: list[str]) -> list[dict[str, Any]]:
+def _rules(report: Report, codes: Codes[str]) -> list[dict[str, Any]]:
     from pathlib import Path
 
-    rules = loading.load(extra=[Path(path) for path in report.rule_files]).rules
+    rules: dict[str, Rule] = {}
+    for files in ((), *report.rule_files):
+        if not codes <= rules.keys():
+            rules = {**loading.load(extra=[Path(path) for path in files]).rules, **rules}
     return [
         {
             "id": code,
             "name": rules[code].name,
             "shortDescription": {"text": rules[code].summary},
             "fullDescription": {"text": rules[code].why.strip()},
-            "help": {"text": rules[code].instead.strip()},
-            "helpUri": rules[code].url,
+            "help": {"text": rules[code].instead.strip(), "markdown": brief(rules[code])},
+            **({"helpUri": rules[code].page} if rules[code].page else {}),
             "defaultConfiguration": {"level": rules[code].severity},
         }
-        for code in codes
+        for code in sorted(codes)
     ]
 
 
@@ -123,6 +130,7 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
+    path = from_top(path, "GITHUB_WORKSPACE")
     if os.path.isabs(path):
         from pathlib import Path
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Finding, Severity
     from torchdet_lint.report import Report
 
-_MARK = re.compile("\x01([a-z ]*)\x02")
+_MARK = re.compile("\x01([a-z ]*)([^\x01\x02]*)\x02")
 _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold blue"}
 _CONTEXT = 1
 _TALLEST = 7
@@ -27,9 +27,9 @@ _EDITED = 4
 _MARKS = {"-": "red", "+": "green"}
 
 
-def styled(text: str, style: str) -> str:
-    """`text` between marks that `painted` and `plain` understand."""
-    return f"\x01{style}\x02{text}\x01\x02"
+def styled(text: str, style: str, link: str = "") -> str:
+    """`text` between marks that `spans` and `plain` understand, with the address that it leads to."""
+    return f"\x01{style}{f'<{link}>' if link else ''}\x02{text}\x01\x02"
 
 
 def plain(text: str) -> str:
@@ -37,15 +37,15 @@ def plain(text: str) -> str:
     return _MARK.sub("", text) if "\x01" in text else text
 
 
-def spans(text: str) -> Iterator[tuple[str, str]]:
-    """The pieces of `text`, each with its style ("" for none)."""
-    style, at = "", 0
+def spans(text: str) -> Iterator[tuple[str, str, str]]:
+    """The pieces of `text`, each with its style and the address that it leads to ("" for none)."""
+    style, link, at = "", "", 0
     for match in _MARK.finditer(text):
         if match.start() > at:
-            yield text[at : match.start()], style
-        style, at = match[1], match.end()
+            yield text[at : match.start()], style, link
+        style, link, at = match[1], match[2].strip("<>"), match.end()
     if at < len(text):
-        yield text[at:], style
+        yield text[at:], style, link
 
 
 def place(finding: Finding) -> str:
@@ -107,7 +107,8 @@ def statistics(report: Report) -> Iterator[str]:
 
 
 def _headline(finding: Finding, *, name: bool = True) -> str:
-    code = styled(finding.code, _STYLES[finding.severity])
+    page = visible(finding.page)
+    code = styled(finding.code, _STYLES[finding.severity], page)
     label = f" [{finding.name}]" if name else ""
     fix = {"safe": " [*]", "unsafe": " [unsafe fix]"}[finding.fix.applicability] if finding.fix else ""
     return f"{code}{label}{fix} {visible(finding.message)}"

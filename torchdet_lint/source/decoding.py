@@ -140,8 +140,17 @@ def _declared(body: bytes, bom: bool) -> str:
 def _notebook(path: str, raw: str, bom: bool) -> Source:
     try:
         text, cells = code_cells(raw)
-    except (json.JSONDecodeError, RecursionError) as error:
-        row, column = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else (1, 1)
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"
-        raise SourceFault(row, column, f"the notebook is not valid JSON: {reason}") from error
+    except RecursionError as error:
+        raise SourceFault(1, 1, "the file cannot be read: its JSON is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        told = "is not a notebook of format 4" if _is_json(raw) else "is not valid JSON"
+        raise SourceFault(error.lineno, error.colno, f"the file {told}: {error.msg}") from error
     return Source(path, text, "utf-8", bom, cells, raw)
+
+
+def _is_json(raw: str) -> bool:
+    try:
+        json.loads(raw, parse_int=float)
+    except (json.JSONDecodeError, RecursionError):
+        return False
+    return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint import reading
 from torchdet_lint.patterns import compiled
+from torchdet_lint.source.tracked import Tracked, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -101,6 +102,7 @@ class _Walk:
         self.errors = errors
         self.excluded = compiled(exclusion.patterns) if exclusion.patterns else None
         self.base = os.path.realpath(exclusion.root) if exclusion.patterns else ""
+        self._tracked: dict[str, Tracked] = {}
 
     def files(self, folder: str) -> Iterator[File]:
         """The files below `folder`."""
@@ -147,8 +149,19 @@ class _Walk:
         for base, spec in reversed(ignores):
             verdict: bool | None = spec.check_file(real[len(base) + 1 :].replace(os.sep, "/") + slash).include
             if verdict is not None:
-                return verdict
+                return verdict and not self._is_tracked(base, real, folder)
         return False
+
+    def _is_tracked(self, base: str, real: str, folder: bool) -> bool:
+        """Whether git tracks `real`, which an ignore file in `base` names: such a pattern means nothing to git then."""
+        if base not in self._tracked:
+            top = base
+            while not os.path.exists(os.path.join(top, ".git")) and top != os.path.dirname(top):
+                top = os.path.dirname(top)
+            self._tracked[base] = self._tracked.get(top) or tracked(top, SUFFIXES)
+            self._tracked.setdefault(top, self._tracked[base])
+        known = self._tracked[base]
+        return real in (known.folders if folder else known.files)
 
     def above(self, real: str) -> Iterator[tuple[str, pathspec.GitIgnoreSpec]]:
         """The ignore files between the top of the git repository and `real`, outermost first."""

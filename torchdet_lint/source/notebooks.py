@@ -76,7 +76,9 @@ def _places(raw: str) -> Iterator[tuple[int, int, int]]:
     if language not in ("", "python", "python3", "ipython", "ipython3"):
         return
     if "cells" not in top:
-        raise json.JSONDecodeError("no `cells` (notebook format 4 is read, no older one)", raw, start)
+        older = "worksheets" in top
+        advice = "it has `worksheets`, as format 3 has (`jupyter nbconvert --to notebook` converts it)"
+        raise json.JSONDecodeError(advice if older else "it has no `cells`", raw, start)
     for number, (begin, _) in enumerate(_elements(raw, top["cells"][0]), start=1):
         cell = {key: (begin, end) for key, begin, end in _members(raw, begin)}
         if "source" not in cell or _DECODER.decode(raw[slice(*cell.get("cell_type", (0, 0)))] or '""') != "code":

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import functools
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.verifier import terminal
+from torchdet_lint.verifier.options import (
+    Parser,
+    UsageError,
+    compare_parser,
+    record_parser,
+    run_parser,
+    verify_parser,
+)
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable, Sequence
 
     from torchdet_lint.verifier.launch.interventions import Interventions
@@ -20,16 +28,6 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.report import Report
 
 OK, DIVERGED, USAGE, FAILED = 0, 1, 2, 3
-FORMATS = ("text", "json", "github", "junit", "sarif")
-
-
-class _UsageError(Exception):
-    """One line for standard error; exit status 2."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{self.prog}: {message}")
 
 
 def main(argv: Sequence[str], measured: str = "") -> int:
@@ -58,13 +56,13 @@ def main(argv: Sequence[str], measured: str = "") -> int:
             _need_torch(arguments[0])
         from torchdet_lint.verifier.trace import TraceError
         from torchdet_lint.verifier.verification.outcome import VerifyError
-    except _UsageError as error:
+    except UsageError as error:
         return _fail(str(error))
     try:
         with terminal.ended_in_order():
             return command(arguments[1:])
-    except (_UsageError, VerifyError, TraceError, LaunchError, CatalogueError) as error:
-        return _fail(f"torchdet-lint {arguments[0]}: {error}" if not isinstance(error, _UsageError) else str(error))
+    except (UsageError, VerifyError, TraceError, LaunchError, CatalogueError) as error:
+        return _fail(f"torchdet-lint {arguments[0]}: {error}" if not isinstance(error, UsageError) else str(error))
     except OSError as error:
         return _fail(f"torchdet-lint {arguments[0]}: {error}")
     except KeyboardInterrupt:
@@ -81,30 +79,10 @@ def _need_torch(command: str) -> None:
     from importlib.util import find_spec
 
     if command != "run" and find_spec("torch") is None:
-        raise _UsageError(f"torchdet-lint {command} needs torch: install it with `pip install 'torchdet-lint[verify]'`")
+        raise UsageError(f"torchdet-lint {command} needs torch: install it with `pip install 'torchdet-lint[verify]'`")
 
 
-def _parser(command: str, about: str, words: str = "script.py [args…] | -m module [args…]") -> _Parser:
-    usage = f"torchdet-lint {command} [options] {words}"
-    return _Parser(prog=f"torchdet-lint {command}", usage=usage, description=about, allow_abbrev=False)
-
-
-def _fix_options(parser: _Parser) -> None:
-    parser.add_argument(
-        "--fix", nargs="?", const="all", default=None, metavar="CODES", help="apply the runtime fixes (of CODES)"
-    )
-    parser.add_argument("--no-fix", default="", metavar="CODES", help="leave the fixes of CODES out")
-    parser.add_argument("--seed", type=int, default=0, help="the seed that the fixes start from (default 0)")
-
-
-def _report_options(parser: _Parser) -> None:
-    parser.add_argument("--output-format", choices=FORMATS, default="text")
-    parser.add_argument("-o", "--output-file", "--output", type=Path, default=None, help="write the report there")
-    parser.add_argument("--color", choices=("auto", "always", "never"), default="auto")
-    parser.add_argument("--no-lint", action="store_true", help="do not look for the linter's findings on the lines")
-
-
-def _split(parser: _Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
+def _split(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
     """The options of ours, and the program with its own. An option that may go without a value takes it with `=`."""
     takes = {}
     for action in parser._actions:
@@ -144,25 +122,12 @@ def _interventions(options: argparse.Namespace, *, default: bool) -> Interventio
     dropped = set(_codes(options.no_fix))
     strange = sorted((set(wanted) | dropped) - set(known))
     if strange:
-        raise _UsageError(f"torchdet-lint: {', '.join(strange)}: no such runtime fix; there are {', '.join(known)}")
+        raise UsageError(f"torchdet-lint: {', '.join(strange)}: no such runtime fix; there are {', '.join(known)}")
     return Interventions(fixes=tuple(code for code in wanted if code not in dropped), seed=options.seed)
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not value > 0:
-        raise ValueError(text)
-    return value
-
-
-_seconds.__name__ = "number of seconds above 0"
-
-
 def _record(arguments: list[str]) -> int:
-    parser = _parser("record", "Run a program once and record every op of it into a trace.")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.tdtrace")
-    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS")
-    _fix_options(parser)
+    parser = record_parser()
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
     from torchdet_lint.verifier.launch.interventions import environment
@@ -172,10 +137,10 @@ def _record(arguments: list[str]) -> int:
     program, asked = _program(words), _interventions(options, default=False)
     parent = options.output.absolute().parent
     if not parent.is_dir():
-        raise _UsageError(f"torchdet-lint record: {parent}: no such folder")
+        raise UsageError(f"torchdet-lint record: {parent}: no such folder")
     reason = unwritable(options.output)
     if reason:
-        raise _UsageError(f"torchdet-lint record: {options.output}: {reason}")
+        raise UsageError(f"torchdet-lint record: {options.output}: {reason}")
     result = run_child(
         program,
         environment=environment(asked),
@@ -198,10 +163,7 @@ def _ended(result: ChildResult, timeout: float | None) -> int:
 
 
 def _compare(arguments: list[str]) -> int:
-    parser = _parser("compare", "Compare two traces.", "a.tdtrace b.tdtrace")
-    parser.add_argument("a", type=Path)
-    parser.add_argument("b", type=Path)
-    _report_options(parser)
+    parser = compare_parser()
     options = parser.parse_args(arguments)
     from torchdet_lint.verifier.verification.verify import compare_traces
 
@@ -209,31 +171,7 @@ def _compare(arguments: list[str]) -> int:
 
 
 def _verify(arguments: list[str], *, configured: str) -> int:
-    parser = _parser("verify", "Run a program twice or more and say where and why the runs differ.")
-    parser.add_argument("--runs", type=int, default=2)
-    parser.add_argument("--mode", choices=("pair", "stress"), default="pair")
-    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="for each run")
-    parser.add_argument(
-        "--in-place", action="store_true", help="run in the working folder itself, not in a copy of it for each run"
-    )
-    parser.add_argument(
-        "--workdir", type=Path, default=None, metavar="FOLDER", help="make the copies there, however large"
-    )
-    parser.add_argument("--steps", type=int, default=0, metavar="N", help="end each run after N steps of an optimizer")
-    parser.add_argument(
-        "--keep", type=Path, default=None, metavar="FOLDER", help="keep the traces and the output there"
-    )
-    parser.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there too")
-    parser.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
-    parser.add_argument(
-        "--most-runs",
-        type=int,
-        default=60,
-        metavar="N",
-        help="with --fix: for the search of the smallest set (default 60)",
-    )
-    _fix_options(parser)
-    _report_options(parser)
+    parser = verify_parser()
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
     from torchdet_lint.verifier.verification.outcome import VerifyError
@@ -281,19 +219,14 @@ def _valid(path: str) -> Valid | None:
     try:
         valid, why = validity.here(Path(path))
     except (MeasuredError, validity.ChildError) as error:
-        raise _UsageError(f"torchdet-lint verify: {error}") from error
+        raise UsageError(f"torchdet-lint verify: {error}") from error
     if why:
         sys.stderr.write(f"torchdet-lint verify: {why}\n")
     return valid
 
 
 def _run(arguments: list[str]) -> int:
-    parser = _parser("run", "Run a program with the runtime fixes applied; the exit status is the program's own.")
-    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS")
-    parser.add_argument(
-        "--strict", action="store_true", help="seed nothing: a draw that the program has not seeded raises"
-    )
-    _fix_options(parser)
+    parser = run_parser()
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
     from torchdet_lint.verifier.launch.interventions import environment
@@ -316,7 +249,7 @@ def _strictly(asked: Interventions, options: argparse.Namespace) -> Intervention
 
     named = set(_codes(options.fix)) if options.fix not in (None, "all", "") else set()
     if contrary := sorted(named & set(SEEDS)):
-        raise _UsageError(f"torchdet-lint run: --strict and --fix={','.join(contrary)} contradict each other")
+        raise UsageError(f"torchdet-lint run: --strict and --fix={','.join(contrary)} contradict each other")
     kept = tuple(code for code in asked.fixes if code not in SEEDS)
     return dataclasses.replace(asked, fixes=kept, strict=True)
 
@@ -325,7 +258,7 @@ def _forecast(arguments: list[str], *, configured: str) -> int:
     try:
         from torchdet_lint.verifier.verification import forecast
     except ImportError as error:
-        raise _UsageError(f"torchdet-lint forecast: not available: {error}") from error
+        raise UsageError(f"torchdet-lint forecast: not available: {error}") from error
     status: int = forecast.main(arguments, configured)
     return status
 
@@ -336,7 +269,7 @@ def _probe(arguments: list[str]) -> int:
     try:
         return command.main(arguments)
     except command.ProbeError as error:
-        raise _UsageError(f"torchdet-lint probe: {error}") from error
+        raise UsageError(f"torchdet-lint probe: {error}") from error
 
 
 def _deliver(report: Report, options: argparse.Namespace) -> int:

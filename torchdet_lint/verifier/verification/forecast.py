@@ -176,26 +176,33 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    found = argparse.ArgumentParser(
+        prog="torchdet-lint forecast",
+        usage="torchdet-lint forecast [options] script.py [args…] | -m module [args…]",
+        description="Run a program once on the CPU and list what would differ from run to run on another device.",
+    )
+    found.add_argument("--device", default="cuda", choices=("cuda", "mps"), help="where it would run (default: cuda)")
+    found.add_argument(
+        "--torch-version", default="", metavar="RELEASE", help="the release (default: the installed one)"
+    )
+    found.add_argument("--measured", metavar="FILE", help="what `torchdet-lint probe` wrote there")
+    found.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
+    found.add_argument("--timeout", type=float, default=None, metavar="SECONDS", help="for the run")
+    found.add_argument("--output-format", default="text", choices=("text", "json"), help="(default: text)")
+    found.add_argument("-o", "--output-file", type=Path, default=None, metavar="FILE", help="write the list there")
+    found.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return found
+
+
 def main(arguments: list[str], configured: str = "") -> int:
     """The command; exit status 0 nothing would differ, 1 something would, 2 usage, 3 the program failed. `configured`
     is the file of measurements that the project's configuration names.
     """
     from torchdet_lint.verifier.launch import launch
 
-    parser = argparse.ArgumentParser(
-        prog="torchdet-lint forecast",
-        usage="torchdet-lint forecast [options] script.py [args…] | -m module [args…]",
-        description="Run a program once on the CPU and list what would differ from run to run on another device.",
-    )
-    parser.add_argument("--device", default="cuda", choices=("cuda", "mps"))
-    parser.add_argument("--torch-version", default="", metavar="RELEASE")
-    parser.add_argument("--measured", metavar="FILE", help="what `torchdet-lint probe` wrote there")
-    parser.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
-    parser.add_argument("--timeout", type=float, default=None, metavar="SECONDS")
-    parser.add_argument("--output-format", default="text", choices=("text", "json"))
-    parser.add_argument("-o", "--output-file", type=Path, default=None, metavar="FILE")
-    parser.add_argument("program", nargs=argparse.REMAINDER)
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         measurement = _measurement(options, configured)
         ops.release(options.torch_version)

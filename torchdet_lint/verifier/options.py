@@ -1,0 +1,119 @@
+"""`torchdet-lint record | compare | verify | run` -> the parsers of their words; torch is not imported."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+FORMATS = ("text", "json", "github", "junit", "sarif")
+
+
+class UsageError(Exception):
+    """One line for standard error; exit status 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are a `UsageError`."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `UsageError`."""
+        raise UsageError(f"{self.prog}: {message}")
+
+
+def _parser(command: str, about: str, words: str = "script.py [args…] | -m module [args…]") -> Parser:
+    usage = f"torchdet-lint {command} [options] {words}"
+    return Parser(prog=f"torchdet-lint {command}", usage=usage, description=about, allow_abbrev=False)
+
+
+def _fix_options(parser: Parser) -> None:
+    parser.add_argument(
+        "--fix", nargs="?", const="all", default=None, metavar="CODES", help="apply the runtime fixes (of CODES)"
+    )
+    parser.add_argument("--no-fix", default="", metavar="CODES", help="leave the fixes of CODES out")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed that fixes start from (default 0)")
+
+
+def _report_options(parser: Parser) -> None:
+    parser.add_argument("--output-format", choices=FORMATS, default="text", help="(default: text)")
+    parser.add_argument(
+        "-o", "--output-file", "--output", type=Path, default=None, metavar="FILE", help="write the report there"
+    )
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto, on a terminal)"
+    )
+    parser.add_argument("--no-lint", action="store_true", help="do not look for the linter's findings on the lines")
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise ValueError(text)
+    return value
+
+
+_seconds.__name__ = "number of seconds above 0"
+
+
+def record_parser() -> Parser:
+    """The options of `record`."""
+    parser = _parser("record", "Run a program once and record every op of it into a trace.")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE.tdtrace", help="the trace")
+    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="end the program after that")
+    _fix_options(parser)
+    return parser
+
+
+def compare_parser() -> Parser:
+    """The options of `compare`."""
+    parser = _parser("compare", "Compare two traces.", "a.tdtrace b.tdtrace")
+    parser.add_argument("a", type=Path, help="the trace of one run")
+    parser.add_argument("b", type=Path, help="that of another")
+    _report_options(parser)
+    return parser
+
+
+def verify_parser() -> Parser:
+    """The options of `verify`."""
+    parser = _parser("verify", "Run a program twice or more and say where and why the runs differ.")
+    parser.add_argument("--runs", type=int, default=2, metavar="N", help="how often it runs (default 2)")
+    parser.add_argument(
+        "--mode",
+        choices=("pair", "stress"),
+        default="pair",
+        help="runs alike (pair, the default), or under opposite legal conditions",
+    )
+    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="for each run")
+    parser.add_argument(
+        "--in-place", action="store_true", help="run in the working folder itself, not in a copy of it for each run"
+    )
+    parser.add_argument(
+        "--workdir", type=Path, default=None, metavar="FOLDER", help="make the copies there, however large"
+    )
+    parser.add_argument("--steps", type=int, default=0, metavar="N", help="end each run after N steps of an optimizer")
+    parser.add_argument(
+        "--keep", type=Path, default=None, metavar="FOLDER", help="keep the traces and the output there"
+    )
+    parser.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there too")
+    parser.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
+    parser.add_argument(
+        "--most-runs",
+        type=int,
+        default=60,
+        metavar="N",
+        help="with --fix: for the search of the smallest set (default 60)",
+    )
+    _fix_options(parser)
+    _report_options(parser)
+    return parser
+
+
+def run_parser() -> Parser:
+    """The options of `run`."""
+    parser = _parser("run", "Run a program with the runtime fixes applied; the exit status is the program's own.")
+    parser.add_argument("--timeout", type=_seconds, default=None, metavar="SECONDS", help="end the program after that")
+    parser.add_argument(
+        "--strict", action="store_true", help="seed nothing: a draw that the program has not seeded raises"
+    )
+    _fix_options(parser)
+    return parser
