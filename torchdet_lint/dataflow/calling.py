@@ -66,6 +66,17 @@ class Calling(Variables):
             told = self.here(use, call, other.module)
             yield told._replace(origin=node) if told.file and told.origin is not None else told
 
+    def goes_out_of_sight(self, call: cst.Call, torch: bool = False) -> bool:
+        """Whether an argument of `call` goes to code that is not in sight, with `torch` to that of torch."""
+        names = self.module.resolve(call.func)
+        if torch and not any(name.startswith("torch.") for name in names):
+            return False
+        return (
+            self.kind_of_call(names, last_word(call.func)) == "called"
+            and self.edges.callee(call, names) is None
+            and self._is_out_of_sight(call, names)
+        )
+
     def _is_out_of_sight(self, call: cst.Call, names: Sequence[str]) -> bool:
         """Whether `call` calls a function or class of another library, or one that is not known."""
         roots = {name.partition(".")[0] for name in names}

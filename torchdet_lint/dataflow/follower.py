@@ -101,7 +101,27 @@ class Follower(Calling):
         elif isinstance(above, cst.Assign) and (target := opposite(above, parent)) is not None:
             yield from self.stored(target, above)
         else:
-            yield Use(node, "other")
+            yield from self._in_display(node, display)
+
+    def _in_display(self, node: cst.CSTNode, display: Any) -> Iterator[Use]:
+        """A sequence inside a display, `[{"params": x}]`: where the display, or the name it is given, goes out of
+        sight, `x` does too. An entry of a dictionary is an option like others, unless torch is given it."""
+        above = self.module.parent(display)
+        option = isinstance(display, cst.Dict)
+        while isinstance(above, (cst.Element, cst.DictElement)) and getattr(above, "key", None) is not display:
+            display = self.module.parent(above)
+            above = self.module.parent(display)
+            option |= isinstance(display, cst.Dict)
+        holders: list[Any] = [display]
+        if isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
+            holders = self.definitions.loads_after(above.targets[0].target, above)
+        for holder in holders if not self.trail.is_set else ():
+            arg = self.module.parent(holder)
+            call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
+            if isinstance(call, cst.Call) and self.goes_out_of_sight(call, torch=option):
+                yield Use(call, "handed")
+                return
+        yield Use(node, "other")
 
     def _entry(self, node: Any, parent: Any) -> Iterator[Use]:
         """A value of a dictionary: `{"names": x}`, `{key: x for …}`."""
@@ -114,14 +134,15 @@ class Follower(Calling):
             yield from self.of(table)
         elif isinstance(call, cst.Call) and not self.trail.is_set:
             kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
-            yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
+            unseen = "handed" if self.goes_out_of_sight(call, torch=True) else "other"
+            yield Use(call, kind if kind in ("gathered", "saved", "written") else unseen)
         elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
             for load in self.definitions.loads_after(above.targets[0].target, above):
                 taken = self.module.parent(load)
                 if isinstance(taken, cst.Subscript) and load is taken.value:
                     yield from self.of(taken)
         else:
-            yield Use(node, "other")
+            yield from self._in_display(node, table)
 
     def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
         sets = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
