@@ -8,6 +8,8 @@ import rulebook
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from torchdet_lint.module import tree
+from torchdet_lint.module.places.spans import Spans
+from torchdet_lint.source.lines import split_lines
 
 TEXTS = sorted({case.example.code for case in rulebook.cases() if case.code != "TDL001"})[::7]
 
@@ -30,12 +32,11 @@ def test_parse_and_positions(text: str) -> None:
 def test_positions_of_one_statement_are_those_of_the_whole(text: str) -> None:
     root = tree.parse(text)
     whole = tree.Positions(root)
-    rows = tree.rows_of_lines(root, text)
-    lines = [node for node in _all(root) if isinstance(node, cst.SimpleStatementLine)]
-    assert len(lines) == len(rows)
-    for line in lines:
-        (row, column), _ = whole[line]
-        assert rows[id(line)] == row
+    spans = Spans(root, text, _parents(root))
+    for line in [node for node in _all(root) if isinstance(node, cst.SimpleStatementLine)]:
+        (row, column), (last, _) = whole[line]
+        assert spans.row(line) == row
+        assert {spans.line_at(one) for one in range(row, last + 1)} == {line}
         alone = tree.Positions(root, line, row, text.splitlines()[row - 1][:column])
         assert [alone[node] for node in _all(line)] == [whole[node] for node in _all(line)]
 
@@ -52,6 +53,53 @@ def test_positions_of_one_statement_are_those_of_the_whole(text: str) -> None:
 )
 def test_statements_are_counted_as_ast_counts_them(text: str) -> None:
     test_positions_of_one_statement_are_those_of_the_whole(text)
+
+
+PARTS = """\
+x = y = (f)(a, *(b), k=(1), **{'a': b, **c})[i][j:k, 1][(2, 3)] + -z.w ** (1 if not p else q)
+assert a or b and (c or d) or f(e), (m)
+s = [1, *t, (2), (3, 4)], {5, g('ä', h(6))}; u = "a" "b"; v = f"{f(a)}"; w: int = f(7)
+if (n := f(8)) < f(9) <= (g(10)):
+    return [f(c) for a, b in f(11) if f(12) if d for c in b], {k: f(v) for k, v in f(13)}, (f(e) for e in f(14))
+@deco(f(15))
+async def f(a=f(16)):
+    async with f(17) as b, f(18): await f(19)
+    async for i in f(20): x += f(21)
+    raise f(22) from f(23)
+@d
+class A(f(24), m=f(25)):
+    lambda a=f(26): f(27)
+while f(28): yield (f(29), 'ä'); print(file=(yield f(30)), *f(31), **f(32)); del a[f(33)]
+"""
+
+
+@pytest.mark.parametrize("text", [PARTS, PARTS.replace("\n", "\r\n"), *TEXTS], ids=range(len(TEXTS) + 2))
+def test_ast_places_a_node_where_libcst_does(text: str) -> None:
+    root = tree.parse(text)
+    whole, spans = tree.Positions(root), Spans(root, text, _parents(root))
+    lines = [line.encode() for line in split_lines(text)]
+    told: set[type] = set()
+    for node in _all(root):
+        span = spans.get(node)
+        if span is not None:
+            assert tuple((row, len(lines[row - 1][:column].decode())) for row, column in span) == whole[node]
+            told.add(type(node))
+    assert cst.SimpleStatementLine in told
+    if text == PARTS:
+        assert {cst.Arg, cst.Attribute, cst.Call, cst.Dict, cst.For, cst.ListComp, cst.NamedExpr, cst.Tuple} <= told
+
+
+def test_calls_on_one_line_are_placed_without_writing_out_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tree.parse("x = f(1)(g(2), k=h(3)).m(4)\n" * 3)
+    spans = Spans(root, root.code, _parents(root))
+    monkeypatch.setattr(cst.Call, "_codegen_impl", None)
+    calls = [node for node in _all(root) if isinstance(node, cst.Call)]
+    assert len(calls) == 15
+    assert {spans.get(call) is None for call in calls} == {False}
+
+
+def _parents(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
+    return {id(child): node for node in _all(root) for child in node.children}
 
 
 def _plain(where: CodeRange) -> tuple[tuple[int, int], tuple[int, int]]:

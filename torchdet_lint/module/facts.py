@@ -11,6 +11,7 @@ from torchdet_lint.module.names import Binding, Scope, made
 
 if TYPE_CHECKING:
     from torchdet_lint.module import tree
+    from torchdet_lint.module.places.spans import Spans
     from torchdet_lint.prefilter.skeleton import Piece, Skeleton
 
 # The places of two units in the source are so far apart.
@@ -20,7 +21,7 @@ UNIT = 10_000_000
 class Unit:
     """A piece of the file, and its libcst tree once it is parsed: a member of a class `inside` a block."""
 
-    __slots__ = ("index", "inside", "lines", "offset", "piece", "positions", "root", "rows", "scope")
+    __slots__ = ("index", "inside", "lines", "offset", "piece", "positions", "root", "scope", "spans")
 
     def __init__(self, index: int, piece: Piece) -> None:
         self.index = index
@@ -30,7 +31,7 @@ class Unit:
         self.root: cst.Module | None = None
         self.scope: Scope | None = None
         self.positions: tree.Positions | None = None
-        self.rows: dict[int, int] | None = None
+        self.spans: Spans | None = None
         self.lines: dict[int, tree.Positions] = {}
 
 

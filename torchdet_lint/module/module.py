@@ -14,7 +14,7 @@ from torchdet_lint.module.declarations import Declarations
 from torchdet_lint.module.dictionaries import Dictionaries
 from torchdet_lint.module.facts import Class, Facts
 from torchdet_lint.module.loading import Loading
-from torchdet_lint.module.positions import Places
+from torchdet_lint.module.places.positions import Places
 from torchdet_lint.module.relations import Relations
 from torchdet_lint.module.tree import Occurrences, code
 from torchdet_lint.module.values import Value, Values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import bisect
 import dataclasses
 import itertools
@@ -15,7 +14,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
 _Result = TypeVar("_Result")
 _DEEP_STACK = 512 * 1024 * 1024
@@ -100,54 +99,6 @@ class Positions:
         return row + self._above, offset - self._rows[row - 1]
 
 
-def rows_of_lines(root: cst.Module, text: str) -> dict[int, int]:
-    """The rows in which the simple statements below `root`, the tree of `text`, start, by the identity of the line's
-    node: `ast`, which has positions, is asked for them. Empty where the two do not see the same statements."""
-    try:
-        theirs = list(_rows(ast.parse(text).body))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return {}
-    ours = list(_lines(root.body))
-    if len(ours) != len(theirs):
-        return {}
-    return {id(line): row for line, row in zip(ours, theirs, strict=True) if line is not None}
-
-
-def _rows(body: Sequence[ast.stmt]) -> Iterator[int]:
-    """The rows of statements, those in blocks after the one that holds them."""
-    stack: list[ast.AST] = list(reversed(body))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.stmt):
-            yield node.lineno
-        # Only the block of a handler or a case counts.
-        for field in reversed(_BLOCKS if isinstance(node, ast.stmt) else ("body",)):
-            stack.extend(reversed(getattr(node, field, ())))
-
-
-def _lines(body: Sequence[cst.CSTNode]) -> Iterator[cst.SimpleStatementLine | None]:
-    """The statements as `_rows` has them: the line for the first of a line, None for any other."""
-    stack: list[cst.CSTNode] = list(reversed(body))
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.SimpleStatementLine):
-            yield node
-            yield from (None for _ in node.body[1:])
-            continue
-        if isinstance(node, cst.SimpleStatementSuite):
-            yield from (None for _ in node.body)
-            continue
-        if isinstance(node, cst.IndentedBlock):
-            stack.extend(reversed(node.body))
-            continue
-        if isinstance(node, cst.BaseCompoundStatement):
-            yield None
-        for field in reversed(_BLOCKS):
-            inner = getattr(node, field, None)
-            stack.extend((inner,) if isinstance(inner, cst.CSTNode) else reversed(inner or ()))
-
-
-_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _NEWLINE = re.compile(r"\r\n?|\n")
 
 

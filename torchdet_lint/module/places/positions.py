@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.finding import Location
 from torchdet_lint.module import tree
+from torchdet_lint.module.places.spans import Spans
 from torchdet_lint.module.tree import deeply
 
 if TYPE_CHECKING:
@@ -29,24 +30,39 @@ class Places:
     def span(self, node: cst.CSTNode) -> tuple[Location, Location]:
         """Start and end of `node`: rows of the text and columns in characters, both from 1."""
         unit = self.relations.unit_of(node)
-        start, end = self._places(unit, node)[node]
-        return Location(start[0] + unit.offset, start[1] + 1), Location(end[0] + unit.offset, end[1] + 1)
+        known = self._spans(unit).get(node)
+        if known is not None:
+            (first, column), (last, end) = known
+            return self._location(first + unit.offset, column), self._location(last + unit.offset, end)
+        start, stop = self._places(unit, node)[node]
+        return Location(start[0] + unit.offset, start[1] + 1), Location(stop[0] + unit.offset, stop[1] + 1)
+
+    def _location(self, row: int, column: int) -> Location:
+        """The place of a column that counts bytes from 0."""
+        line = self._skeleton.lines[row - 1]
+        return Location(row, (column if line.isascii() else len(line.encode()[:column].decode())) + 1)
+
+    def _spans(self, unit: Unit) -> Spans:
+        if unit.spans is None:
+            root = unit.root
+            assert root is not None
+            unit.spans = Spans(root, self.loading.parsed_text(unit), self.loading.facts.parents)
+        return unit.spans
 
     def _places(self, unit: Unit, node: cst.CSTNode) -> tree.Positions:
         """Positions that have `node`: those of its simple statement do, and cost less than those of the unit."""
         line = next(
             (one for one in (node, *self.relations.ancestors(node)) if isinstance(one, cst.SimpleStatementLine)), None
         )
-        if line is None or unit.positions is not None:
+        return self._positions(unit) if line is None else self._of_line(unit, line)
+
+    def _of_line(self, unit: Unit, line: cst.SimpleStatementLine) -> tree.Positions:
+        row = self._spans(unit).row(line) if unit.positions is None else None
+        if row is None:
             return self._positions(unit)
         if id(line) not in unit.lines:
             root = unit.root
             assert root is not None
-            if unit.rows is None:
-                unit.rows = tree.rows_of_lines(root, self.loading.parsed_text(unit))
-            row = unit.rows.get(id(line))
-            if row is None:
-                return self._positions(unit)
             first = self._skeleton.lines[row + unit.offset - 1]
             indent = first[: len(first) - len(first.lstrip())]
             unit.lines[id(line)] = deeply(lambda: tree.Positions(root, line, row, indent))
@@ -59,6 +75,11 @@ class Places:
             unit.positions = deeply(lambda: tree.Positions(root))
         return unit.positions
 
+    def _around(self, unit: Unit, row: int) -> tree.Positions:
+        """Positions that have all calls and statements that start in `row` of `unit`."""
+        line = self._spans(unit).line_at(row)
+        return self._positions(unit) if line is None else self._of_line(unit, line)
+
     def node_at(self, row: int, column: int | None = None) -> cst.CSTNode:
         """The call that starts at `row` and `column` (from 0, in bytes, as `ast` counts), else the statement that
         starts in `row`: of a block, what its first line evaluates."""
@@ -66,7 +87,7 @@ class Places:
         assert unit.root is not None
         here = row - unit.offset
         statement: cst.CSTNode | None = None
-        for node, start in self._positions(unit).starting_in(here):
+        for node, start in self._around(unit, here).starting_in(here):
             if column is not None and isinstance(node, cst.Call) and self._bytes(row, start) == column:
                 return node
             if statement is None and isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
@@ -80,7 +101,7 @@ class Places:
         here = row - unit.offset
         return [
             node
-            for node, start in self._positions(unit).starting_in(here)
+            for node, start in self._around(unit, here).starting_in(here)
             if isinstance(node, cst.Call) and self._bytes(row, start) == column
         ]
 
@@ -107,7 +128,7 @@ class Places:
         start, end = self.span(statement)
         body = getattr(statement, "body", None)
         if isinstance(body, cst.IndentedBlock):
-            return start.row, max(start.row, self.span(body)[0].row - 1)
+            return start.row, max(start.row, self.span(body.body[0])[0].row - 1)
         return start.row, end.row
 
 

@@ -1,0 +1,1 @@
+"""A node of a file -> where it stands in the text."""
