@@ -24,7 +24,7 @@ class LibraryCalls:
 
     def draw_or_borrow(self, draw: Draw, full: str, event: Event) -> None:
         """A draw from the global generator, or from one that is a parameter of this function."""
-        if event.idle:
+        if event.idle or (draw.at == "construction" and full.endswith("()")):  # the object that was made is called
             return
         if self.facts.meets(event, draw.when, draw.parameters):
             self.draw(draw, full)
