@@ -104,3 +104,18 @@ def test_imports_are_read_without_a_parse():
     )  # fmt: skip
     shared = skeleton.cut("import a\nimport b; x = 1\nimport c\n").pieces
     assert [(piece.kind, piece.first, piece.last) for piece in shared] == [("statements", 1, 2), ("imports", 3, 3)]
+
+
+def test_the_type_parameters_of_a_newer_python_are_left_out():
+    text = (
+        "class Box[T: (int, list[str])](Base[T]):\n    def get[U](self, x: list[U]) -> U: return self.x[0]\n"
+        "async def f[\n  T,\n](x): pass\ntype Pair[A] = tuple[A, A]\ntype = 3\ntype [x] == 3\n"
+    )
+    older = skeleton.without_type_parameters(text)
+    assert [len(line) for line in older.split("\n")] == [len(line) for line in text.split("\n")]
+    assert older.replace(" ", "") == (
+        "classBox(Base[T]):\ndefget(self,x:list[U])->U:returnself.x[0]\n"
+        "asyncdeff\n\n(x):pass\nPair=tuple[A,A]\ntype=3\ntype[x]==3\n"
+    )
+    body = skeleton.parsed(text.replace("[\n  T,\n]", "[T]")).body
+    assert [getattr(node, "name", "") for node in body[:2]] == ["Box", "f"]

@@ -7,6 +7,7 @@ matters are parsed with libcst, each at most once.
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +22,14 @@ _ALIASES = (ast.Name, ast.Attribute, ast.IfExp, ast.BoolOp, ast.Subscript)
 RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 """Callables whose result is another name of something."""
 _TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call)
+# What Python 3.12 added before a definition's parameters, and its `type` statement.
+_TYPE_PARAMETERS = re.compile(
+    r"^(?P<head>[ \t]*(?:class|(?:async[ \t]+)?def)[ \t]+\w+)(?P<types>\[(?:[^][]|\[[^][]*\])*\])(?=[ \t]*[(:])",
+    re.MULTILINE,
+)
+_TYPE_ALIAS = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<type>type[ \t]+)(?P<name>\w+)(?P<types>\[[^][\n]*\])?(?=[ \t]*=[^=])", re.MULTILINE
+)
 _STRING_ENDS = re.compile("'''|\"\"\"")
 _TOO_DEEP = "too deeply nested to be read"
 
@@ -120,17 +129,29 @@ def hollowed(text: str) -> Skeleton:
 
 def parsed(text: str) -> ast.Module:
     """The tree of `text`, without the parser's warnings. Raises `SyntaxFault` where it is not Python to the running
-    interpreter."""
+    interpreter, for which the type parameters of a newer one are left out."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
+        older = without_type_parameters(text)
+        if older != text:
+            with contextlib.suppress(SyntaxFault):
+                return parsed(older)
         raise SyntaxFault(error.lineno or 1, max(error.offset or 1, 1), error.msg or "invalid syntax") from error
     except ValueError as error:
         raise SyntaxFault(1, 1, str(error)) from error
     except (RecursionError, MemoryError) as error:
         raise SyntaxFault(1, 1, _TOO_DEEP) from error
+
+
+def without_type_parameters(text: str) -> str:
+    """`text` without the type parameters of Python 3.12; everything else stays in its row and column."""
+    text = _TYPE_PARAMETERS.sub(lambda found: found["head"] + re.sub(r"[^\r\n]", " ", found["types"]), text)
+    return _TYPE_ALIAS.sub(
+        lambda found: found["indent"] + found["name"] + " " * (len(found["type"]) + len(found["types"] or "")), text
+    )
 
 
 def _emptied(tree: ast.Module, lines: Sequence[str]) -> tuple[int, ...]:
