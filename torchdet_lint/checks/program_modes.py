@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.effects import Ref
     from torchdet_lint.program.entry import Entry
 
+_NAMED = 2
 _CONVOLUTION = "torch.nn.Conv2d"
 _WORKSPACE_SINCE = (1, 7)
 _CONVOLUTIONS = "torch.nn.Conv"
@@ -31,9 +32,12 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
         return
     here, training = entry.leading_to("fits" if entry.has("fits") else "backward")
     places = _everywhere(entry)
-    details = {"place": entry.place(training, here), "ops": _counted(places)}
-    stories = [Story(ref, f"`{ref.what}` is deterministic only in that mode") for ref in places]
-    varies = bool(places) or entry.reaches_varying()
+    varying = entry.reached_varying()
+    raising = sorted({ref for refs in varying for ref in refs})
+    details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
+    stories = [Story(ref, f"`{ref.what}` raises in that mode") for ref in raising]
+    stories += [Story(ref, f"`{ref.what}` is deterministic only in that mode") for ref in places]
+    varies = bool(places or varying)
     yield Fault(
         here,
         details,
@@ -42,6 +46,16 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
         (Story(training, "trains here"), *stories),
         _switched(entry),
     )
+
+
+def _raising(entry: Entry, ops: list[Ref], here: Ref) -> str:
+    """What the message says of the ops that raise in deterministic mode: the first few, with their lines."""
+    if not ops:
+        return ""
+    named = [f"`{ref.what}`{entry.place(ref, here)}" for ref in ops[:_NAMED]]
+    named += [f"{len(ops) - _NAMED} more"] if len(ops) > _NAMED else []
+    listed = " and ".join(part for part in (", ".join(named[:-1]), named[-1]) if part)
+    return f"; {listed} {'raises' if len(ops) == 1 else 'raise'} in that mode"
 
 
 def _everywhere(entry: Entry) -> list[Ref]:
@@ -68,8 +82,10 @@ def _varies(entry: Entry, name: str) -> bool:
 
 
 def _counted(places: list[Ref]) -> str:
-    """`3 × Conv2d, 1 × Embedding`."""
-    counts = Counter(ref.what.removesuffix(".*").rpartition(".")[2] for ref in places)
+    """`3 × Conv2d, 1 × Embedding, 1 × torchvision.models`."""
+    counts = Counter(
+        ref.what.removesuffix(".*") if ref.what.endswith(".*") else ref.what.rpartition(".")[2] for ref in places
+    )
     return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
 

@@ -12,7 +12,7 @@ from torchdet_lint.engine.outcome import Outcome, token
 from torchdet_lint.engine.program_reports import Reporter
 from torchdet_lint.engine.settled import Settling
 from torchdet_lint.program.call_graph import Project
-from torchdet_lint.program.effects import STARTED, Node
+from torchdet_lint.program.effects import STARTED, Node, Ref
 from torchdet_lint.program.entry import Entry
 from torchdet_lint.program.events import Memo
 from torchdet_lint.reading import read
@@ -20,11 +20,12 @@ from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.decoding import SourceFault, decode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from torchdet_lint.engine.linter import Linter
     from torchdet_lint.engine.record import Record
-    from torchdet_lint.finding import Severity
+    from torchdet_lint.finding import Finding, Severity
+    from torchdet_lint.source.suppress import Rows
 
 
 class ProgramRun:
@@ -54,7 +55,7 @@ class ProgramRun:
         )  # fmt: skip
         self.points = EntryPoints(records, linter.settings, self.project.files)
         self.settling = Settling(self.project, records, self.points, linter.catalogue.facts.tensors)
-        self._varying: dict[str, frozenset[int]] = {}
+        self._varying: dict[str, dict[int, list[Ref]]] = {}
         self.reporter = Reporter(linter, paths, self.data, self.project.files.text)
 
     def data(self, path: str) -> bytes:
@@ -132,20 +133,18 @@ class ProgramRun:
         self.cache.save()
 
     # ------------------------------------------------------------------ entry points
-    def varying(self, path: str) -> frozenset[int]:
-        """The rows of the functions of a file in which an op is reported that varies; 0 outside of all."""
+    def varying(self, path: str) -> Mapping[int, Sequence[Ref]]:
+        """The rows of the functions of a file in which an op is reported that varies, 0 outside of all; and the ops in
+        each that raise in deterministic mode."""
         if path not in self._varying:
+            functions = self._varying[path] = {}
             record = self.records.get(path)
-            rows = (
-                []
-                if record is None
-                else [
-                    rows.first
-                    for finding, rows in zip(record.findings, record.rows, strict=True)
-                    if (finding.switchable or finding.raises) and finding.code.startswith("TDL4")
-                ]
-            )
-            self._varying[path] = frozenset(above or 0 for _, above in self.settling.functions_around(path, rows))
+            found: dict[int, list[Ref]] = {}
+            for finding, rows in zip(record.findings, record.rows, strict=True) if record is not None else ():
+                if (finding.switchable or finding.raises) and finding.code.startswith("TDL4"):
+                    found.setdefault(rows.first, []).extend(_raising(path, finding, rows))
+            for row, above in self.settling.functions_around(path, sorted(found)):
+                functions.setdefault(above or 0, []).extend(found[row])
         return self._varying[path]
 
     def seeders(self) -> list[tuple[str, str]]:
@@ -159,6 +158,14 @@ class ProgramRun:
         ]
 
     # ------------------------------------------------------------------ findings
+
+
+def _raising(path: str, finding: Finding, rows: Rows) -> tuple[Ref, ...]:
+    """The op of a finding, if it raises in deterministic mode."""
+    if not finding.raises:
+        return ()
+    op = finding.message.partition("`")[2].partition("`")[0]
+    return (Ref(path, rows.first, finding.location.column - 1, rows.first, op),)
 
 
 def _complaint(path: str, what: str, error: Exception) -> str:

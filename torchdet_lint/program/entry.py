@@ -10,7 +10,7 @@ from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import seeding_function
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Target
@@ -47,7 +47,8 @@ class Fault(NamedTuple):
 class Entry(NamedTuple):
     """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it, `line`
     a row of a file in words; `seeders` are files and names of functions that speak of seeds; `varying` gives the rows
-    of those functions of a file in which an op is reported that varies (0: outside of all)."""
+    of those functions of a file in which an op is reported that varies (0: outside of all), and the ops in each that
+    raise in deterministic mode."""
 
     project: Project
     file: str
@@ -55,7 +56,7 @@ class Entry(NamedTuple):
     shown: Callable[[str], str]
     line: Callable[[str, int], str]
     seeders: Callable[[], Iterable[tuple[str, str]]] = tuple
-    varying: Callable[[str], frozenset[int]] = lambda _: frozenset()
+    varying: Callable[[str], Mapping[int, Sequence[Ref]]] = lambda _: {}
 
     @property
     def node(self) -> Node:
@@ -191,16 +192,19 @@ class Entry(NamedTuple):
             return "" if near else f" ({self.line(what.file, what.row)})"
         return f" ({self.shown(what.file)}:{what.row})"
 
-    def reaches_varying(self) -> bool:
-        """Whether the program reaches a function in which an op is reported that varies."""
+    def reached_varying(self) -> list[Sequence[Ref]]:
+        """For each function that the program reaches in which an op is reported that varies: the ops in it that raise
+        in deterministic mode."""
+        found: dict[tuple[str, int], Sequence[Ref]] = {}
         for node in self.reached():
-            rows = self.varying(node.file)
-            if rows:
+            functions = self.varying(node.file)
+            if functions:
                 started = node.name in (MODULE, STARTED)
                 body = None if started else self.project.files.summary(node.file).body(node.name)
-                if (body.row if body is not None else 0) in rows:
-                    return True
-        return False
+                row = body.row if body is not None else 0
+                if row in functions:
+                    found[node.file, row] = functions[row]
+        return [found[key] for key in sorted(found)]
 
     def reached(self) -> Iterator[Node]:
         """The nodes that the entry point reaches, in a fixed order."""
