@@ -393,3 +393,62 @@ def test_memory_left_unfilled_is_as_bad_as_what_reads_it(project, fresh, severit
     )
     (finding,) = [one for one in lint(folder) if one.code == "TDL206"]
     assert finding.severity == severity
+
+
+TRAINS = """\
+import torch
+from model import Net
+
+def main():
+    torch.manual_seed(0)
+    net = Net().cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net(torch.ones(2, 3).cuda()).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ops", "said"),
+    [
+        (1, "`torch.histc` (model.py:5) raises in that mode"),
+        (2, "`torch.histc` (model.py:5) and `torch.histc` (model.py:6) raise in that mode"),
+        (4, "`torch.histc` (model.py:5), `torch.histc` (model.py:6) and 2 more raise in that mode"),
+    ],
+)
+def test_what_would_raise_in_deterministic_mode_is_named_before_it_is_turned_on(ops, said, project, monkeypatch):
+    model = (
+        "import torch\n\nclass Net(torch.nn.Linear):\n    def forward(self, x):\n" + "        torch.histc(x)\n" * ops
+    )
+    rest = "\nclass Other(torch.nn.Linear):\n    def forward(self, x):\n        return torch.histc(x)\n"
+    init = "\ndef unused(x):\n    return torch.histc(x)\n"
+    folder = project(train_DOT_py=TRAINS, model_DOT_py=model + "        return x\n" + rest + init)
+    monkeypatch.chdir(folder)
+    found = run.run(["."], Settings(root=str(folder), jobs=1, cache_dir="")).findings
+    (finding,) = [one for one in found if one.code == "TDL203"]
+    assert finding.message.endswith(said)
+    raising = [
+        (one.filename, one.location.row) for one in finding.related if one.message.endswith("raises in that mode")
+    ]
+    assert raising == [("model.py", 5 + number) for number in range(ops)]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "severity"),
+    [
+        (
+            "class C:\n    compile: bool = {}\n    mode: str = 'max-autotune'\n",
+            "TDL207",
+            {True: "error", False: "note"},
+        ),
+        ("s = torch.seed() if args.seed is {} else args.seed\n", "TDL105", {None: "note", "not None": "error"}),
+    ],
+)
+def test_what_is_off_or_left_to_the_user_is_a_note(text, code, severity, project):
+    imports = "import dataclasses, torch\n"
+    for given, expected in severity.items():
+        (finding,) = lint(project(a_DOT_py=imports + text.format(given)), min_severity="note")
+        assert (finding.code, finding.severity) == (code, expected)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torchdet_lint.catalogue.rules import Rule, Setting
+    from torchdet_lint.finding import Severity
+    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Assignment, Call, Module, Value
     from torchdet_lint.module.names import Scope
 
@@ -145,9 +147,22 @@ def _defaults(module: Module) -> Iterator[Violation]:
         if not isinstance(field, cst.AnnAssign) or field.value is not node or not module.imports("dataclasses"):
             continue
         mode = module.value(node).constant
-        within = module.enclosing_class(node) is not None and module.enclosing_function(node) is None
-        if within and isinstance(mode, str) and mode.startswith("max-autotune"):
-            yield Violation(node, {"mode": mode, "field": module.code(field.target)}, "default", switchable=True)
+        holder = module.enclosing_class(node) if module.enclosing_function(node) is None else None
+        if holder is not None and isinstance(mode, str) and mode.startswith("max-autotune"):
+            off = _off_by_default(module, holder)
+            details = {"mode": mode, "field": module.code(field.target), "switch": off}
+            severity: Severity | None = "note" if off else None
+            yield Violation(node, details, "off" if off else "default", severity, switchable=True)
+
+
+def _off_by_default(module: Module, holder: Class) -> str:
+    """The field of a class that says whether anything is compiled, if it says no by default."""
+    module.load_where(lambda text: "compile" in text, "compile")
+    for name, bindings in sorted(holder.scope.bindings.items()):
+        given = [one.value for one in bindings if one.kind == "assign" and one.value is not None]
+        if "compile" in name and given and all(module.value(value).constant is False for value in given):
+            return name
+    return ""
 
 
 def _options(module: Module, rule: Rule) -> Iterator[Violation]:

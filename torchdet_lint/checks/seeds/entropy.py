@@ -38,8 +38,12 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         if any(name.endswith(".__init__") for name in call.own):
             continue
         reported.add(call.node)
-        details = {"call": module.code(call.node.func)}
+        option = _without(module, call.node) if not row.variant else ""
+        details = {"call": module.code(call.node.func), "option": option}
         changes, safe = _reseeded(module, call, row)
+        if option:
+            yield Violation(call.node, details, "optional", "note", changes=changes, applicability="unsafe")
+            continue
         yield Violation(call.node, details, row.variant or "fresh", changes=changes, applicability=safe)
     pairs = [(sink, source, what) for sink in _sinks(module) for source, what in _entropy(module, sink)]
     for sink, source, what in pairs:
@@ -56,6 +60,31 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         yield Violation(
             source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by
         )
+
+
+def _without(module: Module, node: cst.CSTNode) -> str:
+    """The seed for want of which `node` runs: whoever gives one takes the other branch, and gets a run that repeats."""
+    inner = node
+    for around in module.ancestors(node):
+        if isinstance(around, (cst.FunctionDef, cst.ClassDef)):
+            return ""
+        if isinstance(around, (cst.If, cst.IfExp)) and around.orelse is not None:
+            option, missing = _asks_for_none(around.test)
+            if option and inner is (around.body if missing else around.orelse):
+                name = module.code(option)
+                if "seed" in name.lower():
+                    return name
+        inner = around
+    return ""
+
+
+def _asks_for_none(test: cst.BaseExpression) -> tuple[cst.BaseExpression | None, bool]:
+    """What `test` compares with None, and whether it is true for None."""
+    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+        target = test.comparisons[0]
+        if isinstance(target.comparator, cst.Name) and target.comparator.value == "None":
+            return test.left, isinstance(target.operator, (cst.Is, cst.Equal))
+    return None, False
 
 
 def _mended(module: Module, source: Call, sink: _Sink) -> tuple[tuple[Change, ...], Applicability | None]:
