@@ -129,6 +129,11 @@ class CallEdges:
         """The classes of the file that derive from `class_`."""
         return [(self.module, one) for one in self.module.shared(Relatives).derived(class_)]
 
+    def heirs(self, class_: Class) -> list[tuple[Module, Class]]:
+        """The classes of files beside this one that derive from `class_`, which stands at its top level."""
+        find = self.module.heirs
+        return find(class_.name) if find is not None and class_.outer is self.module.scope else []
+
     def is_open(self, module: Module, class_: Class) -> bool:
         """Whether `class_` derives from a class out of sight that may read its attributes."""
         closed = self.module.library.facts.conventions.bases

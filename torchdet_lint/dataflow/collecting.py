@@ -33,6 +33,8 @@ class Collecting(Trace):
                     yield Use(node, "written")
             elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
                 yield from self._grown_in_loop(node.target, loop)
+            elif isinstance(node, cst.AugAssign) and self._adds(node, cst.Float):
+                yield Use(node, "summed")
             elif isinstance(node, cst.AugAssign) and self._adds(node, cst.SimpleString):
                 if any(use.kind in KEPT for use in self._grown_in_loop(node.target, loop)):
                     yield Use(node, "joined")

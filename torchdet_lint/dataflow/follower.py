@@ -130,6 +130,9 @@ class Follower(Calling):
         call = self.module.parent(above) if isinstance(above, cst.Arg) else None
         if node is not parent.value:
             yield Use(node, "keyed")
+        elif isinstance(above, cst.Element) and not self.trail.is_set and not self.trail.nested:
+            outer = self.module.parent(self.module.parent(above) or above)
+            yield Use(node, "returned" if isinstance(outer, cst.Return) else "other")
         elif isinstance(above, (cst.Return, cst.Yield)):
             yield from self.of(table)
         elif isinstance(call, cst.Call) and not self.trail.is_set:

@@ -189,6 +189,11 @@ class Variables(Collecting):
         ):
             yield Use(target, "sorted")
             return
+        if target is not None and not self.trail.is_set and all(use.kind == "measured" for use in found):
+            for module, relative in self.edges.heirs(class_):
+                other = self.beside(module)
+                for attribute in other.reads_in_class(relative, word):
+                    found += [use._replace(module=use.module or module) for use in other.of(attribute)]
         if not found:
             for follower in self.trail.followers:
                 for attribute in follower.reads_of(class_, word):

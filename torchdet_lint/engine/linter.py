@@ -194,6 +194,7 @@ class Linter:
         module.defined = lambda name, file: self.elsewhere.source_of(name, file or absolute)
         module.ask_for_stars(lambda name, stars: self.elsewhere.starred(name, stars, absolute))
         module.neighbour = lambda name: self.neighbours.find(name, absolute)
+        module.heirs = lambda name: self.neighbours.heirs(name, absolute)
         module.own = lambda package: self.neighbours.own(package, absolute)
         found, errors = self._checked(module, path)
         bodies = module.skeleton.bodies

@@ -64,6 +64,8 @@ class Module:
         self.foreign: Callable[[str], Any] | None = None
         # The module of another file that defines a dotted name, and the name there, where somebody knows the others.
         self.neighbour: Callable[[str], tuple[Module, str] | None] | None = None
+        # The classes of files beside this one that derive from one of its own, where somebody knows the others.
+        self.heirs: Callable[[str], list[tuple[Module, Class]]] | None = None
         # Whether the package of this name is the project's own, where somebody knows the project.
         self.own: Callable[[str], bool] | None = None
         # Where the project defines what a file calls by a dotted name: path, text, and the name there.

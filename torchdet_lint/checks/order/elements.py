@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.syntax import bare, last_word
+from torchdet_lint.dataflow.syntax import bare, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from torchdet_lint.module.module import Module
 
@@ -26,12 +26,22 @@ def set_kind(module: Module, node: cst.BaseExpression) -> str:
     if node.args:
         return collection_kind(module, node.args[0].value, 4)
     statement = module.parent(node)
+    if isinstance(statement, cst.Element):
+        display = module.parent(statement)
+        above = module.parent(display) if display is not None else None
+        target = opposite(above, statement) if isinstance(above, cst.Assign) else None
+        return _grown_kind(module, [target]) if target is not None else "nothing"
     targets = [one.target for one in statement.targets] if isinstance(statement, cst.Assign) else []
     if isinstance(statement, cst.AnnAssign):
         told = element_kinds.elements_of(module.code(statement.annotation.annotation))
         if told != "unknown":
             return told
         targets = [statement.target]
+    return _grown_kind(module, targets)
+
+
+def _grown_kind(module: Module, targets: Sequence[cst.BaseExpression]) -> str:
+    """What is put into a set that begins empty and goes by the names `targets`."""
     if not targets:
         return "nothing"
     kinds: set[str] = set()
@@ -73,7 +83,8 @@ def _stays_empty(module: Module, name: cst.Name) -> bool:
     function = module.enclosing_function(name)
     if function is None:
         return False
-    grown = rf"\b{name.value}(?:\.\w|\s*[|^]=)|[(,=*]\s*{name.value}\s*[,)]|\bnonlocal\b"
+    word = name.value
+    grown = rf"\b{word}(?:\.\w|\s*[|^]=)|\belse\s+{word}\b|\({word}\s+if\b|[(,=*]\s*{word}\s*[,)]|\bnonlocal\b"
     return re.search(grown, module.code(function)) is None
 
 

@@ -11,7 +11,7 @@ import libcst as cst
 from torchdet_lint.checks.order.elements import set_kind
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.follower import Follower
-from torchdet_lint.dataflow.syntax import returned
+from torchdet_lint.dataflow.syntax import names_read, returned
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
 from torchdet_lint.source.modules import STANDARD
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ANNOTATED = re.compile(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
 _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
-_GOES = re.compile(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\()")
+_GOES = re.compile(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
 _TAKES = re.compile(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
 _RETURNED = re.compile(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
 # So far before its `in` the `for` of a loop stands.
@@ -48,8 +48,12 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
     inherits = any(name.partition(".")[0] in imported for name in _bases(module))
     words: dict[str, None] = {}
     functions: dict[str, None] = {}
-    for owner, word, function in _taken(text) if imported or annotates else ():
-        if function:
+    names: dict[str, None] = {}
+    for owner, word, function, name in _taken(text) if imported or annotates else ():
+        if name:
+            if name in imported:
+                names[name] = None
+        elif function:
             if function.partition(".")[0] in imported:
                 functions[function] = None
         elif not (f".{word} =" in text or f".{word}=" in text or re.search(rf"\.{word}: [^\n=#]+=", text)):
@@ -60,17 +64,20 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
         yield from _attributes(module, word)
     for name in functions:
         yield from _returned(module, name)
+    for name in names:
+        yield from _constants(module, name)
 
 
-def _taken(text: str) -> Iterator[tuple[str, str, str]]:
-    """What is listed or gone through in `text`: the owner and the name of an attribute, or the function called."""
+def _taken(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """What is listed or gone through in `text`: the owner and the name of an attribute, or the function called, or a
+    name."""
     for lead in (*_LISTS, " in "):
         start = text.find(lead)
         while start >= 0:
             end = start + len(lead)
             match = _GOES.match(text, end)
             if match is not None and (lead != " in " or " for " in text[max(0, start - _LINE) : start]):
-                yield match[1] or "", match[2] or "", match[3] or ""
+                yield match[1] or "", match[2] or "", match[3] or "", match[4] or ""
             start = text.find(lead, end)
 
 
@@ -115,7 +122,7 @@ def _parameters(module: Module) -> Iterator[GivenSet]:
 
 def _attributes(module: Module, word: str) -> Iterator[GivenSet]:
     """`x.word`, an attribute that the file assigns nowhere."""
-    module.load_where(lambda text: any(one == word for _, one, _ in _taken(text)), word)
+    module.load_where(lambda text: any(one == word for _, one, *_ in _taken(text)), word)
     for unit in list(module.holding(word)):
         for attribute in module.attributes_under(unit.root, word) if unit.root is not None else ():
             kind = _kind_of_attribute(module, attribute)
@@ -143,13 +150,39 @@ def _kind_of_attribute(module: Module, node: cst.Attribute) -> str:
 
 def _returned(module: Module, name: str) -> Iterator[GivenSet]:
     """Calls of `name`, a function of another file that returns a set."""
-    module.load_where(lambda text: any(one == name for _, _, one in _taken(text)), name.rpartition(".")[2])
+    module.load_where(lambda text: any(one == name for _, _, one, _ in _taken(text)), name.rpartition(".")[2])
     for call in module.calls:
         if module.code(call.node.func) != name:
             continue
         kind = next((kind for full in call.own if (kind := _kind_of_result(module, full))), "")
         if kind:
             yield GivenSet(call.node, kind, Follower(module).uses(call.node, is_set=True))
+
+
+def _constants(module: Module, name: str) -> Iterator[GivenSet]:
+    """Reads of `name`, which another file binds to a set."""
+    kind = _kind_of_constant(module, name)
+    if not kind:
+        return
+    module.load_where(lambda text: any(one == name for *_, one in _taken(text)), name)
+    for unit in list(module.holding(name)):
+        for read in names_read(unit.root).get(name, ()) if unit.root is not None else ():
+            if module.scope_of(read).home(name) is module.scope:
+                yield GivenSet(read, kind, Follower(module).uses(read, is_set=True))
+
+
+def _kind_of_constant(module: Module, name: str) -> str:
+    """What the set holds that a name is in the file that it is imported from; empty where it is no set in sight."""
+    for full in module.resolve(cst.Name(name), module.scope, None):
+        place = module.neighbour(full) if module.neighbour is not None else None
+        if place is None or "." in place[1]:
+            continue
+        other, last = place
+        other.load_where(None, last)
+        made = other.followed(cst.Name(last), other.scope, None)
+        if made is not None and makes_set(other, made.node):
+            return set_kind(other, made.node)
+    return ""
 
 
 def _kind_of_result(module: Module, name: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ORDERED = (
     "indexed", "picked", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
-    "yielded", "handed", "kept",
+    "yielded", "handed", "kept", "summed",
 )  # fmt: skip
 _TOLD = {
     "indexed": "a position in it is used here",
@@ -31,6 +31,7 @@ _TOLD = {
     "yielded": "it is yielded in this order",
     "called": "it is passed on in this order",
     "handed": "it goes in this order to code that is not in sight",
+    "summed": "floats are added up in its order here, which rounds differently",
     "kept": "it is kept in this order in an object that other code reads",
 }
 

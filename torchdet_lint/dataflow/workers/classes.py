@@ -96,14 +96,14 @@ class Classes:
             elif not (name in self.facts.bases or self.known(name)):
                 self.foreign_base = True
 
-    def run_in_worker(self, instance: Instance) -> list[tuple[ast.FunctionDef, File, str]]:
-        """The methods of an object that a worker runs, each with its file and class."""
+    def run_in_worker(self, instance: Instance, called: str = "") -> list[tuple[ast.FunctionDef, File, str]]:
+        """The methods of an object that a worker runs, each with its file and class; `called` is one by name."""
         known: dict[str, tuple[ast.FunctionDef, File, str]] = {}
         for class_, file in instance.classes:
             for member in class_.body:
                 if isinstance(member, ast.FunctionDef):
                     known.setdefault(member.name, (member, file, class_.name))
-        queue = [name for name in known if name in self.facts.methods]
+        queue = [name for name in known if name == called or (not called and name in self.facts.methods)]
         found: dict[str, None] = {}
         while queue:
             name = queue.pop()

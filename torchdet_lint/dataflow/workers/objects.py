@@ -241,14 +241,15 @@ class WorkerObjects:
     # ------------------------------------------------------------------------------------------------------ classes
 
     def _instance(
-        self, class_: ast.ClassDef, file: File, call: ast.Call | None, scope: Scope, way: str | None, depth: int
-    ) -> None:
-        """Look at an object of a class of the project, made by `call` in `scope`."""
+        self, class_: ast.ClassDef, file: File, call: ast.Call | None, scope: Scope, way: str | None, depth: int,
+        called: str = "",
+    ) -> None:  # fmt: skip
+        """Look at an object of a class of the project, made by `call` in `scope`, of which the method `called` runs."""
         if depth > _DEEP:
             self._out = True
             return
         instance = self.classes.instance(class_, file, call, scope)
-        used = self.classes.run_in_worker(instance)
+        used = self.classes.run_in_worker(instance, called)
         for function, owner_file, owner in used:
             inner = Scope(owner_file, function, instance, None, way)
             self._body(function, inner, depth + 1, owner=owner)
@@ -307,7 +308,7 @@ class WorkerObjects:
         if isinstance(function, ast.Attribute) and scope.instance is not None:
             root = function if name == f"self.{function.attr}" else function.value
             if isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name) and root.value.id == "self":
-                self._used(root, scope, depth)
+                self._used(root, scope, depth, function.attr if root is not function else "")
                 return
         if name in self.draws:
             draw = self.draws[name]
@@ -341,8 +342,8 @@ class WorkerObjects:
         if not found and function.id not in scope.file.definitions and function.id in scope.file.imports:
             self._out = True
 
-    def _used(self, attribute: ast.Attribute, scope: Scope, depth: int) -> None:
-        """An object that an attribute of `self` holds, where a worker calls it or a method of it."""
+    def _used(self, attribute: ast.Attribute, scope: Scope, depth: int, called: str) -> None:
+        """An object that an attribute of `self` holds, where a worker calls it or the method `called` of it."""
         assert scope.instance is not None
         if any(method(class_, attribute.attr) is not None for class_, _ in scope.instance.classes):
             return
@@ -355,6 +356,11 @@ class WorkerObjects:
             if self._maker(value, inner, 0) is not None or not self._may_run(value, inner):
                 continue
             self._value(value, inner, way, depth + 1)
+            if not (called and isinstance(value, ast.Call)):
+                continue
+            found = self.classes.definition(self.classes.dotted(value.func, inner.file), inner.file)
+            if found is not None and isinstance(found[0], ast.ClassDef):
+                self._instance(found[0], found[1], value, inner, way, depth + 1, called)
 
     def _may_run(self, value: ast.expr, scope: Scope) -> bool:
         """Whether `value` may be an object with code of its own: data are not."""
