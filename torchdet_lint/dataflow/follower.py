@@ -105,7 +105,8 @@ class Follower(Calling):
 
     def _in_display(self, node: cst.CSTNode, display: Any) -> Iterator[Use]:
         """A sequence inside a display, `[{"params": x}]`: where the display, or the name it is given, goes out of
-        sight, `x` does too. An entry of a dictionary is an option like others, unless torch is given it."""
+        sight, or a list of them is returned, `x` does too. An entry of a dictionary is an option like others, unless
+        torch is given it."""
         above = self.module.parent(display)
         option = isinstance(display, cst.Dict)
         while isinstance(above, (cst.Element, cst.DictElement)) and getattr(above, "key", None) is not display:
@@ -113,6 +114,13 @@ class Follower(Calling):
             above = self.module.parent(display)
             option |= isinstance(display, cst.Dict)
         holders: list[Any] = [display]
+        if (
+            isinstance(above, cst.Return)
+            and isinstance(display, cst.List)
+            and not (self.trail.is_set or self.trail.nested)
+        ):
+            yield Use(node, "returned")
+            return
         if isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
             holders = self.definitions.loads_after(above.targets[0].target, above)
         for holder in holders if not self.trail.is_set else ():
@@ -130,9 +138,6 @@ class Follower(Calling):
         call = self.module.parent(above) if isinstance(above, cst.Arg) else None
         if node is not parent.value:
             yield Use(node, "keyed")
-        elif isinstance(above, cst.Element) and not self.trail.is_set and not self.trail.nested:
-            outer = self.module.parent(self.module.parent(above) or above)
-            yield Use(node, "returned" if isinstance(outer, cst.Return) else "other")
         elif isinstance(above, (cst.Return, cst.Yield)):
             yield from self.of(table)
         elif isinstance(call, cst.Call) and not self.trail.is_set:
