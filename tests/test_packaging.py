@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -62,37 +63,130 @@ def test_hooks_and_action_name_options_there_are(name: str) -> None:
     parser = check_parser("check")
     known = {option for action in parser._actions for option in action.option_strings}
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    commands = [line for line in lines if "torchdet-lint check" in line or "args+=" in line]
+    commands = [line for line in lines if re.search(r"torchdet-lint check|TORCHDET\" check|report=\(--", line)]
     used = {option for line in commands for option in re.findall(r"--[a-z-]+", line)}
     assert used
     assert used <= known
 
 
-def test_the_action_runs_no_code_of_the_checkout(tmp_path: Path) -> None:
-    steps = {step.get("name"): step for step in _action()["runs"]["steps"]}
-    (tmp_path / "pip.py").write_text("print('PWNED')\n")
-    (tmp_path / "empty").mkdir()
-    bin_ = _bin(tmp_path, "python", f'exec {sys.executable} "$@"')
-    environment = {"PATH": f"{bin_}:/usr/bin:/bin", "ACTION_PATH": str(tmp_path / "empty")}
-    done = _bash(steps["Install"]["run"], tmp_path, environment)
-    assert "PWNED" not in done.stdout
-    assert "empty" in done.stderr, "pip itself was asked, or this shows nothing"
+def _steps() -> dict[str, dict[str, Any]]:
+    return {step["name"]: step for step in _action()["runs"]["steps"]}
 
 
-def test_the_action_takes_paths_over_several_lines(tmp_path: Path) -> None:
-    steps = {step.get("name"): step for step in _action()["runs"]["steps"]}
-    bin_ = _bin(tmp_path, "torchdet-lint", "printf '%s\\n' \"$@\"")
-    environment = {
+@pytest.fixture
+def runner(tmp_path: Path) -> dict[str, str]:
+    """What GitHub gives to every step, with Python, and the linter that is tested as what the action installed."""
+    bin_ = _bin(tmp_path, "python3", f'exec {sys.executable} "$@"')
+    installed = _bin(tmp_path, "installed", f'PYTHONPATH={ROOT} exec {sys.executable} -m torchdet_lint "$@"')
+    (tmp_path / "temp").mkdir()
+    (tmp_path / "checkout" / "ml").mkdir(parents=True)
+    (tmp_path / "checkout" / ".git").mkdir()
+    (tmp_path / "checkout" / "ml" / "a b.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    (tmp_path / "checkout" / "ml" / "c.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    return {
         "PATH": f"{bin_}:/usr/bin:/bin",
-        "TORCHDET_PATHS": "scripts\nsrc notebooks\n",
-        "TORCHDET_ARGS": "--select TDL1\n--exit-zero\n",
-        "TORCHDET_FORMAT": "github",
-        "TORCHDET_FILE": "",
+        "RUNNER_TEMP": str(tmp_path / "temp"),
+        "GITHUB_WORKSPACE": str(tmp_path / "checkout"),
+        "GITHUB_OUTPUT": str(tmp_path / "outputs"),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        "TORCHDET": str(installed / "installed"),
     }
-    done = _bash(steps["Lint"]["run"], tmp_path, environment)
+
+
+def _inputs(**given: str) -> dict[str, str]:
+    """The variables of the step that lints, from the inputs of the action."""
+    inputs = {name: str(one["default"]) for name, one in _action()["inputs"].items()}
+    assert given.keys() <= {name.replace("-", "_") for name in inputs}
+    inputs |= {name.replace("_", "-"): value for name, value in given.items()}
+    named = re.compile(r"\$\{\{ inputs\.([\w-]+) \}\}")
+    return {
+        variable: inputs[match[1]]
+        for variable, value in _steps()["Lint"]["env"].items()
+        if (match := named.fullmatch(value))
+    }
+
+
+def _lines(path: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in Path(path).read_text().splitlines())
+
+
+def test_the_action_installs_into_a_place_of_its_own_and_runs_no_code_of_the_checkout(
+    tmp_path: Path, runner: dict[str, str]
+) -> None:
+    checkout = tmp_path / "checkout"
+    for name in ("pip.py", "venv.py", "sitecustomize.py"):
+        (checkout / name).write_text("print('PWNED')\n")
+    (tmp_path / "empty").mkdir()
+    found = _bash(_steps()["Look for Python"]["run"], checkout, {**runner, "WANTED": ""})
+    assert found.returncode == 0, found.stderr
+    assert _lines(runner["GITHUB_OUTPUT"]) == {"found": "python3"}
+    more = {"ACTION_PATH": str(tmp_path / "empty"), "PYTHON": "python3", "PIP_NO_INDEX": "1"}
+    done = _bash(_steps()["Install"]["run"], checkout, {**runner, **more})
+    assert "PWNED" not in found.stdout + done.stdout
+    assert "empty" in done.stderr, "pip itself was asked, or this shows nothing"
+    assert (tmp_path / "temp/torchdet-lint/bin/python").exists(), "pip was that of a new environment"
+
+
+def test_a_python_that_is_asked_for_is_set_up_beside_that_of_the_job(tmp_path: Path, runner: dict[str, str]) -> None:
+    _bash(_steps()["Look for Python"]["run"], tmp_path, {**runner, "WANTED": "3.13"})
+    assert _lines(runner["GITHUB_OUTPUT"]) == {"found": ""}
+    setup = _steps()["Set up Python"]
+    assert setup["with"]["update-environment"] is False
+    assert setup["if"] == "steps.python.outputs.found == ''"
+
+
+def test_the_action_lints_in_a_folder_and_says_what_it_found(tmp_path: Path, runner: dict[str, str]) -> None:
+    folder = tmp_path / "checkout/ml"
+    variables = _inputs(paths="c.py\n.\n", args="--select TDL1\n--extend-select TDL2\n", working_directory="ml")
+    done = _bash(_steps()["Lint"]["run"], folder, {**runner, **variables})
+    assert done.returncode == 1, done.stderr
+    told = [line for line in done.stdout.splitlines() if line.startswith("::error")]
+    assert [re.search(r"file=([^,]*),line=(\d+)", line)[0] for line in told] == [  # type: ignore[index]
+        "file=ml/a b.py,line=2",
+        "file=ml/c.py,line=2",
+    ]
+    assert _lines(runner["GITHUB_OUTPUT"]) == {"exit-status": "1", "findings": "2"}
+    summary = Path(runner["GITHUB_STEP_SUMMARY"]).read_text()
+    assert summary.startswith("### torchdet-lint: 2 findings\n")
+    assert "\nc.py:2:1: TDL201 " in summary
+
+
+def test_the_action_writes_sarif_where_the_upload_step_finds_it(tmp_path: Path, runner: dict[str, str]) -> None:
+    variables = _inputs(working_directory="ml", output_format="sarif", summary="false", fail="false")
+    done = _bash(_steps()["Lint"]["run"], tmp_path / "checkout/ml", {**runner, **variables})
     assert done.returncode == 0, done.stderr
-    told = done.stdout.split("\n")[:-1]
-    assert told == "check --output-format github --select TDL1 --exit-zero scripts src notebooks".split()
+    outputs = _lines(runner["GITHUB_OUTPUT"])
+    assert outputs == {"exit-status": "1", "findings": "2", "report": "ml/torchdet-lint.sarif"}
+    results = json.loads((tmp_path / "checkout" / outputs["report"]).read_text())["runs"][0]["results"]
+    uris = [result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in results]
+    assert uris == ["ml/a%20b.py", "ml/c.py"]
+    assert not Path(runner["GITHUB_STEP_SUMMARY"]).exists()
+
+
+def test_the_action_fails_where_the_run_fails(tmp_path: Path, runner: dict[str, str]) -> None:
+    variables = _inputs(args="--select TDL999", fail="false")
+    done = _bash(_steps()["Lint"]["run"], tmp_path / "checkout", {**runner, **variables})
+    assert done.returncode == 2
+    assert "--select" in done.stderr
+    assert _lines(runner["GITHUB_OUTPUT"]) == {"exit-status": "2", "findings": "0"}
+
+
+def test_what_the_documentation_passes_to_the_action_it_takes() -> None:
+    known = _action()
+    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    steps = [step for block in blocks if isinstance(block, dict) for step in _used(block)]
+    assert steps
+    for step in steps:
+        assert step.get("with", {}).keys() <= known["inputs"].keys()
+    named = set(re.findall(r"steps\.torchdet\.outputs\.([\w-]+)", page))
+    assert named
+    assert named <= known["outputs"].keys()
+
+
+def _used(block: dict[str, Any]) -> list[dict[str, Any]]:
+    every = [step for job in block.get("jobs", {}).values() for step in job["steps"]]
+    return [step for step in every if str(step.get("uses", "")).startswith("torchdet-lint/")]
 
 
 def _action() -> dict[str, Any]:
@@ -103,7 +197,7 @@ def _action() -> dict[str, Any]:
 def _bin(folder: Path, name: str, script: str) -> Path:
     """A folder with an executable `name` in it."""
     place = folder / "bin"
-    place.mkdir()
+    place.mkdir(exist_ok=True)
     (place / name).write_text(f"#!/bin/sh\n{script}\n")
     (place / name).chmod(0o755)
     return place

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import xmlschema
 
 from torchdet_lint import lint_source, report
 from torchdet_lint.cli import console
@@ -254,8 +255,48 @@ def test_junit_says_what_was_said() -> None:
     assert [suite.get("name") for suite in suites] == ["a b/train.py", "n.ipynb"]
     failure = suites[0][0][0]
     assert failure.get("message") == FINDINGS[0].message
+    assert [case.get("classname") for suite in suites for case in suite] == ["a b/train.py", "a b/train.py", "n.ipynb"]
     assert failure.text == "line 3, column 10: Do it."
     assert ET.fromstring(written("junit", ())).get("failures") == "0"
+
+
+@pytest.mark.parametrize("findings", [FINDINGS, ()])
+def test_junit_is_what_its_readers_take(findings: tuple[Finding, ...]) -> None:
+    schema = xmlschema.XMLSchema(Path(__file__).parent / "data/junit.xsd")
+    schema.validate(written("junit", findings))
+    with pytest.raises(xmlschema.XMLSchemaValidationError):
+        schema.validate(written("junit", findings).replace("<testcase ", '<testcase line="3" ', 1))
+
+
+@pytest.mark.parametrize("findings", [FINDINGS, ()])
+def test_gitlab_is_a_code_quality_report(findings: tuple[Finding, ...]) -> None:
+    """The keys that GitLab's page on code quality lists, and no others."""
+    line = {"type": "integer", "minimum": 1}
+    place = {"type": "object", "properties": {"line": line, "column": line}, "required": ["line"]}
+    positions = {"type": "object", "properties": {"begin": place, "end": place}, "required": ["begin"]}
+    path = {"type": "string", "pattern": "^(?!\\./|/)"}
+    location = {
+        "type": "object",
+        "properties": {"path": path, "positions": positions},
+        "required": ["path", "positions"],
+    }
+    properties = {
+        "description": {"type": "string"},
+        "check_name": {"type": "string"},
+        "fingerprint": {"type": "string", "minLength": 1},
+        "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+        "location": location,
+    }
+    issue = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+    jsonschema.validate(json.loads(written("gitlab", findings)), {"type": "array", "items": issue})
+
+
+@pytest.mark.parametrize("name", ["json", "json-lines", "sarif", "github", "gitlab", "junit"])
+def test_a_notebook_cell_is_named_in_every_machine_format(name: str) -> None:
+    two = tuple(Finding("n.ipynb", *CELL[1:], "seed", "Mend it.", 2, cell) for cell in (3, 5))
+    told = written(name, two)
+    for cell in (3, 5):
+        assert f'"cell": {cell}' in told or f"cell {cell}, line 2" in told
 
 
 @pytest.mark.parametrize("name", sorted(set(FORMATS)))

@@ -174,11 +174,9 @@ def junit(report: Report) -> Iterator[str]:
         for finding in mine:
             cell = f"cell {finding.cell}, " if finding.cell is not None else ""
             where = f"{cell}line {finding.location.row}, column {finding.location.column}"
-            yield (
-                f"    <testcase name={_attribute(finding.code)} classname={_attribute(path)} "
-                f'line="{finding.location.row}" column="{finding.location.column}">'
-            )
-            yield f"      <failure message={_attribute(finding.message)}>{_text(f'{where}: {finding.help}')}</failure>"
+            yield f"    <testcase name={_attribute(finding.code)} classname={_attribute(path)}>"
+            kind, message = _attribute(finding.severity), _attribute(finding.message)
+            yield f"      <failure type={kind} message={message}>{_text(f'{where}: {finding.help}')}</failure>"
             yield "    </testcase>"
         yield "  </testsuite>"
     yield "</testsuites>"
