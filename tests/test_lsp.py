@@ -219,6 +219,35 @@ def test_unsaved_buffers_count_across_files(tmp_path: Path) -> None:
     session(tmp_path, conversation)
 
 
+def test_a_buffer_alone_has_the_findings_that_it_has_in_the_project(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("")
+    helper = "import random\nimport torch\ndef setup():\n    random.seed(0)\n    torch.manual_seed(0)\n"
+    program = 'import torch\nfrom helper import setup\nif __name__ == "__main__":\n    setup()\n    torch.rand(3)\n'
+    (tmp_path / "helper.py").write_text(helper)
+    (tmp_path / "train.py").write_text(program)
+    (tmp_path / "net.py").write_text("import torch\nlayer = torch.nn.Upsample(scale_factor=2, mode='bilinear')\n")
+    mode = program.replace("    setup()", "    setup()\n    torch.use_deterministic_algorithms(True)\n    import net")
+    (tmp_path / "deterministic.py").write_text(mode)
+
+    async def conversation(client: Client) -> None:
+        uri = client.open(tmp_path / "helper.py", helper)
+        await client.until(lambda: uri in client.diagnostics)
+        assert client.codes(uri) == []
+        client.change(uri, helper.replace("    torch.manual_seed(0)\n", ""), 2)
+        await client.until(lambda: client.codes(uri) == ["TDL101"])
+        (shown,) = client.diagnostics[uri]
+        assert shown.range.start.line == 2
+        assert shown.related_information
+        assert shown.related_information[0].location.uri in {
+            (tmp_path / name).as_uri() for name in ("train.py", "deterministic.py")
+        }
+        net = client.open(tmp_path / "net.py", (tmp_path / "net.py").read_text())
+        await client.until(lambda: net in client.diagnostics)
+        assert client.codes(net) == []
+
+    session(tmp_path, conversation)
+
+
 def test_notebook_cells(tmp_path: Path) -> None:
     async def conversation(client: Client) -> None:
         path = tmp_path / "a.ipynb"

@@ -201,7 +201,8 @@ class Finding(msgspec.Struct, frozen=True):
 
     `location` is in the file's own rows; for a notebook `cell` is the number of the code cell (from 1) and the rows
     count inside it. `noqa_row` is the row whose `# noqa` comment would silence it. `url` is the page that a rule of the
-    user's own names.
+    user's own names. `cause` is the function of a file that was given which brings about a finding in one that was not;
+    its message is the function's name.
     """
 
     filename: str
@@ -223,6 +224,7 @@ class Finding(msgspec.Struct, frozen=True):
     gradient: bool = False
     draws: bool = False
     url: str = ""
+    cause: Related | None = None
 
     def sound(self, codes: Collection[str]) -> bool:
         """Whether a finding that was read from a file may be one of the rules `codes`, at places that there may be."""

@@ -9,12 +9,12 @@ import msgspec
 
 from torchdet_lint import config
 from torchdet_lint.engine.linter import first_sentence
-from torchdet_lint.finding import Edit, Finding, Fix, Location
+from torchdet_lint.finding import Edit, Finding, Fix, Location, Related
 from torchdet_lint.patterns import compiled
 from torchdet_lint.source import suppress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from torchdet_lint.config import Settings
     from torchdet_lint.engine.linter import Linter
@@ -42,6 +42,37 @@ def reported(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
             if settings.reported(finding.severity) and not ignored.match(path, finding.code, finding.name)
         ]
     return findings
+
+
+def grouped(findings: Iterable[Finding]) -> list[tuple[Related, list[Finding]]]:
+    """The findings that a function of a given file brings about in others, by that function and the rule."""
+    groups: dict[tuple[str, Location, str], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda one: one.sort_key):
+        if finding.cause is not None:
+            key = (finding.cause.filename, finding.cause.location, finding.code)
+            groups.setdefault(key, []).append(finding)
+    return [(cause, group) for _, group in sorted(groups.items()) if (cause := group[0].cause) is not None]
+
+
+def blamed(linter: Linter, record: Record, findings: Sequence[Finding], cause: Related) -> Record:
+    """`record` with what `findings` of one rule, in files that were not given, say of the function `cause` in this
+    one."""
+    finding = findings[0]
+    rule = linter.catalogue.rules[finding.code]
+    start, name = cause.location, cause.message
+    end = Location(start.row, start.column + len(f"def {name}"))
+    program = f"{finding.filename}:{finding.location.row}"
+    message = rule.messages["elsewhere"].format_map({"function": name, "program": program})
+    there = tuple(Related(one.filename, one.location, one.message, one.cell) for one in findings)
+    mine = Finding(
+        cause.filename, start, end, finding.code, finding.name, finding.severity, message, finding.help, start.row,
+        related=there,
+    )  # fmt: skip
+    pairs = [*zip(record.findings, record.rows, strict=True), (mine, suppress.Rows(start.row, start.row, start.row))]
+    pairs.sort(key=lambda pair: pair[0].sort_key)
+    return msgspec.structs.replace(
+        record, findings=tuple(one for one, _ in pairs), rows=tuple(rows for _, rows in pairs)
+    )
 
 
 def _named(finding: Finding, path: str) -> Finding:

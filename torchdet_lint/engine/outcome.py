@@ -11,6 +11,7 @@ from torchdet_lint.source.suppress import Rows
 WORKERS = "TDL301"
 DRAWN = "TDL107"
 RECURRENT = "TDL404"
+UNSEEDED = {"TDL101": "torch", "TDL102": "numpy", "TDL103": "python"}
 BACKWARD = frozenset({"TDL403", "TDL405"})
 LOADERS = frozenset({WORKERS, "TDL302", "TDL303"})
 

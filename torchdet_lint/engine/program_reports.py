@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from torchdet_lint.source.suppress import Rows
 
 
+class Cause(NamedTuple):
+    """A function of a file, by path, row and column (from 1) of its definition, and its name."""
+
+    path: str
+    row: int
+    column: int
+    name: str
+
+
 class Reporter:
     """Makes findings of faults: one where two entry points share the place, none outside the linted files."""
 
@@ -36,8 +45,9 @@ class Reporter:
         self._text = text
         self._modules: dict[str, Module | None] = {}
 
-    def report(self, fault: Fault, code: str) -> None:
-        """Make `fault` a finding: once where two entry points share the place, never outside the linted files."""
+    def report(self, fault: Fault, code: str, cause: Cause | None = None) -> None:
+        """Make `fault` a finding, with its `cause`: once where two entry points share the place, never outside the
+        linted files."""
         path = fault.ref.file
         if path not in self.paths:
             return
@@ -56,6 +66,9 @@ class Reporter:
         related = tuple(
             self._related(story.ref.file, story.ref.row, story.ref.column, story.message) for story in fault.related
         )
+        if cause is not None:
+            place = Related(token(cause.path), Location(cause.row, cause.column), cause.name)
+            finding = msgspec.structs.replace(finding, cause=place)
         self.found.setdefault(path, {})[key] = (msgspec.structs.replace(finding, related=related), rows)
 
     def _module(self, path: str) -> Module | None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.checks import PROGRAM_CHECKS
 from torchdet_lint.engine.entry_points import TEST, EntryPoints
-from torchdet_lint.engine.outcome import Outcome, token
-from torchdet_lint.engine.program_reports import Reporter
+from torchdet_lint.engine.outcome import UNSEEDED, Outcome, token
+from torchdet_lint.engine.program_reports import Cause, Reporter
 from torchdet_lint.engine.settled import Settling
 from torchdet_lint.program.call_graph import Project
 from torchdet_lint.program.effects import STARTED, Node, Ref
@@ -18,9 +18,10 @@ from torchdet_lint.program.events import Memo
 from torchdet_lint.reading import read
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.decoding import SourceFault, decode
+from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from torchdet_lint.engine.linter import Linter
     from torchdet_lint.engine.record import Record
@@ -38,13 +39,15 @@ class ProgramRun:
         paths: Mapping[str, str],
         given: Mapping[str, bytes],
         cache: Cache,
+        context: Set[str] = frozenset(),
     ) -> None:
         """`paths` are the files of `records` as the user names them, `given` those that are not as on disk; `cache`
-        keeps what functions do."""
+        keeps what functions do; `context` are those of the files that the user did not name."""
         self.linter = linter
         self.records = records
         self.paths = paths
         self.given = given
+        self.context = context
         self.read: dict[str, str] = {}
         self.errors: list[str] = []
         self.cache = cache
@@ -105,7 +108,8 @@ class ProgramRun:
                 rule = self.linter.catalogue.rules[code]
                 try:
                     for fault in PROGRAM_CHECKS[code](entry, rule):
-                        self.reporter.report(fault._replace(severity=severity or fault.severity), code)
+                        cause = self._cause(entry, code) if fault.ref.file in self.context else None
+                        self.reporter.report(fault._replace(severity=severity or fault.severity), code, cause)
                 except Exception as error:
                     self.errors.append(_complaint(token(entry.file), code, error))
         settled = self.settling.of(entries, deterministic=self.linter.settings.deterministic_algorithms)
@@ -131,6 +135,34 @@ class ProgramRun:
                 if memo is not None:
                     self.cache.put(path, self.read[path], memo)
         self.cache.save()
+
+    def _cause(self, entry: Entry, code: str) -> Cause | None:
+        """The function of a file that the user named which the program calls, which seeds generators or speaks of it,
+        and does not seed the one that is missed."""
+        library = UNSEEDED.get(code)
+        if library is None:
+            return None
+        seen, queue, found = {entry.node}, [entry.node], []
+        while queue:
+            for step in entry.project.steps(queue.pop()):
+                if step.node is not None and step.node not in seen:
+                    seen.add(step.node)
+                    queue.append(step.node)
+        for node in seen:
+            path, name = node.file, node.name.rpartition(".")[2]
+            if path not in self.records or path in self.context or path.endswith(".ipynb"):
+                continue
+            effects = entry.project.effects(node)
+            seeds = any(key.startswith("seed:") for key in effects)
+            if f"seed:{library}" not in effects and (seeds or name in self.records[path].outline.seeders):
+                found += self._defined(path, name)
+        return min(found, default=None)
+
+    def _defined(self, path: str, name: str) -> list[Cause]:
+        """The definition of the function `name` in a file, if there is one of that name."""
+        text = self.project.files.text(path)
+        lines = [(row, line) for row, line in enumerate(split_lines(text), 1) if f"def {name}(" in line]
+        return [Cause(path, row, line.index(f"def {name}(") + 1, name) for row, line in lines[: len(lines) == 1]]
 
     # ------------------------------------------------------------------ entry points
     def varying(self, path: str) -> Mapping[int, Sequence[Ref]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint import config
 from torchdet_lint.engine import whole_program
-from torchdet_lint.engine.filtering import reported
+from torchdet_lint.engine.filtering import blamed, grouped, reported
 from torchdet_lint.engine.linter import Linter
 from torchdet_lint.engine.record import Record
 from torchdet_lint.engine.workers import collector_off, linted
@@ -20,7 +20,7 @@ from torchdet_lint.source.discovery import Exclusion, File, discover, walked
 from torchdet_lint.source.modules import Still
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from torchdet_lint.config import Settings
     from torchdet_lint.finding import Finding
@@ -75,7 +75,7 @@ def gather(
     cache = Cache(settings.cache_dir, linter.key())
     contents: dict[str, str] = {}
     _look(files, linter, cache, records, contents, errors, progress)
-    context = {} if _whole(paths, settings) else _context(linter, cache, records, contents)
+    context = {} if _whole(paths, settings) else around(linter, cache, records, contents)
     cache.save()
     return Gathered(linter, records, errors, contents, context)
 
@@ -95,10 +95,15 @@ def _folder(path: str) -> str:
     return os.path.join(os.path.abspath(path), "")
 
 
-def _context(
-    linter: Linter, cache: Cache, records: Mapping[str, Record], contents: dict[str, str]
+def around(
+    linter: Linter,
+    cache: Cache,
+    records: Mapping[str, Record],
+    contents: dict[str, str],
+    shown: Callable[[str], str] = os.path.relpath,
 ) -> dict[str, Record]:
-    """The records of the project's files that import one of `records`, and of those that they import."""
+    """The records of the project's files that import one of `records`, and of those that they import, by the paths
+    that `shown` makes of absolute ones."""
     settings = linter.settings
     root = os.path.abspath(settings.root)
     if not records.keys() - {"-"} or not config.starts_project(root):
@@ -111,7 +116,7 @@ def _context(
     wanted |= context.imported(
         {*mine, *wanted}, lambda path: outlines[path].imports if path in outlines else context.names(path)
     )
-    files = [File(os.path.relpath(path), context.files[path].size) for path in sorted(wanted)]
+    files = [File(shown(path), context.files[path].size) for path in sorted(wanted)]
     found: dict[str, Record] = {}
     _look(files, linter, cache, found, contents, [])
     return found
@@ -149,9 +154,13 @@ def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Re
     gathered.linter.stand_in(texts or {})
     with collector_off():
         together, complaints = whole_program.conclude(
-            gathered.linter, dict(sorted({**gathered.context, **records}.items())), texts or {}, gathered.contents
+            gathered.linter,
+            dict(sorted({**gathered.context, **records}.items())),
+            texts or {},
+            gathered.contents,
+            gathered.context.keys(),
         )
-    findings = reported(gathered.linter, {path: record for path, record in together.items() if path in records})
+    findings = _of_given(gathered.linter, together, records, texts or {})
     kept = findings
     if settings.baseline:
         from torchdet_lint.engine import baseline
@@ -159,6 +168,24 @@ def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Re
         kept = baseline.subtract(settings.baseline, findings, texts)
     kept.sort(key=lambda finding: finding.sort_key)
     return Result(tuple(kept), len(records), tuple(sorted({*gathered.errors, *complaints})), len(findings) - len(kept))
+
+
+def _of_given(
+    linter: Linter, together: Mapping[str, Record], given: Collection[str], texts: Mapping[str, bytes]
+) -> list[Finding]:
+    """The findings of the `given` files, and what they bring about in others, at the function that does."""
+    others = {path: record for path, record in together.items() if path not in given}
+    caused = {path: record for path, record in others.items() if any(one.cause for one in record.findings)}
+    mine = {path: record for path, record in together.items() if path in given}
+    if caused:
+        left = reported(linter, caused)
+        if linter.settings.baseline:
+            from torchdet_lint.engine import baseline
+
+            left = baseline.subtract(linter.settings.baseline, left, texts)
+        for cause, findings in grouped(left):
+            mine[cause.filename] = blamed(linter, mine[cause.filename], findings, cause)
+    return reported(linter, mine)
 
 
 def _from_cache(
@@ -191,12 +218,16 @@ def _from_cache(
     return pending
 
 
-def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], list[str]]:
+def examine(
+    linter: Linter, texts: Mapping[str, bytes], context: Mapping[str, Record] | None = None
+) -> tuple[list[Finding], list[str]]:
     """Lint files that are given as bytes, all of them one project: the findings in order, and complaints.
 
-    YAML among them is what programs are configured with."""
+    YAML among them is what programs are configured with. `context` are the records of other files of the project."""
     linter.stand_in(texts)
     records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not yaml_names([path])}
-    together, complaints = whole_program.conclude(linter, records, texts, {})
-    findings = sorted(reported(linter, together), key=lambda finding: finding.sort_key)
+    together, complaints = whole_program.conclude(
+        linter, dict(sorted({**(context or {}), **records}.items())), texts, {}, (context or {}).keys()
+    )
+    findings = sorted(_of_given(linter, together, records, texts), key=lambda finding: finding.sort_key)
     return findings, [*(error for record in records.values() for error in record.errors), *complaints]

@@ -16,7 +16,7 @@ from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.modules import Still
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from torchdet_lint.engine.linter import Linter
     from torchdet_lint.engine.record import Record
@@ -27,11 +27,16 @@ _TOKEN = re.compile(r"\0([^\0]*)\0")
 
 
 def conclude(
-    linter: Linter, records: Mapping[str, Record], texts: Mapping[str, bytes], contents: Mapping[str, str]
+    linter: Linter,
+    records: Mapping[str, Record],
+    texts: Mapping[str, bytes],
+    contents: Mapping[str, str],
+    context: Collection[str] = (),
 ) -> tuple[Mapping[str, Record], list[str]]:
     """The records with what the files say together, and complaints.
 
-    `texts` are files that are given as bytes, `contents` the content hashes of the others, both by the path shown.
+    `texts` are files that are given as bytes, `contents` the content hashes of the others, both by the path shown;
+    `context` are those of `records` that the user did not name.
     """
     paths = {os.path.abspath(path): path for path in records}
     if not paths:
@@ -39,7 +44,7 @@ def conclude(
     key = (*linter.key(), repr(linter.settings.entry_points), linter.settings.root)
     cache = Cache(_folder(linter, texts), key, "project")
     states = sorted(
-        (path, contents.get(shown, ""), bool(records[shown].findings), _left(records[shown]))
+        (path, contents.get(shown, ""), bool(records[shown].findings), _left(records[shown]), shown in context)
         for path, shown in paths.items()
     )
     state = content_hash(msgspec.json.encode(states))
@@ -51,7 +56,9 @@ def conclude(
 
             given = {os.path.abspath(path): data for path, data in texts.items()}
             by_path = {path: records[shown] for path, shown in paths.items()}
-            program = ProgramRun(linter, by_path, paths, given, Cache(_folder(linter, texts), key, "summaries"))
+            unnamed = frozenset(map(os.path.abspath, context))
+            summaries = Cache(_folder(linter, texts), key, "summaries")
+            program = ProgramRun(linter, by_path, paths, given, summaries, unnamed)
             outcome = program.run()
             changed = any(
                 content != contents.get(paths.get(path, ""), content) for path, content in program.read.items()
@@ -79,7 +86,12 @@ def _readable(finding: Finding, shown: Callable[[str], str]) -> Finding:
         msgspec.structs.replace(other, filename=shown(other.filename), message=shown(other.message))
         for other in finding.related
     )
-    return msgspec.structs.replace(finding, message=shown(finding.message), help=shown(finding.help), related=related)
+    cause = finding.cause
+    if cause is not None:
+        cause = msgspec.structs.replace(cause, filename=shown(cause.filename))
+    return msgspec.structs.replace(
+        finding, message=shown(finding.message), help=shown(finding.help), related=related, cause=cause
+    )
 
 
 def _left(record: Record) -> list[tuple[str, Rows]]:

@@ -10,7 +10,7 @@ import msgspec
 from torchdet_lint import config
 from torchdet_lint.engine import repair, run
 from torchdet_lint.engine.linter import Linter
-from torchdet_lint.source.cache import content_hash
+from torchdet_lint.source.cache import Cache, content_hash
 from torchdet_lint.source.discovery import Exclusion, discover
 from torchdet_lint.source.modules import Still
 
@@ -49,6 +49,14 @@ class Remembering(Linter):
         return all(map(still.holds, record.relied))
 
 
+class Around(NamedTuple):
+    """Files of the project that are not open, as the buffers' findings depend on them, and what they were chosen by:
+    the buffers and what these import."""
+
+    by: tuple[tuple[str, tuple[str, ...]], ...]
+    records: dict[str, Record]
+
+
 class Analysis:
     """What the server knows of the projects that its buffers belong to.
 
@@ -60,18 +68,21 @@ class Analysis:
         self._settings: dict[str, Settings] = {}
         self._linters: dict[str, Remembering] = {}
         self._left_out: dict[str, bool] = {}
+        self._around: dict[str, Around] = {}
 
     def forget(self) -> None:
         """Read every configuration anew: one of them has changed."""
         self._settings.clear()
         self._linters.clear()
         self._left_out.clear()
+        self._around.clear()
 
     def settings(self, path: str) -> Settings:
         """The settings of the file `path`. Raises `ConfigError`."""
         folder = os.path.dirname(path)
         if folder not in self._settings:
-            self._settings[folder] = config.merge(config.find([path]), self.options)
+            # One process: a server with threads must not fork.
+            self._settings[folder] = msgspec.structs.replace(config.merge(config.find([path]), self.options), jobs=1)
         return self._settings[folder]
 
     def linter(self, settings: Settings) -> Remembering:
@@ -100,10 +111,27 @@ class Analysis:
         found: dict[str, list[Finding]] = {other: [] for other in self.together(path, texts)}
         if not project:
             return found, []
-        findings, errors = run.examine(self.linter(settings), project)
+        linter = self.linter(settings)
+        findings, errors = run.examine(linter, project, self._records_around(linter, project))
         for finding in findings:
             found.setdefault(finding.filename, []).append(finding)
         return found, errors
+
+    def _records_around(self, linter: Remembering, project: Mapping[str, bytes]) -> dict[str, Record]:
+        """The records of files on disk that import a buffer, and of those that these import."""
+        linter.stand_in(project)
+        records = {path: linter.record(path, data) for path, data in sorted(project.items())}
+        by = tuple((path, record.outline.imports) for path, record in records.items())
+        key = f"{linter.settings.root}\0{linter.settings.file}"
+        known = self._around.get(key)
+        if known is None or known.by != by:
+            cache = Cache(linter.settings.cache_dir, linter.key())
+            found = run.around(linter, cache, records, {}, shown=str)
+            cache.save()
+            for path in found:
+                linter.known.pop(path, None)
+            known = self._around[key] = Around(by, found)
+        return known.records
 
     def fixed(self, path: str, texts: Mapping[str, bytes], *, unsafe: bool = False) -> bytes:
         """The text of the buffer `path` after its fixes."""

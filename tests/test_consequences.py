@@ -1,0 +1,90 @@
+"""What a file brings about in another one is told of it when it is linted alone, at the function that does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import torchdet_lint
+from torchdet_lint.cli.main import main
+
+SEEDING = """\
+import random
+import torch
+
+def everything(seed):
+    random.seed(seed)
+    torch.manual_seed(seed)
+"""
+WITHOUT = SEEDING.replace("    torch.manual_seed(seed)\n", "")
+TRAIN = """\
+import random
+import torch
+from seeding import everything
+
+if __name__ == "__main__":
+    everything(1)
+    print(random.random(), torch.rand(3))
+"""
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("")
+    Path("seeding.py").write_text(WITHOUT)
+    Path("train.py").write_text(TRAIN)
+    Path("other.py").write_text(TRAIN.replace("everything(1)", "torch.manual_seed(0)\n    random.seed(0)"))
+
+
+def found(*paths: str) -> list[tuple[str, int, str]]:
+    return [(one.filename, one.location.row, one.code) for one in torchdet_lint.lint(paths)]
+
+
+def test_a_removed_seed_is_told_of_the_function_that_lost_it() -> None:
+    assert found(".") == [("train.py", 7, "TDL101")]
+    assert found("seeding.py") == [("seeding.py", 4, "TDL101")]
+    assert found("seeding.py", "train.py") == found(".")
+    (one,) = torchdet_lint.lint(["seeding.py"])
+    assert one.message.startswith("`everything` does not seed torch: train.py:7 calls it")
+    assert [(other.filename, other.location.row) for other in one.related] == [("train.py", 7)]
+    assert (one.location.column, one.end_location.column) == (1, 15)
+    Path("seeding.py").write_text(SEEDING)
+    assert found("seeding.py") == found(".") == []
+
+
+def test_two_programs_are_one_finding() -> None:
+    Path("again.py").write_text(TRAIN)
+    (one,) = torchdet_lint.lint(["seeding.py"])
+    assert [(other.filename, other.location.row) for other in one.related] == [("again.py", 7), ("train.py", 7)]
+
+
+def test_from_the_cache_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for paths in (["seeding.py"], ["seeding.py"], ["."], ["seeding.py"]):
+        assert main([*paths, "--output-format", "concise", "--quiet"]) == 1
+        out = capsys.readouterr().out
+        assert out.startswith("train.py:7:" if paths == ["."] else "seeding.py:4:1: TDL101 ")
+
+
+def test_a_function_that_seeds_nothing_any_more_is_known_by_its_name() -> None:
+    Path("seeding.py").write_text("def seed_everything(seed):\n    pass\n")
+    Path("train.py").write_text(TRAIN.replace("everything", "seed_everything"))
+    assert found("seeding.py") == [("seeding.py", 1, "TDL101"), ("seeding.py", 1, "TDL103")]
+
+
+def test_a_function_that_no_such_program_calls_is_not_to_blame() -> None:
+    Path("train.py").write_text(TRAIN.replace("    everything(1)\n", ""))
+    assert found("seeding.py") == []
+
+
+def test_what_is_accepted_there_is_not_told_here() -> None:
+    for comment in ("  # noqa: TDL101", ""):
+        Path("train.py").write_text(TRAIN.replace("rand(3))", f"rand(3)){comment}"))
+        assert found("seeding.py") == ([] if comment else [("seeding.py", 4, "TDL101")])
+    Path("seeding.py").write_text(WITHOUT.replace("(seed):", "(seed):  # noqa: TDL101"))
+    assert found("seeding.py") == []
+    Path("seeding.py").write_text(WITHOUT)
+    assert main(["baseline", "-q"]) == 0
+    assert main(["seeding.py", "--baseline", ".torchdet-baseline.json"]) == 0
+    assert main(["seeding.py"]) == 1
