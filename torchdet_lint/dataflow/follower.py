@@ -297,7 +297,12 @@ class Follower(Calling):
         return None
 
     def _index(self, node: Any, parent: Any) -> Iterator[Use]:
-        yield Use(node, "keyed")
+        """`table[x]`, which takes columns or rows in the order of the list `x`; a tuple is one key."""
+        table = self.module.parent(self.module.parent(parent))  # type: ignore[arg-type]
+        stored = isinstance(self.module.parent(table), cst.AssignTarget)  # type: ignore[arg-type]
+        value = self.module.followed(node, self.module.scope_of(node), self.module.order_of(node))
+        one = value is not None and isinstance(value.node, cst.Call) and bare(value.node.func) == "tuple"
+        yield Use(node, "keyed" if self.trail.is_set or self.trail.nested or stored or one else "gathered")
 
     def _comprehension_part(self, node: Any, part: cst.CompFor) -> Iterator[Use]:
         comprehension: cst.CSTNode = part

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 MODULE = ""
+# Arms are counted from 1; that of the main guard, and those of calls that may be of several functions.
 GUARD = 1_000_000
+CHOICE = 2_000_000
 Names = tuple[str, ...]
 PLAIN = (str, int, float, bool, type(None))
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import Node, Ref, Referent, Step
-from torchdet_lint.program.events import Event
+from torchdet_lint.program.events import CHOICE, Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchdet_lint.program.lookup import Lookup
+
+# More than so many things that a call may be of are looked at as if all of them happened.
+_ALTERNATIVES = 8
 
 
 class Recorder:
@@ -22,6 +26,7 @@ class Recorder:
         self.facts = lookup.facts
         self.node = node
         self.found: list[Step] = []
+        self.choices = 0
         self.event = Event("call", 1, 0, 1)
         last = node.name.rpartition(".")[2]
         self.initialises = bool(self.facts.hints.initialiser.search(last)) and (
@@ -44,6 +49,15 @@ class Recorder:
         weights = node is not None and kind == "call" and self.initialises
         now = now and not event.deferred
         self.found.append(Step(kind, ref, channel, node, now, event.branch, event.locked, weights, lends))
+
+    def alternatives(self, count: int) -> list[tuple[int, ...]]:
+        """For each of so many things of which one happens, arms that exclude those of the others; none for a crowd."""
+        arms: list[tuple[int, ...]] = [()] * count
+        for pair in itertools.combinations(range(count), 2) if count <= _ALTERNATIVES else ():
+            self.choices += 1
+            for one, arm in zip(pair, (CHOICE + self.choices, -CHOICE - self.choices), strict=True):
+                arms[one] += (arm,)
+        return arms
 
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for."""

@@ -119,18 +119,20 @@ class Transfer(Recorder):
                     self.add("call", node=Node(target.file, target.name, target.owner))
 
     def on_call(self, event: Event) -> None:
-        """A call, of whatever its names stand for."""
-        done: set[Referent] = set()
+        """A call, of whatever its names stand for: of one of them, where it may be several."""
+        found: dict[Referent, str] = {}
         for name in event.names:
             for referent in self.stands_for(name):
-                if referent not in done:
-                    done.add(referent)
-                    self.called(referent, event)
-                    self.hints.out_of_sight(name, referent, event)
-                    if referent.kind == "unknown" and name.startswith("$self."):
-                        self.asks.append(name)
+                found.setdefault(referent, name)
+        for (referent, name), arms in zip(found.items(), self.alternatives(len(found)), strict=True):
+            self.event = one = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
+            self.called(referent, one)
+            self.hints.out_of_sight(name, referent, one)
+            if referent.kind == "unknown" and name.startswith("$self."):
+                self.asks.append(name)
+        self.event = event
         last = event.names[0].rpartition(".")[2].removesuffix("()")
-        self.by_last_name(last, event, done)
+        self.by_last_name(last, event, set(found))
 
     def called(self, referent: Referent, event: Event) -> None:
         """A call of `referent`."""
