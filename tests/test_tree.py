@@ -36,7 +36,8 @@ def test_positions_of_one_statement_are_those_of_the_whole(text: str) -> None:
     for line in [node for node in _all(root) if isinstance(node, cst.SimpleStatementLine)]:
         (row, column), (last, _) = whole[line]
         assert spans.row(line) == row
-        assert {spans.line_at(one) for one in range(row, last + 1)} == {line}
+        assert {spans.statement_at(one) for one in range(row, last + 1)} == {line}
+        assert spans.starts_in(line, row)
         alone = tree.Positions(root, line, row, text.splitlines()[row - 1][:column])
         assert [alone[node] for node in _all(line)] == [whole[node] for node in _all(line)]
 
@@ -84,6 +85,8 @@ def test_ast_places_a_node_where_libcst_does(text: str) -> None:
         if span is not None:
             assert tuple((row, len(lines[row - 1][:column].decode())) for row, column in span) == whole[node]
             told.add(type(node))
+            if isinstance(node, cst.Call):
+                assert node in (spans.calls_at(*span[0]) or [node])
     assert cst.SimpleStatementLine in told
     if text == PARTS:
         assert {cst.Arg, cst.Attribute, cst.Call, cst.Dict, cst.For, cst.ListComp, cst.NamedExpr, cst.Tuple} <= told
@@ -96,6 +99,11 @@ def test_calls_on_one_line_are_placed_without_writing_out_the_file(monkeypatch: 
     calls = [node for node in _all(root) if isinstance(node, cst.Call)]
     assert len(calls) == 15
     assert {spans.get(call) is None for call in calls} == {False}
+    inner, outer = spans.calls_at(2, 4)[0], spans.calls_at(2, 4)[-1]
+    assert len(spans.calls_at(2, 4)) == 3
+    assert isinstance(inner.func, cst.Name)
+    assert isinstance(outer.func, cst.Attribute)
+    assert [call.func.value for call in spans.calls_at(3, 9) if isinstance(call.func, cst.Name)] == ["g"]
 
 
 def _parents(root: cst.CSTNode) -> dict[int, cst.CSTNode]:

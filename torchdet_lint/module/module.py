@@ -186,7 +186,7 @@ class Module:
         return [Value(self.values, *given) for given in self.resolver.self_attribute(node, scope)]
 
     def calls_at(self, row: int, column: int) -> list[Call]:
-        """The calls that start at `row` and `column` (as `Places.node_at` counts), the outer before the inner."""
+        """The calls that start at `row` and `column` (as `Places.node_at` counts), the inner before the outer."""
         found = map(self.call_at, self.places.calls_at(row, column))
         return [call for call in found if call is not None]
 

@@ -75,33 +75,29 @@ class Places:
             unit.positions = deeply(lambda: tree.Positions(root))
         return unit.positions
 
-    def _around(self, unit: Unit, row: int) -> tree.Positions:
-        """Positions that have all calls and statements that start in `row` of `unit`."""
-        line = self._spans(unit).line_at(row)
-        return self._positions(unit) if line is None else self._of_line(unit, line)
-
     def node_at(self, row: int, column: int | None = None) -> cst.CSTNode:
         """The call that starts at `row` and `column` (from 0, in bytes, as `ast` counts), else the statement that
         starts in `row`: of a block, what its first line evaluates."""
         unit = self._unit_at(row)
         assert unit.root is not None
         here = row - unit.offset
-        statement: cst.CSTNode | None = None
-        for node, start in self._around(unit, here).starting_in(here):
-            if column is not None and isinstance(node, cst.Call) and self._bytes(row, start) == column:
-                return node
-            if statement is None and isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-                statement = node
-        return unit.root if statement is None else _header(statement)
+        calls = self._calls(unit, row, column) if column is not None else []
+        if calls:
+            return calls[0]
+        spans = self._spans(unit)
+        statement = spans.statement_at(here)
+        return unit.root if statement is None or not spans.starts_in(statement, here) else _header(statement)
 
     def calls_at(self, row: int, column: int) -> list[cst.Call]:
-        """The calls that start at `row` and `column` (as `node_at` counts), the outer before the inner."""
+        """The calls that start at `row` and `column` (as `node_at` counts), the inner before the outer."""
         self.loading.load_statements()
-        unit = self._unit_at(row)
+        return self._calls(self._unit_at(row), row, column)
+
+    def _calls(self, unit: Unit, row: int, column: int) -> list[cst.Call]:
         here = row - unit.offset
-        return [
+        return self._spans(unit).calls_at(here, column) or [
             node
-            for node, start in self._around(unit, here).starting_in(here)
+            for node, start in self._positions(unit).starting_in(here)
             if isinstance(node, cst.Call) and self._bytes(row, start) == column
         ]
 

@@ -27,10 +27,11 @@ class Spans:
     def __init__(self, root: cst.Module, text: str, parents: Mapping[int, cst.CSTNode]) -> None:
         self._parents = parents
         self._theirs: dict[int, Any] = {}
-        self._paired: set[int] = set()
+        self._paired: dict[int, list[cst.CSTNode]] = {}
         # The first and the last statement of a line.
         self._lines: dict[int, tuple[ast.stmt, ast.stmt]] = {}
-        self._in_order: list[cst.SimpleStatementLine] = []
+        # What begins in which row, with its decorators: lines of simple statements, and statements with blocks.
+        self._starting: list[cst.CSTNode] = []
         self._rows: list[int] = []
         try:
             theirs = list(_their_statements(ast.parse(text).body))
@@ -42,22 +43,48 @@ class Spans:
         for (statement, line), their in zip(ours, theirs, strict=True):
             self._theirs[id(statement)] = their
             if line is not None:
-                if id(line) not in self._lines:
-                    self._in_order.append(line)
-                    self._rows.append(their.lineno)
-                self._lines[id(line)] = self._lines.get(id(line), (their,))[0], their
+                known = self._lines.get(id(line))
+                self._lines[id(line)] = known[0] if known is not None else their, their
+                if known is not None:
+                    continue
+            if line is not None or isinstance(statement, cst.BaseCompoundStatement):
+                self._starting.append(line or statement)
+                self._rows.append(min([their.lineno, *(one.lineno for one in getattr(their, "decorator_list", ()))]))
 
     def row(self, line: cst.SimpleStatementLine) -> int | None:
         """The row in which `line` starts."""
         found = self._lines.get(id(line))
         return found[0].lineno if found is not None else None
 
-    def line_at(self, row: int) -> cst.SimpleStatementLine | None:
-        """The line of simple statements that `row` is a part of."""
+    def statement_at(self, row: int) -> cst.CSTNode | None:
+        """The statement, or the line of simple ones, that starts in `row` or is the last before it."""
         at = bisect.bisect_right(self._rows, row) - 1
-        line = self._in_order[at] if at >= 0 else None
-        end = self._lines[id(line)][1].end_lineno if line is not None else None
-        return line if end is not None and end >= row else None
+        return self._starting[at] if at >= 0 else None
+
+    def starts_in(self, statement: cst.CSTNode, row: int) -> bool:
+        """Whether `statement`, one of `statement_at`, starts in `row`."""
+        found = self._lines[id(statement)][0] if id(statement) in self._lines else self._theirs[id(statement)]
+        return bool(found.lineno == row)
+
+    def calls_at(self, row: int, column: int) -> list[cst.Call]:
+        """The calls that start at `row` and `column`, inner ones first; none where only libcst can tell."""
+        statement = self.statement_at(row)
+        if statement is None:
+            return []
+        stack: list[cst.CSTNode] = [statement]
+        body = statement if isinstance(statement, cst.SimpleStatementLine) else getattr(statement, "body", None)
+        if isinstance(body, (cst.SimpleStatementLine, cst.SimpleStatementSuite)):
+            stack += body.body
+        found: list[cst.Call] = []
+        while stack:
+            node = stack.pop()
+            their = self._theirs.get(id(node))
+            if their is None:
+                continue
+            if isinstance(node, cst.Call) and (their.lineno, their.col_offset) == (row, column):
+                found.append(node)
+            stack += self._parts(node, their)
+        return found[::-1]
 
     def get(self, node: cst.CSTNode) -> Span | None:
         """Where `node` stands; None where only libcst can tell."""
@@ -82,12 +109,20 @@ class Spans:
             current = outer
         while way:
             their = theirs.get(id(current))
-            parts = _PARTS.get(type(current))
-            if their is not None and parts is not None and id(current) not in self._paired:
-                self._paired.add(id(current))
-                theirs.update((id(our), other) for our, other in parts(current, their))
+            if their is not None:
+                self._parts(current, their)
             current = way.pop()
         return theirs.get(id(node))
+
+    def _parts(self, node: cst.CSTNode, their: Any) -> list[cst.CSTNode]:
+        """The parts of `node`, whose counterpart is `their`, that have counterparts, which are known from then on."""
+        found = self._paired.get(id(node))
+        if found is None:
+            parts = _PARTS.get(type(node))
+            pairs = [pair for pair in parts(node, their) if pair[0] is not None] if parts is not None else []
+            self._theirs.update((id(our), other) for our, other in pairs)
+            found = self._paired[id(node)] = [our for our, _ in pairs]
+        return found
 
 
 def _ends_alike(node: cst.CSTNode) -> bool:
