@@ -93,7 +93,7 @@ class Values:
             return (plain[2],)
         if isinstance(node, (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)):
             try:
-                literal = node.evaluated_value
+                literal = int(node.value, 0) if isinstance(node, cst.Integer) else node.evaluated_value
             except (ValueError, SyntaxError, AttributeError):
                 return None
             return None if literal is None else (literal,)

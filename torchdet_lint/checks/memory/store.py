@@ -137,8 +137,9 @@ class Store(Flow[State]):
         number = self.numbers.setdefault(node, len(self.numbers))
         if number == len(self.buffers):
             self.buffers.append(self.created[node])
-        for name, refs in list(state.env.items()):
-            state.env[name] = frozenset(ref for ref in refs if ref.buffer != number)
+        else:
+            for name, refs in list(state.env.items()):
+                state.env[name] = frozenset(ref for ref in refs if ref.buffer != number)
         buffer = self.created[node]
         memory = Memory(len(self.entered), state.facts)
         state.memories[number] = memory._replace(full=0 in (buffer.size or ()) or _holds_nothing(state.facts))

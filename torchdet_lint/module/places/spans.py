@@ -88,6 +88,13 @@ class Spans:
 
     def get(self, node: cst.CSTNode) -> Span | None:
         """Where `node` stands; None where only libcst can tell."""
+        outer = self._parents.get(id(node))
+        if isinstance(outer, cst.Attribute) and node is outer.attr:
+            whole = self.get(outer)
+            if whole is None:
+                return None
+            row, end = whole[1]
+            return (row, end - len(outer.attr.value.encode())), (row, end)
         if isinstance(node, cst.SimpleStatementLine):
             first, last = self._lines.get(id(node), (None, None))
         else:

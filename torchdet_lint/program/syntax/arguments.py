@@ -20,6 +20,7 @@ class Arguments:
     def __init__(self, names: Resolver, scope: Scope) -> None:
         self.names = names
         self.scope = scope
+        self._joined: dict[tuple[Scope, str], dict[str, Argument]] = {}
 
     def argument(self, node: ast.expr) -> Argument:
         """An argument as a caller needs to know it."""
@@ -80,12 +81,19 @@ class Arguments:
     def joined(self, node: ast.expr) -> dict[str, Argument]:
         """What the dictionaries hold that `node` may be: `if options is None: options = dict(…)`, `options or {…}`."""
         home = self.scope.home(node.id) if isinstance(node, ast.Name) else None
-        bounds = home.bindings[node.id] if home is not None and isinstance(node, ast.Name) else []
-        values = [bound.value for bound in bounds if bound.kind == "value" and bound.value is not None]
+        if home is None or not isinstance(node, ast.Name):
+            return self._held([node], self.scope)
+        key = home, node.id
+        if key not in self._joined:
+            values = [bound.value for bound in home.bindings[node.id] if bound.kind == "value"]
+            self._joined[key] = self._held([value for value in values if value is not None] or [node], home)
+        return dict(self._joined[key])
+
+    def _held(self, values: list[ast.expr], where: Scope) -> dict[str, Argument]:
         found: dict[str, Argument] = {}
-        for value in values or [node]:
+        for value in values:
             for one in value.values if isinstance(value, ast.BoolOp) else [value]:
-                for key, item in self.pairs(one, home or self.scope) or ():
+                for key, item in self.pairs(one, where) or ():
                     if isinstance(key, ast.Constant):
                         found.setdefault(str(key.value), self.argument(item))
         return found

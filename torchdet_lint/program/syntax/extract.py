@@ -38,6 +38,9 @@ class Extractor(Expressions):
         self.returns: list[ast.expr] = []
         self.arms = 0
         self.tests: list[Test] = []
+        # Whether what stands in the last rows that were looked at draws idly.
+        self._rows = 0, 0
+        self._idle = False
         self.picks = self.words.picks_seed.search(scope.name.rpartition(".")[2]) is not None
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
@@ -152,8 +155,11 @@ class Extractor(Expressions):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return
         last = min(node.end_lineno or node.lineno, node.lineno + _LONG)
-        text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])
-        self.idle = self.picks or self.words.draws_idly.search(text) is not None
+        if (node.lineno, last) != self._rows:
+            self._rows = node.lineno, last
+            text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])
+            self._idle = self.picks or self.words.draws_idly.search(text) is not None
+        self.idle = self._idle
         self.effects(node, branch)
         self.idle = False
 

@@ -43,7 +43,7 @@ class Resolver:
         self._resolved: dict[tuple[object, ...], Names] = {}
         self._shallow: dict[tuple[tuple[object, ...], int], Names] = {}
         self._cut = 0
-        self._elements: dict[tuple[ast.expr, Scope], Names] = {}
+        self._elements: dict[tuple[object, Scope], Names] = {}
         self._registries: dict[str, Names] = {}
         self._properties: dict[str, frozenset[str]] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
@@ -108,7 +108,10 @@ class Resolver:
 
     def elements(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names of what is in the container `node`, as far as it is filled in sight."""
-        key = (node, scope)
+        home = scope.home(node.id) if isinstance(node, ast.Name) else None
+        key: tuple[object, Scope] = (node, scope)
+        if home is not None and isinstance(node, ast.Name):
+            key = (node.id, home)
         known = self._elements.get(key)
         if known is None and depth > 0:
             self._elements[key] = ()

@@ -96,6 +96,8 @@ class Scopes:
         self.stars: list[str] = []
         self.module = Scope("module", None, self.tree, MODULE)
         self.by_name: dict[str, Scope] = {MODULE: self.module}
+        # How often a name is given again.
+        self._again: dict[str, int] = {}
         self._bind_all(self.module, self.tree.body)
 
     def functions(self) -> list[str]:
@@ -174,8 +176,9 @@ class Scopes:
 
     def _enter(self, kind: str, outer: Scope, node: Any) -> str:
         name = f"{outer.name}.{node.name}" if outer.name else node.name
-        while name in self.by_name:
-            name += "'"
+        if name in self.by_name:
+            again = self._again[name] = self._again.get(name, 0) + 1
+            name = f"{name}'{again}" if again > 1 else f"{name}'"
         self.by_name[name] = Scope(kind, outer, node, name)
         return name
 
