@@ -36,6 +36,7 @@ class Attributes:
         self.infer = infer
         self.returned = returned
         self._told: dict[tuple[int, str], AbstractValue] = {}
+        self._asks = "requires_grad" in module.text
 
     def attribute(self, class_: Class, name: str) -> AbstractValue:
         """What attribute `name` of an instance is: by what it is assigned, registered or declared as, or returns."""
@@ -87,7 +88,7 @@ class Attributes:
 
     def frozen(self, node: cst.Attribute, name: str) -> bool:
         """Whether the constructor of the class around `node` takes the gradient from `self.name` in any case."""
-        if "requires_grad" not in self.module.text or not isinstance(node.value, cst.Name):
+        if not self._asks or not isinstance(node.value, cst.Name):
             return False
         class_ = self.module.enclosing_class(node)
         constructor = self.method(class_, "__init__") if class_ is not None else None

@@ -174,9 +174,12 @@ class Calls:
         self._call_of: dict[int, Call] = {}
         self._named = 0
         self._placed = 0
+        self._assigned = 0
         self._by_name: dict[str, list[Call]] = {}
         self._by_attribute: dict[str, list[Call]] = {}
         self._calls_of: dict[Scope, list[Call]] = {}
+        self._assigned_in: dict[Scope, list[tuple[cst.BaseExpression, cst.BaseExpression]]] = {}
+        self._partials = "partial" in self.facts.text
 
     def every(self) -> list[Call]:
         """The calls of the units that matter, in the order of the source."""
@@ -273,7 +276,7 @@ class Calls:
         return False
 
     def _partial_behind(self, function: cst.BaseExpression, call: Call) -> Call | None:
-        if "partial" not in self.facts.text:
+        if not self._partials:
             return None
         if isinstance(function, cst.Call):
             inner: cst.CSTNode = function
@@ -329,9 +332,12 @@ class Calls:
 
     def assignments_in(self, scope: Scope) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression]]:
         """Target and value of the assignments that stand in `scope` itself."""
-        for _, target, value, where, _ in list(self.facts.assignments):
-            if where.function is scope:
-                yield target, value
+        assignments = self.facts.assignments
+        while self._assigned < len(assignments):
+            _, target, value, where, _ = assignments[self._assigned]
+            self._assigned += 1
+            self._assigned_in.setdefault(where.function, []).append((target, value))
+        yield from list(self._assigned_in.get(scope, ()))
 
     def holds(self, call: Call, condition: Condition, parameters: Sequence[str] = ()) -> bool:
         """Whether an argument of `call` meets `condition`."""

@@ -286,10 +286,14 @@ class Operations:
             return True
         return bool(devices.names_cpu.search(text)) and not devices.names_another.search(text)
 
+    @functools.cached_property
+    def _started(self) -> bool:
+        return _STARTED.search(self.module.text) is not None
+
     def _runs_on_cpu(self, node: cst.CSTNode) -> bool:
         """Whether `node` runs as the file is started, in a file that names no device but the CPU: at top level, or in
         a function without parameters that is called there."""
-        if not (_STARTED.search(self.module.text) and self._names_no_device):
+        if not (self._started and self._names_no_device):
             return False
         function = self.module.enclosing_function(node)
         if function is None:
