@@ -42,6 +42,11 @@ def run(output: Path, program: Path, code: str) -> None:
         os._exit(status)
 
 
+if len(sys.argv) > 20:
+    # What an optimizer and the deterministic mode import, once for all of them.
+    import torch._dynamo
+    import torch._inductor.config
+
 for argument in sys.argv[2:]:
     path, _, rule = argument.partition("@")
     run(Path(sys.argv[1]), Path(path), rule)
