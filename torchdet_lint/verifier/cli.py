@@ -167,7 +167,9 @@ def _compare(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     from torchdet_lint.verifier.verification.verify import compare_traces
 
-    return _deliver(compare_traces(options.a, options.b, lint=not options.no_lint), options)
+    return _deliver(
+        compare_traces(options.a, options.b, lint=not options.no_lint, tolerance=options.tolerance), options
+    )
 
 
 def _verify(arguments: list[str], *, configured: str) -> int:
@@ -182,6 +184,8 @@ def _verify(arguments: list[str], *, configured: str) -> int:
         raise VerifyError("--runs must be at least 2: one run alone shows nothing")
     if options.most_runs < 1:
         raise VerifyError("--most-runs must be a positive number")
+    if options.replay < 0:
+        raise VerifyError("--replay must be a positive number")
     if options.steps < 0:
         raise VerifyError("--steps must be a positive number")
     asked = _interventions(options, default=False)
@@ -199,6 +203,8 @@ def _verify(arguments: list[str], *, configured: str) -> int:
             "in_place": options.in_place,
             "workdir": options.workdir,
             "valid": valid,
+            "values": not options.no_values or options.replay > 0,
+            "replay": options.replay,
         }
         if options.fix is None:
             report = verify_program(program, **how)

@@ -55,6 +55,16 @@ def _seconds(text: str) -> float:
 _seconds.__name__ = "number of seconds above 0"
 
 
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1:
+        raise ValueError(text)
+    return value
+
+
+_share.__name__ = "number from 0 up to 1"
+
+
 def record_parser() -> Parser:
     """The options of `record`."""
     parser = _parser("record", "Run a program once and record every op of it into a trace.")
@@ -69,6 +79,13 @@ def compare_parser() -> Parser:
     parser = _parser("compare", "Compare two traces.", "a.tdtrace b.tdtrace")
     parser.add_argument("a", type=Path, help="the trace of one run")
     parser.add_argument("b", type=Path, help="that of another")
+    parser.add_argument(
+        "--tolerance",
+        type=_share,
+        default=None,
+        metavar="R",
+        help="say also whether all losses are within R of each other, relatively; then exit status 0 where they are",
+    )
     _report_options(parser)
     return parser
 
@@ -93,6 +110,18 @@ def verify_parser() -> Parser:
     parser.add_argument("--steps", type=int, default=0, metavar="N", help="end each run after N steps of an optimizer")
     parser.add_argument(
         "--keep", type=Path, default=None, metavar="FOLDER", help="keep the traces and the output there"
+    )
+    parser.add_argument(
+        "--no-values", action="store_true", help="do not run again to the first difference for the numbers there"
+    )
+    parser.add_argument(
+        "--replay",
+        nargs="?",
+        type=int,
+        const=100,
+        default=0,
+        metavar="N",
+        help="repeat the first op that differs N times on the same inputs, in each run (default 100)",
     )
     parser.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there too")
     parser.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")

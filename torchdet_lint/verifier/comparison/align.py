@@ -15,6 +15,7 @@ import msgspec
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence, Parting, Source
+from torchdet_lint.verifier.comparison.timeline import Timeline
 from torchdet_lint.verifier.trace import Record, Site, Stream, Trace
 
 if TYPE_CHECKING:
@@ -146,11 +147,13 @@ class Aligner:
         self.seeded = False
         self.asking: list[_AtSite] = []
         self.last_site: Site | None = None
+        self.timeline = Timeline(())
 
     def run(self, stream_a: Stream, stream_b: Stream) -> None:
         """Compare two streams, from beginning to end."""
         left = self.left = _Cursor(self.a, stream_a, self.identities)
         right = self.right = _Cursor(self.b, stream_b, self.identities)
+        self.timeline = Timeline(self.a.marks(stream_a))
         shared = min(len(left.numbers), len(right.numbers))
         same_sites = left.numbers[:shared] == right.numbers[:shared]
         while True:
@@ -222,7 +225,8 @@ class Aligner:
             evidence = self._evidence(site, one, two, before)
             pairs = enumerate(itertools.zip_longest(one.digests, two.digests))
             outputs = tuple(n for n, (x, y) in pairs if x != y)
-            here.first = Divergence(site, self.left.passed, kind, source, evidence, outputs=outputs)
+            at = (self.left.passed, self.right.passed)
+            here.first = Divergence(site, at[0], kind, source, evidence, outputs=outputs, index_b=at[1])
             if kind == "cause" and source in ("number", "order"):
                 self.asking.append(here)
         if site.op == "aten._local_scalar_dense":
@@ -333,7 +337,11 @@ class Aligner:
             for here in self.at.values()
             if here.first is not None
         ]
-        return sorted(found + self.paths, key=lambda item: (item.index, item.source != "path"))[:_MOST_SITES]
+        first = sorted(found + self.paths, key=lambda item: (item.index, item.source != "path"))[:_MOST_SITES]
+        when = self.timeline
+        return [
+            msgspec.structs.replace(item, step=when.step(item.index), epoch=when.epoch(item.index)) for item in first
+        ]
 
     def heals(self) -> bool:
         """Whether what differed was read again with equal outcome, and nothing differed since for at least as long."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.verifier.comparison.align import Aligner, Identities
 from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.comparison.processes import compare_aside, together, without_received
+from torchdet_lint.verifier.comparison.timeline import Timeline, losses
 from torchdet_lint.verifier.trace import Trace, TraceError
 
 if TYPE_CHECKING:
@@ -48,8 +49,20 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
         harmless=main.harmless() if found and not aside.found else "",
         notes=tuple(notes),
         aside=max(aside.records),
+        losses=losses(*_with_losses(a, b)),
         devices=("cpu", "cuda") if a.header.get("environment", {}).get("cuda") else ("cpu",),
     )
+
+
+def _with_losses(a: Trace, b: Trace) -> tuple[Timeline, Timeline]:
+    """The timelines of the streams that have the losses: the main one's, else those of the first process with any."""
+    for one in a.streams:
+        if one.marks:
+            twin = next((two for two in b.streams if (two.kind, two.name) == (one.kind, one.name)), None)
+            lines = Timeline(a.marks(one)), Timeline(b.marks(twin) if twin is not None else ())
+            if lines[0].losses:
+                return lines
+    return Timeline(()), Timeline(())
 
 
 def _environments(a: Trace, b: Trace) -> dict[str, tuple[str, str]]:

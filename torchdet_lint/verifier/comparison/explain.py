@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.catalogue import loading, runtime
-from torchdet_lint.verifier.trace import BATCH
+from torchdet_lint.verifier.trace import BATCH, REGION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -205,6 +205,13 @@ def _path(item: Divergence) -> Explanation:
 
 def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explanation:
     site = item.site
+    if site.op == REGION:
+        return Explanation(
+            "code that torch.compile compiled read equal values and wrote different ones: a kernel of Inductor's may "
+            "add in another order each time",
+            "TDL203",
+            ("TDL207", "TDL501"),
+        )
     if site.phase == "backward" and site.forward_op:
         rule, known = _listed(site.forward_op, "backward", devices, table)
         if not rule:

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from torchdet_lint.verifier.comparison.timeline import Losses
 from torchdet_lint.verifier.trace import Site
 
 Source = Literal["op", "random", "outside", "unwritten", "number", "order", "path", ""]
@@ -17,7 +18,8 @@ class Evidence(msgspec.Struct, frozen=True):
     `generators` tells for each of `python`, `numpy` and `torch` whether its global generator was `equal`, `differs`,
     `idle` (it differs, and was not drawn from since the data before) or `unused` so far, where data came from
     outside, or next did after a number or an order differed. `arrival` is where a worker's batch was received, or
-    (`loaded`) what `torch.load` read, or (`received`) where another process of the group was asked for it.
+    (`loaded`) what `torch.load` read, or (`received`) where another process of the group was asked for it, or
+    (`unwritten`) where the memory was allocated.
     """
 
     inputs_equal: bool
@@ -37,7 +39,8 @@ class Divergence(msgspec.Struct, frozen=True):
     """All that differs at one site: the first record that did, how many did, and why.
 
     `index` counts the records of run A's stream from 0; `other` is where run B goes instead, for parted paths;
-    `outputs` numbers the outputs of the op that differ, from 0.
+    `outputs` numbers the outputs of the op that differ, from 0. `step` and `epoch` are the optimizer step and the pass
+    over the data, from 1, in which the first did; 0 where none is known. `index_b` is that of run B.
     """
 
     site: Site
@@ -50,6 +53,9 @@ class Divergence(msgspec.Struct, frozen=True):
     outputs: tuple[int, ...] = ()
     stream: str = "main"
     other: Site | None = None
+    step: int = 0
+    epoch: int = 0
+    index_b: int = -1
 
 
 class Parting(msgspec.Struct, frozen=True):
@@ -72,7 +78,8 @@ class Comparison(msgspec.Struct, frozen=True):
     `harmless` is `unwritten` where nothing differed but what went into memory that was not fully written yet, and every
     later reading was equal; `order` where every place made the same values in both runs, in another order, and nothing
     else followed: then only what the program keeps outside torch can tell whether that mattered.
-    `devices` are those that the build of torch knows; `aside` counts the records of other threads and processes.
+    `devices` are those that the build of torch knows; `aside` counts the records of other threads and processes;
+    `losses` are those of both runs, by step.
     """
 
     identical: bool
@@ -88,6 +95,7 @@ class Comparison(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ("cpu",)
     aside: int = 0
+    losses: Losses | None = None
 
     @property
     def causes(self) -> tuple[Divergence, ...]:

@@ -186,13 +186,14 @@ def run_child(
     tick: Callable[[], None] | None = None,
     end_strays: bool = True,
     roots: tuple[str, ...] = (),
+    closeup: Mapping[str, Any] | None = None,
 ) -> ChildResult:
     """Run `program` once and wait for it; record it into `trace` if one is given.
 
     `environment` is the child's whole environment (default: this process's). Streams are those of `subprocess`; None
     means this process's own. `timeout` is in seconds of wall time; a recorded program is ended in order after `steps`
-    steps of an optimizer (0: it is not). `roots` are further folders whose code is the program's. `tick` is called
-    about ten times a second.
+    steps of an optimizer (0: it is not). `closeup` names ops to look at, after which it is ended. `roots` are further
+    folders whose code is the program's. `tick` is called about ten times a second.
     Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
     not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
@@ -204,6 +205,7 @@ def run_child(
         "about": {"program": program.words, **(about or {})},
         "steps": steps,
         "roots": roots,
+        **({"closeup": closeup} if closeup is not None else {}),
     }
     command = [program.python, *_interpreter_flags(), *program.flags, str(CHILD), json.dumps(control)]
     if trace is not None:

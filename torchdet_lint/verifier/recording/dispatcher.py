@@ -44,6 +44,13 @@ class _Batch:
         return trace.BATCH
 
 
+class _Region:
+    """Stands for a call of what torch.compile has compiled."""
+
+    def __str__(self) -> str:
+        return trace.REGION
+
+
 def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:  # noqa: C901
     """The function that runs one op and records it. Everything it needs is bound here: it runs for every op."""
     plans, owners, arrivals, foreign = run.plans, run.owners, run.arrivals, run.foreign
@@ -56,7 +63,12 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
     get_frame = sys._getframe
     plain, parameter = torch.Tensor, torch.nn.Parameter
     last_sequence = -1
-    batches = run.plan(_Batch())
+    batches, regions = run.plan(_Batch()), run.plan(_Region())
+    allocated: dict[int, int] = {}
+    inside = False
+    drawn: list[tuple[int, int]] = []
+
+    unwritten_base = [0]
 
     def find_site(plan: Plan, node: Any) -> int:
         nonlocal last_sequence
@@ -108,6 +120,7 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
                         came.append((known, base))
                 elif known & 1:
                     flags = trace.UNWRITTEN
+                    unwritten_base[0] = base
                 tensors.append(known + extent(value))
             elif kind is float:
                 numbers.append(number_digest(value))
@@ -252,6 +265,7 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
         elif isinstance(out, plain) and (base := base_of(out)):
             site = find_site(plan, current_node())
             owners[base] = _UNWRITTEN
+            allocated[base] = site
             numbers: list[int] = []
             read((args, *kwargs.values()), [], numbers, [])
             extend((site, hash(tuple(numbers)) & _MASK, 0))
@@ -291,6 +305,49 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
         extend((site | len(digests) << 32 | flags << 48, 0, 0, *digests, *extra))
         stream.records += 1
 
+    def region(inputs: Any, mutated: Any, compiled: Callable[[], Any]) -> Any:
+        """A call of what torch.compile has compiled: one record of what it read and wrote, whatever runs inside."""
+        nonlocal inside
+        if inside:
+            return compiled()
+        tensors: list[int] = []
+        numbers: list[int] = []
+        came: list[tuple[int, int]] = []
+        flags = 0
+        changed = [inputs[number] for number in mutated if number < len(inputs)]
+        try:
+            flags = read(inputs, tensors, numbers, came)
+        except Exception as error:
+            run.miss(regions, error)
+        inside = True
+        drawn.clear()
+        try:
+            out = compiled()
+        finally:
+            inside = False
+        try:
+            node = current_node()
+            site = find_site(regions, node)
+            digests: list[int] = []
+            several(out, digests, (), _NONE)
+            for value in changed:
+                written(value, digests)
+            extra: list[int] = []
+            if drawn:
+                more, seed = drawn[0]
+                flags |= more
+                extra.append(seed)
+            if came and node is None:
+                flags |= outside(came, extra)
+            if len(digests) > 0xFFFF:
+                digests = [hash(tuple(digests)) & _MASK]
+            head = site | len(digests) << 32 | (flags & ~trace.UNWRITTEN) << 48
+            extend((head, hash(tuple(numbers)) & _MASK, hash(tuple(tensors)) & _MASK, *digests, *extra))
+            stream.records += 1
+        except Exception as error:
+            run.miss(regions, error)
+        return out
+
     def digest_of(value: Any) -> int:
         if not isinstance(value, plain):
             return plain_digest(value)
@@ -302,6 +359,11 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
 
     def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: C901
         plan = plans.get(id(function)) or run.plan(function)
+        if inside:
+            out = call(plan, args, kwargs)
+            if plan.random:
+                drawn.append(seed_of(args, kwargs, out))
+            return out
         if plan.kind < LIFT:
             return simple(plan, args, kwargs)
         tensors: list[int] = []
@@ -338,6 +400,9 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
                 note_foreign(out, quick_base(out))
             if came and (node is None or plan.kind == LIFT):
                 flags |= outside(came, extra)
+            if flags & trace.UNWRITTEN and not flags & trace.ARRIVED and unwritten_base[0] in allocated:
+                flags |= trace.ARRIVED
+                extra.append(allocated[unwritten_base[0]])
             if len(digests) > 0xFFFF:
                 digests = [hash(tuple(digests)) & _MASK]
             extend(
@@ -354,9 +419,11 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
                 stream.flush()
                 if len(owners) > _MOST_OWNERS:
                     run.forget_old_owners()
+                if len(allocated) > _MOST_OWNERS:
+                    allocated.clear()
         except Exception as error:
             run.miss(plan, error)
         return out
 
-    stream.batch = batch
+    stream.batch, stream.region = batch, region
     return dispatch

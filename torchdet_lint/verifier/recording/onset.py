@@ -45,7 +45,12 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
         roots = [*order["roots"], *(_own_folder() if started else ())]
         try:
             one = recorder.Recorder(
-                order["trace"], roots=roots, about=order["about"], starts=starts, label=_label() if started else ""
+                order["trace"],
+                roots=roots,
+                about=order["about"],
+                starts=starts,
+                label=_label() if started else "",
+                closeup=order.get("closeup"),
             ).__enter__()
         except TraceError as error:
             _say(order["trace"], str(error))

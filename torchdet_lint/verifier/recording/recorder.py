@@ -26,6 +26,8 @@ from torchdet_lint.verifier.recording.dispatcher import dispatcher
 from torchdet_lint.verifier.recording.forks import watch_forks, write_all
 from torchdet_lint.verifier.recording.lines import Classifier
 from torchdet_lint.verifier.recording.streams import Run, Stream
+from torchdet_lint.verifier.recording.watching import closeup as closeups
+from torchdet_lint.verifier.recording.watching import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,8 +52,8 @@ class Recorder:
     (`python`, `numpy`). Raises `trace.TraceError` where the file cannot be made. A disk that fills up later does not
     stop the program: once closed, `failure` holds the reason. Not reentrant; enter it once.
 
-    With a `label` this is a process below the one that writes `path`: it is called so, and has a file of its own until
-    `trace.gather`.
+    `closeup` names ops to look at and to end after. With a `label` this is a process below the one that writes `path`:
+    it is called so, and has a file of its own until `trace.gather`.
     """
 
     def __init__(
@@ -62,9 +64,11 @@ class Recorder:
         about: dict[str, Any] | None = None,
         starts: dict[str, int] | None = None,
         label: str = "",
+        closeup: dict[str, Any] | None = None,
     ) -> None:
         self.path = Path(path)
         self._label = label
+        self._closeup = closeup
         self._roots = tuple(roots)
         self._about = about or {}
         self._starts = starts or {}
@@ -135,6 +139,8 @@ class Recorder:
         if stream.kind == "main":
             stream.flush()
         dispatch = dispatcher(run, stream)
+        if self._closeup:
+            dispatch = closeups.watching(self._closeup, run, stream, dispatch)
         mode = OpMode(dispatch)
         _keep_compiler_out(dispatch, OpMode.__torch_dispatch__)
         mode.__enter__()  # type: ignore[no-untyped-call]
@@ -155,6 +161,7 @@ class Recorder:
         self._stack.callback(lambda: setattr(os, "_exit", exit_now) if os._exit is exit_after_writing else None)
         self._patch_threads(run)
         self._patch_loaders(run)
+        progress.watch(run, self._stack, _keep_compiler_out)
 
     def _patch_loaders(self, run: Run) -> None:
         """Batches are recorded as the program takes them: workers hand them over in an order that means nothing."""

@@ -143,11 +143,14 @@ class Stream:
         self.records = 0
         self.ident = threading.get_ident()
         self.lock = threading.Lock()
+        self.marks: list[trace.Mark] = []
         self.batch: Callable[[Any], None] = lambda _: None
+        self.region: Callable[[Any, Any, Callable[[], Any]], Any] = lambda _, __, compiled: compiled()
 
     def after_fork(self) -> None:
         """In the child: drop what the parent has still to write, and begin a stream of its own."""
         self.buffer.clear()
+        self.marks.clear()
         self.number, self.defined, self.records = -1, 0, 0
         self.kind = "process"
         self.lock = threading.Lock()
@@ -175,7 +178,8 @@ class Stream:
         """Write what is in the buffer."""
         with self.lock:
             words, self.buffer[:] = self.buffer[:], []
-            if not words and self.number >= 0:
+            marks, self.marks[:] = self.marks[:], []
+            if not words and not marks and self.number >= 0:
                 return
             writer = self.run.open()
             if self.number < 0 and self.kind == "process":
@@ -187,6 +191,12 @@ class Stream:
                 self.defined = len(self.rows)
             if words:
                 writer.block(b"R", self.number, trace.words(words))
+            if marks:
+                writer.json(b"T", self.number, marks)
+
+    def mark(self, kind: str, number: int, value: float = 0.0, name: str = "") -> None:
+        """Note something of the program's progress."""
+        self.marks.append(trace.Mark(self.records, kind, number, value, name))
 
     def close(self) -> None:
         """Write the rest, and the mark of a stream that ended in order."""

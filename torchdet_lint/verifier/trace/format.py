@@ -2,14 +2,14 @@
 
 A file is the magic, the version, and blocks. A block is a header of 16 bytes (kind, stream, length and crc32 of the
 payload, little-endian) and its payload: JSON for `H` (the run), `S` (a stream begins), `D` (further sites of a
-stream), `N` (a note) and `F` (a stream ended well), unsigned 64-bit words for `R` (records). A stream is one thread
-of one process.
+stream), `N` (a note), `T` (marks of a stream: an optimizer's steps, losses, passes over a loader) and `F` (a stream
+ended well), unsigned 64-bit words for `R` (records). A stream is one thread of one process.
 
 A record is `head, scalars, inputs, digest…, extra…`: the head holds the number of the site (32 bits), the number of
 digests (16) and the flags (16); `scalars` and `inputs` digest the Python numbers and the tensors that the op read.
 Extra words follow in the order of the flags: `RANDOM` the initial seed of the generator drawn from; `OUTSIDE` the
 digest of what came from outside torch, and the digests of the generators of `random`, NumPy and torch; `ARRIVED` the
-site where a worker's batch was received.
+site where a worker's batch was received, or, with `UNWRITTEN`, where the memory was allocated.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ VERSION = 1
 SUFFIX = ".tdtrace"
 BATCH = "loader.batch"
 """The op under which a batch from workers is recorded, where the program takes it."""
+REGION = "inductor.region"
+"""The op under which a call of what torch.compile has compiled is recorded."""
 BLOCK = struct.Struct("<cxxxIII")
 PROLOGUE = struct.Struct("<8sI")
 
@@ -83,6 +85,20 @@ class Record(NamedTuple):
     arrival: int | None
 
 
+class Mark(NamedTuple):
+    """Something of the program's progress, after `at` records of a stream.
+
+    `kind` is `step` (`number` steps of the optimizer `name` were made), `loss` (`value` is what `backward` was called
+    on, at the place `name`) or `pass` (the pass `number` over the loader `name` begins).
+    """
+
+    at: int
+    kind: str
+    number: int
+    value: float
+    name: str
+
+
 class Stream(NamedTuple):
     """One thread of one process: `kind` is main, thread or process; `complete` says that it was closed in order.
 
@@ -97,6 +113,7 @@ class Stream(NamedTuple):
     complete: bool
     records: int
     role: str = "worker"
+    marks: tuple[tuple[int, int], ...] = ()
 
 
 def words(values: Sequence[int]) -> bytes:

@@ -68,6 +68,9 @@ def _append(out: Any, trace: Trace, names: collections.Counter[str], base: int) 
             for offset, length in stream.definitions:
                 file.seek(offset)
                 put(b"D", base + stream.number, file.read(length))
+            for offset, length in stream.marks:
+                file.seek(offset)
+                put(b"T", base + stream.number, file.read(length))
         for payload in trace.raw(stream):
             put(b"R", base + stream.number, payload)
         if stream.complete:

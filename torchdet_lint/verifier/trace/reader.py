@@ -13,6 +13,7 @@ from torchdet_lint.verifier.trace.format import (
     MAGIC,
     PROLOGUE,
     VERSION,
+    Mark,
     Record,
     Site,
     Stream,
@@ -21,7 +22,7 @@ from torchdet_lint.verifier.trace.format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class Trace:
@@ -41,6 +42,7 @@ class Trace:
         self._names: dict[int, dict[str, Any]] = {}
         self._blocks: dict[int, list[tuple[int, int]]] = {}
         self._definitions: dict[int, list[tuple[int, int]]] = {}
+        self._marks: dict[int, list[tuple[int, int]]] = {}
         self._footers: dict[int, dict[str, Any]] = {}
         try:
             with self.path.open("rb") as file:
@@ -69,6 +71,8 @@ class Trace:
                 self._blocks.setdefault(stream, []).append((offset, length))
             elif kind == b"D":
                 self._definitions.setdefault(stream, []).append((offset, length))
+            elif kind == b"T":
+                self._marks.setdefault(stream, []).append((offset, length))
             elif kind in b"HSNF" and len(kind) == 1:
                 self._meta(kind, stream, file.read(length), crc)
             else:
@@ -109,6 +113,7 @@ class Trace:
                 number in self._footers,
                 int(self._footers.get(number, {}).get("records", -1)),
                 about.get("role", "worker"),
+                tuple(self._marks.get(number, ())),
             )
             for number, about in sorted(self._names.items())
         )
@@ -122,15 +127,20 @@ class Trace:
 
     def sites(self, stream: Stream) -> list[Site]:
         """The sites of a stream, by number."""
-        rows: list[Site] = []
+        return [Site(*row) for row in self._rows(stream.definitions, _is_site)]
+
+    def _rows(self, blocks: Iterable[tuple[int, int]], fits: Callable[[Any], bool]) -> Iterator[Any]:
         with self.path.open("rb") as file:
-            for offset, length in stream.definitions:
+            for offset, length in blocks:
                 file.seek(offset)
                 told = self._told(file.read(length))
-                if not isinstance(told, list) or not all(map(_is_site, told)):
+                if not isinstance(told, list) or not all(map(fits, told)):
                     raise TraceError(f"{self.path}: damaged at byte {offset}")
-                rows.extend(Site(*row) for row in told)
-        return rows
+                yield from told
+
+    def marks(self, stream: Stream) -> list[Mark]:
+        """The marks of a stream, in order."""
+        return [Mark(*row) for row in self._rows(stream.marks, _is_mark)]
 
     def raw(self, stream: Stream, start: int = 0) -> Iterator[bytes]:
         """The record blocks of a stream from block `start` on, as bytes, with their checksums tested."""
@@ -169,6 +179,12 @@ def _is_footer(value: Any) -> bool:
 def _is_site(row: Any) -> bool:
     kinds = (str, str, str, int, str, str, str, int, str)
     return isinstance(row, list) and 5 <= len(row) <= len(kinds) and all(map(isinstance, row, kinds))
+
+
+def _is_mark(row: Any) -> bool:
+    kinds = (int, str, int, float, str)
+    row = [*row[:3], float(row[3]), *row[4:]] if isinstance(row, list) and row[3:4] and type(row[3]) is int else row
+    return isinstance(row, list) and len(row) == len(kinds) and all(map(isinstance, row, kinds))
 
 
 _FITS: dict[bytes, Callable[[Any], bool]] = {

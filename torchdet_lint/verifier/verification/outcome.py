@@ -10,6 +10,7 @@ import torchdet_lint
 from torchdet_lint.catalogue.measured import Machine
 from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.outcome import Parting
+from torchdet_lint.verifier.comparison.timeline import Losses
 
 SCHEMA = "torchdet-lint/verify/1"
 Mode = Literal["pair", "stress"]
@@ -41,7 +42,9 @@ class RunSummary(msgspec.Struct, frozen=True):
 
 class Cause(msgspec.Struct, frozen=True):
     """One root cause: where, which op, the rule that speaks of it, and the evidence. `proven` says that the fix of the
-    rule makes the runs equal here, and that they differ without it. See docs/verifier-json.md.
+    rule makes the runs equal here, and that they differ without it. `step` and `epoch` count from 1 (0: not known); for
+    memory that nothing had written the place is its allocation, where known, and `reader` is who read it. See
+    docs/verifier-json.md.
     """
 
     rule: str
@@ -70,6 +73,54 @@ class Cause(msgspec.Struct, frozen=True):
     runtime_fix: str = ""
     runtime_note: str = ""
     proven: bool = False
+    step: int = 0
+    epoch: int = 0
+    reader: str = ""
+
+
+class Tolerance(msgspec.Struct, frozen=True):
+    """Whether the losses of both runs agree within `relative`: all that a recording keeps the values of. `met` is False
+    where there is none to compare; `why` says in a few words what decided.
+    """
+
+    relative: float
+    met: bool
+    why: str
+
+
+class Values(msgspec.Struct, frozen=True):
+    """What differs at one op, from a second pass that kept its tensors: how many of `elements` values, the largest
+    absolute and relative difference and that in units in the last place, where the largest is and both values there.
+
+    `name` is the parameter's or the variable's, where one is known. `one_ulp` is how far the output moves where each
+    input moves by one unit in the last place; `size` is `rounding` or `larger` by it, or empty where that is not
+    established. Of `replayed` repetitions on the same inputs `replay_differing` gave another result than most, at a
+    rate between `replay_low` and `replay_high` (95 %). Where the second pass showed no difference, `differing` is 0.
+    """
+
+    op: str
+    phase: str
+    step: int
+    tensors: int
+    tensors_differing: int
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    elements: int
+    differing: int
+    largest: float
+    relative: float
+    ulp: int
+    index: tuple[int, ...]
+    a: float
+    b: float
+    not_finite: int = 0
+    one_ulp: float = 0.0
+    size: Literal["", "rounding", "larger"] = ""
+    replayed: int = 0
+    replay_differing: int = 0
+    replay_low: float = 0.0
+    replay_high: float = 1.0
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -124,7 +175,8 @@ class Outcome(msgspec.Struct, frozen=True):
     how far they spread, and what differs between the two environments. `without_effect` are differences that left no
     trace in the results; `held` is what the program did against the fixes; `left` what differs in what the runs left
     behind, of which `compared_files` and `compared_lines` were compared; `crash` how a run ended that failed alone;
-    `measured_on` the machine whose measurement the ops were judged by.
+    `measured_on` the machine whose measurement the ops were judged by; `losses` those of both runs, by step; `values`
+    how much differs at the first difference, and at the first of an optimizer; `tolerance` is that of `compare`.
     """
 
     verdict: Verdict
@@ -146,6 +198,9 @@ class Outcome(msgspec.Struct, frozen=True):
     failure: str = ""
     command: str = ""
     measured_on: Machine | None = None
+    losses: Losses | None = None
+    values: tuple[Values, ...] = ()
+    tolerance: Tolerance | None = None
     schema: str = SCHEMA
     version: str = torchdet_lint.__version__
 
@@ -161,5 +216,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     @property
     def exit_status(self) -> int:
-        """0 identical, 1 diverged, 3 the program itself failed, or nothing was compared."""
+        """0 identical, or within the tolerance that was asked for; 1 diverged, 3 the program itself failed, or nothing
+        was compared."""
+        if self.verdict == "diverged" and self.tolerance is not None and self.tolerance.met:
+            return 0
         return {"identical": 0, "diverged": 1, "failed": 3, "nothing": 3}[self.verdict]

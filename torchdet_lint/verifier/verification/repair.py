@@ -45,6 +45,8 @@ def verify_fixed(
     workdir: Path | None = None,
     valid: Valid | None = None,
     most_runs: int = MOST_RUNS,
+    values: bool = False,
+    replay: int = 0,
 ) -> Report:
     """Verify `program` plain and with the fixes `asked`; the report is the plain one with `fix` filled in.
 
@@ -56,7 +58,7 @@ def verify_fixed(
         verify_program, runs=runs, mode=mode, timeout=timeout, progress=progress, steps=steps, workdir=workdir
     )
     once = functools.partial(runs_of, program, in_place=in_place)
-    plain = once(lint=lint, keep=keep, valid=valid)
+    plain = once(lint=lint, keep=keep, valid=valid, values=values, replay=replay)
     if plain.verdict != "diverged":
         return plain
     fixed = once(interventions=asked, lint=False)

@@ -93,6 +93,7 @@ def report_on(
         fixes=fixes,
         command=_command(mode, program),
         measured_on=valid.measurement.machine if valid is not None else None,
+        losses=outcome.losses,
     )
 
 
@@ -108,15 +109,20 @@ def seen_from_here(name: str, root: Path) -> str:
 
 
 def _from_here(cause: Cause, root: Path) -> Cause:
-    file, colon, line = cause.other.rpartition(":")
     found = cause.finding
     return msgspec.structs.replace(
         cause,
         file=seen_from_here(cause.file, root),
         forward_file=seen_from_here(cause.forward_file, root),
-        other=f"{seen_from_here(file, root)}{colon}{line}" if colon else cause.other,
+        other=_place_from_here(cause.other, root),
+        reader=_place_from_here(cause.reader, root),
         finding=found and msgspec.structs.replace(found, filename=seen_from_here(found.filename, root)),
     )
+
+
+def _place_from_here(place: str, root: Path) -> str:
+    file, colon, line = place.rpartition(":")
+    return f"{seen_from_here(file, root)}{colon}{line}" if colon else place
 
 
 def _parting_from_here(parting: Parting, root: Path) -> Parting:
@@ -153,6 +159,9 @@ def _cause(
     if finding is not None and finding.code in named:
         code = finding.code
     rule = loading.load().rules.get(code)
+    file, line = item.site.file, item.site.line
+    allocation, _, number = item.evidence.arrival.rpartition(":")
+    allocated = item.source == "unwritten" and bool(allocation)
     return Cause(
         rule=code,
         name=rule.name if rule is not None else "",
@@ -162,8 +171,8 @@ def _cause(
         source=item.source,
         op=item.site.op,
         phase=item.site.phase,
-        file=item.site.file,
-        line=item.site.line,
+        file=allocation if allocated else file,
+        line=int(number) if allocated else line,
         function=item.site.function,
         forward_op=item.site.forward_op,
         forward_file=item.site.forward_file,
@@ -179,6 +188,9 @@ def _cause(
         instead=rule.instead if rule is not None else "",
         runtime_fix=rule.runtime_fix if rule is not None else "",
         runtime_note=rule.runtime_note if rule is not None else "",
+        step=item.step,
+        epoch=item.epoch,
+        reader=item.site.place if allocated else "",
     )
 
 

@@ -148,6 +148,35 @@ class Session:
             raise VerifyError(f"run {letter(number)}: {result.recording}")
         return result
 
+    def closeup(self, number: int, stream: str, targets: list[int], replay: int) -> Path:
+        """Run the program again as run `number` was, up to the last of the records `targets` of `stream`; the folder
+        where the tensors of these ops are then.
+        """
+        room = self.folder / f"{letter(number)}.closeup"
+        room.mkdir(exist_ok=True)
+        asked = dataclasses.replace(self.base, stress=self.stress(number))
+        path, events = self.folder / f"run{SUFFIX}", self.folder / "run.events"
+        environment = {**environment_of(asked, self.environment, events=events), EVENTS: str(events)}
+        self.workspace.begin()
+        with _standard_input() as stdin, Path(os.devnull).open("wb") as nowhere:
+            launch.run_child(
+                self._program_there(),
+                environment={name: self.workspace.turned(value) for name, value in environment.items()},
+                trace=path,
+                timeout=self.timeout,
+                stdin=stdin,
+                stdout=nowhere,
+                stderr=nowhere,
+                about={"stress": asked.stress, "fixes": list(asked.fixes)},
+                steps=self.steps,
+                tick=lambda: self.progress(letter(number), 0, 0) if self.progress is not None else None,
+                roots=(str(self.workspace.original),),
+                closeup={"folder": str(room.resolve()), "stream": stream, "targets": targets, "replay": replay},
+            )
+        for left in (path, events):
+            left.unlink(missing_ok=True)
+        return room
+
     def judge(self, number: int, *, lint: bool) -> Report | None:
         """The report on runs A and `number` where they differ, else None."""
         if self.trace(0).exists() and self.trace(number).exists():

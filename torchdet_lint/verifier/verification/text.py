@@ -5,6 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from torchdet_lint.verifier.verification.closer.wording import amounts
+
 if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.outcome import Cause, Outcome
 
@@ -19,9 +21,11 @@ def text(report: Outcome, *, colour: bool = False) -> str:
     """The report for a screen, within `LINES` lines: verdict, causes in order of execution, spread, fix, what was not
     covered.
     """
-    head = [_verdict(report, colour), *(_environment(report) if report.mode == "compare" else [])]
+    head = [_verdict(report, colour), *_tolerance(report, colour)]
+    head += _environment(report) if report.mode == "compare" else []
     tail = [
         *_left(report),
+        *(line for told in amounts(report) for line in _wrapped(told)),
         *_spread(report),
         *_fix(report, colour),
         *_held(report),
@@ -73,6 +77,14 @@ def _verdict(report: Outcome, colour: bool) -> str:
     return _paint(f"✗ {count} runs{under}{fixes} diverged · {what} · {ops}", _RED, colour)
 
 
+def _tolerance(report: Outcome, colour: bool) -> list[str]:
+    told = report.tolerance
+    if told is None:
+        return []
+    mark, words, shade = ("✓", "within", _GREEN) if told.met else ("✗", "not within", _RED)
+    return [_paint(f"{mark} {words} the tolerance {told.relative:g}: {told.why}", shade, colour)]
+
+
 def _left_equal(report: Outcome) -> str:
     """What the runs left behind, in numbers."""
     files, lines = report.compared_files, report.compared_lines
@@ -101,11 +113,13 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
         return _of_what_is_left(number, cause, colour)
     if cause.forward_file and (cause.forward_file, cause.forward_line) != (cause.file, cause.line):
         place = f"{cause.forward_file}:{cause.forward_line} (backward, from {place})"
+    if cause.reader and cause.reader != place:
+        place = f"{place} (allocated there, read at {cause.reader})"
     lines = [
         f"{_paint(f'{number} {rule}', _BOLD, colour)}   {_paint(place, _YELLOW, colour)}   {cause.op}, {cause.phase}"
     ]
     lines += _wrapped(cause.message)
-    facts = [f"op #{cause.op_index}", f"{cause.differing} of {cause.compared} executions differ"]
+    facts = [*_when(cause), f"op #{cause.op_index}", f"{cause.differing} of {cause.compared} executions differ"]
     if cause.kind != "path" and cause.source == "op":
         facts.append("inputs identical")
     if cause.stream != "main":
@@ -128,6 +142,11 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     elif cause.instead:
         lines += _wrapped(f"instead: {cause.instead}", 1)
     return lines
+
+
+def _when(cause: Cause) -> list[str]:
+    epoch = f", pass {cause.epoch} over the data" if cause.epoch else ""
+    return [f"first in step {cause.step}{epoch}"] if cause.step else []
 
 
 def _of_what_is_left(number: int, cause: Cause, colour: bool) -> list[str]:

@@ -12,6 +12,8 @@ import msgspec
 
 from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.launch.interventions import Interventions
+from torchdet_lint.verifier.verification.closer.look import look
+from torchdet_lint.verifier.verification.closer.tolerance import within
 from torchdet_lint.verifier.verification.outcome import RunSummary, VerifyError
 from torchdet_lint.verifier.verification.report import report_on
 from torchdet_lint.verifier.verification.session import Session, letter
@@ -43,6 +45,8 @@ def verify_program(
     in_place: bool = False,
     workdir: Path | None = None,
     valid: Valid | None = None,
+    values: bool = False,
+    replay: int = 0,
 ) -> Report:
     """Run `program` `runs` times in fresh processes, one after the other, and compare each run with the first.
 
@@ -51,8 +55,9 @@ def verify_program(
     Stops at the first run that differs. `mode` `stress` gives run A and run B opposite, legal conditions. `timeout`
     is in seconds for each run, `steps` ends each after so many optimizer steps; `keep` is a folder where the traces
     and the programs' output stay; `lint` looks for the linter's findings on the diverging lines; `valid` is a
-    measurement of this machine that the ops are judged by. The program's standard
-    output and error go to files; its standard input is a file or terminal of ours if there is one. Raises
+    measurement of this machine that the ops are judged by. With `values` both sides of runs that differ run once more,
+    up to the first difference, for the numbers there; `replay` is how often its op is then repeated. The program's
+    standard output and error go to files; its standard input is a file or terminal of ours if there is one. Raises
     `VerifyError`, `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
     if runs < 2:
@@ -69,7 +74,8 @@ def verify_program(
             if not result.ok and (number == 0 or result.status == "timeout"):
                 return session.failed()
             if number and (report := session.judge(number, lint=lint)) is not None:
-                return report
+                seen = look(session, session.outcome, replay=replay) if values and session.outcome else ()
+                return msgspec.structs.replace(report, values=seen)
             if not result.ok:
                 return session.failed()
         return session.conclude(lint=lint)
@@ -125,14 +131,19 @@ def _more_at_first(outcome: Comparison) -> bool:
     return not outcome.differing and bool(outcome.partings) and not any(part.b_ops for part in outcome.partings)
 
 
-def compare_traces(a: Path, b: Path, *, lint: bool = False) -> Report:
-    """Compare two traces that were recorded before. Raises `trace.TraceError`, in one line."""
+def compare_traces(a: Path, b: Path, *, lint: bool = False, tolerance: float | None = None) -> Report:
+    """Compare two traces that were recorded before. With a relative `tolerance` the report says also whether their
+    losses agree within it. Raises `trace.TraceError`, in one line.
+    """
     outcome = compare(a, b, moved=True)
     summaries = [
         RunSummary(name, "recorded", 0, 0.0, records)
         for name, records in ((str(a), outcome.a_records), (str(b), outcome.b_records))
     ]
-    return report_on("compare", (), summaries, outcome, (), Path.cwd(), lint=lint)
+    report = report_on("compare", (), summaries, outcome, (), Path.cwd(), lint=lint)
+    if tolerance is None:
+        return report
+    return msgspec.structs.replace(report, tolerance=within(outcome, tolerance))
 
 
 @contextlib.contextmanager

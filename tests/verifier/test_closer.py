@@ -1,0 +1,280 @@
+"""Where, when and how much two runs differ: steps, losses, compiled regions, allocations, the tensors themselves."""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import types
+from typing import NamedTuple
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torchdet_lint.verifier import trace  # noqa: E402
+from torchdet_lint.verifier.comparison import timeline  # noqa: E402
+from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
+from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
+from torchdet_lint.verifier.trace import Mark, Trace  # noqa: E402
+from torchdet_lint.verifier.verification.closer import numbers  # noqa: E402
+from torchdet_lint.verifier.verification.closer.look import look  # noqa: E402
+from torchdet_lint.verifier.verification.text import text  # noqa: E402
+from torchdet_lint.verifier.verification.verify import compare_traces  # noqa: E402
+
+
+def recorded(path, body, **options):
+    with Recorder(path, roots=[os.path.dirname(__file__)], **options):  # noqa: PTH120
+        body()
+    return path
+
+
+def training(shift=0.0, at=2):
+    """Two passes over three batches; the input of step `at` is shifted."""
+    torch.manual_seed(0)
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    data = torch.utils.data.DataLoader(torch.randn(6, 4), batch_size=2)
+    step = 0
+    for _ in range(2):
+        for batch in data:
+            step += 1
+            pushed = torch.full((), shift if step == at else 0.0)
+            loss = net(batch + pushed).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def test_steps_losses_and_passes_are_marked(tmp_path):
+    opened = Trace(recorded(tmp_path / "a.tdtrace", training))
+    marks = opened.marks(opened.main)
+    assert [mark.kind for mark in marks] == ["pass", *["loss", "step"] * 3] * 2
+    assert [mark.number for mark in marks if mark.kind == "pass"] == [1, 2]
+    assert [mark.number for mark in marks if mark.kind == "step"] == [1, 2, 3, 4, 5, 6]
+    values = [mark.value for mark in marks if mark.kind == "loss"]
+    assert values[0] > values[3] > 0
+    ops = [site.op for site in opened.sites(opened.main)]
+    assert "aten._local_scalar_dense" not in ops[ops.index("aten.mean") :]
+    assert torch.autograd.backward.__module__ == "torch.autograd"
+    assert not hasattr(torch.autograd.backward, "__wrapped__")
+
+
+def test_the_first_difference_has_its_step_and_its_pass_and_the_losses_are_told_by_step(tmp_path):
+    a = recorded(tmp_path / "a.tdtrace", training)
+    b = recorded(tmp_path / "b.tdtrace", lambda: training(0.25, at=5))
+    report = compare_traces(a, b)
+    assert (report.first.step, report.first.epoch) == (5, 2)
+    losses = report.losses
+    assert (losses.compared, losses.differing, losses.first.step, losses.last.step) == (6, 2, 5, 6)
+    assert losses.largest == max(abs(row.a - row.b) for row in losses.rows)
+    assert "first in step 5, pass 2 over the data" in text(report)
+    assert "loss: differs from step 5 on" in text(report)
+
+
+def test_a_timeline_counts_the_optimizer_that_makes_the_most_steps():
+    marks = [Mark(3, "step", 1, 0.0, "G 1"), Mark(5, "step", 1, 0.0, "D 2"), Mark(9, "step", 2, 0.0, "D 2")]
+    when = timeline.Timeline(marks)
+    assert [when.step(index) for index in (0, 4, 5, 8, 9)] == [1, 1, 2, 2, 3]
+    assert timeline.Timeline(()).step(7) == timeline.Timeline(()).epoch(7) == 0
+
+
+def test_many_losses_are_thinned_and_what_is_no_number_is_counted():
+    def of(values):
+        return timeline.Timeline([Mark(n, "loss", 0, value, "") for n, value in enumerate(values)])
+
+    one = [1.0] * 5000
+    two = [*one]
+    two[1237], two[4000] = 1.5, float("nan")
+    told = timeline.losses(of(one), of([*two, 7.0]))
+    assert (told.compared, told.differing, told.unpaired, told.not_finite, told.largest) == (5000, 2, 1, 1, 0.5)
+    assert len(told.rows) <= timeline.MOST_ROWS
+    assert 1.5 in [row.b for row in told.rows]
+    assert timeline.losses(of([]), of([])) is None
+
+
+def packed(kind, *values):
+    return struct.pack(f"<{len(values)}{kind}", *values)
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind", "a", "b", "expected"),
+    [
+        ("float32", "f", [1, 2], [1, 2], (0, 0.0, 0, (), 0)),
+        ("float32", "f", [1, 2, 4], [1, 2 + 2**-22, 4], (1, 2**-22, 1, (1,), 0)),
+        ("float32", "f", [0.0, 1], [-0.0, 1], (1, 0.0, 0, (0,), 0)),
+        ("float32", "f", [-(2**-149), 1], [2**-149, 1], (1, 2**-148, 2, (0,), 0)),
+        ("float64", "d", [1e300, 1], [-1e300, 1], (1, 2e300, 2**62, (0,), 0)),
+        ("float32", "f", [NAN, 1, 2], [1, 1, 2.5], (2, 0.5, 2**21, (2,), 1)),
+        ("float32", "f", [INF], [1], (1, 0.0, 0, (0,), 1)),
+        ("int64", "q", [3, 5], [3, -5], (1, 10.0, 0, (1,), 0)),
+        ("bool", "?", [True, False], [True, True], (1, 1.0, 0, (1,), 0)),
+    ],
+)
+def test_how_much_two_tensors_differ(dtype, kind, a, b, expected):
+    size = numbers.compare(dtype, [len(a)], packed(kind, *a), packed(kind, *b))
+    assert (size.differing, size.largest, size.ulp, size.place, size.not_finite) == expected
+    assert size.elements == len(a)
+
+
+def test_the_place_of_the_largest_difference_is_told_by_its_index():
+    a, b = torch.zeros(2, 3, 4), torch.zeros(2, 3, 4)
+    b[0, 1, 1], b[1, 2, 3] = 1.0, 3.0
+    size = numbers.compare("float32", [2, 3, 4], *(bytes(t.flatten().view(torch.uint8).tolist()) for t in (a, b)))
+    assert (size.place, size.a, size.b, size.relative) == ((1, 2, 3), 0.0, 3.0, 1.0)
+
+
+class Session(NamedTuple):
+    """What `look` needs of a session: the bodies of two runs, each run again in a fork."""
+
+    folder: object
+    bodies: tuple
+    results: tuple = (0, 1)
+    workspace: object = types.SimpleNamespace(in_place="")
+
+    def closeup(self, number, stream, targets, replay):
+        room = self.folder / f"{number}.closeup"
+        room.mkdir()
+        if not os.fork():
+            order = {"folder": str(room), "stream": stream, "targets": targets, "replay": replay}
+            recorded(self.folder / "again.tdtrace", self.bodies[number], closeup=order)
+            os._exit(7)
+        assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+        return room
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_second_pass_keeps_the_tensors_at_the_first_difference_and_at_the_first_parameter(tmp_path):
+    bodies = (training, lambda: training(0.5, at=2))
+    paths = [recorded(tmp_path / f"{number}.tdtrace", body) for number, body in enumerate(bodies)]
+    values = look(Session(tmp_path, bodies), compare(*paths), replay=5)
+    first, parameter = values
+    assert (first.op, first.step, first.elements, first.differing) == ("aten.full", 2, 1, 1)
+    assert (first.a, first.b, first.largest, first.relative) == (0.0, 0.5, 0.5, 1.0)
+    assert (parameter.phase, parameter.step, parameter.name) == ("optimizer", 2, "weight")
+    assert (parameter.tensors, parameter.tensors_differing, parameter.shape) == (1, 1, (1, 4))
+    assert 0 < parameter.largest < 1
+    assert (parameter.differing, parameter.elements) == (4, 4)
+
+
+class Wobbly:
+    """An op of ours whose second output is off by `size` in every call but the first of a run."""
+
+    def __init__(self):
+        self.library = torch.library.Library("wobbly", "DEF")
+        self.library.define("add(Tensor x) -> Tensor")
+        self.library.impl("add", self.add, "CPU")
+        self.size, self.calls = 0.0, 0
+
+    def add(self, x):
+        self.calls += 1
+        out = x + 1
+        out[1] += self.size * (self.calls % 3)
+        return out
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_an_op_is_repeated_on_the_same_inputs_and_its_difference_is_held_against_one_ulp(tmp_path):
+    op = Wobbly()
+
+    def body(size):
+        op.size, op.calls = size, 0
+        torch.ops.wobbly.add(torch.arange(4.0))
+
+    for name, size, expected in (("small", 2**-22, "rounding"), ("large", 1.0, "larger")):
+        folder = tmp_path / name
+        folder.mkdir()
+        bodies = (lambda: body(0.0), lambda size=size: body(size))
+        paths = [recorded(folder / f"{number}.tdtrace", one) for number, one in enumerate(bodies)]
+        (value,) = look(Session(folder, bodies), compare(*paths), replay=9)
+        assert (value.op, value.differing, value.index, value.size) == ("wobbly.add", 1, (1,), expected)
+        # Run A always gives the same; run B one of three results each time.
+        assert (value.replayed, value.replay_differing) == (18, 6)
+        assert value.replay_low < 6 / 18 < value.replay_high
+
+
+def test_memory_that_nothing_has_written_is_told_where_it_was_allocated(tmp_path):
+    def body(value):
+        scratch = torch.empty(3)  # the allocation
+        # Behind torch's back: what was in that memory before.
+        scratch.numpy()[:] = value
+        return scratch + 1  # the reader
+
+    paths = [recorded(tmp_path / f"{value}.tdtrace", lambda value=value: body(value)) for value in (1, 2)]
+    (cause,) = compare_traces(*paths).causes
+    first = body.__code__.co_firstlineno
+    assert (cause.rule, cause.source, cause.line) == ("TDL501", "unwritten", first + 1)
+    assert cause.reader.endswith(f"test_closer.py:{first + 4}")
+    assert "allocated there, read at" in text(compare_traces(*paths))
+
+
+def test_a_compiled_region_is_one_op_whatever_runs_inside(tmp_path, monkeypatch):
+    """`CompiledFxGraph` is what Inductor makes of a graph; here one that is written by hand."""
+
+    class CompiledFxGraph:
+        mutated_input_idxs = (1,)
+
+        def __call__(self, inputs):
+            first, second = inputs
+            inputs.clear()
+            second.add_(1)
+            return (first * self.factor,)
+
+    home = types.ModuleType("torch._inductor.output_code")
+    CompiledFxGraph.__module__ = home.__name__
+    home.CompiledFxGraph = CompiledFxGraph
+    monkeypatch.setitem(sys.modules, home.__name__, home)
+    graph = CompiledFxGraph()
+
+    def body(factor):
+        graph.factor = factor
+        state = torch.zeros(2)
+        (out,) = graph([torch.ones(2), state])
+        return out + state
+
+    paths = [recorded(tmp_path / f"{factor}.tdtrace", lambda factor=factor: body(factor)) for factor in (2, 3)]
+    opened = Trace(paths[0])
+    assert [site.op for site in opened.sites(opened.main)] == [
+        "aten.zeros",
+        "aten.ones",
+        trace.REGION,
+        "aten.add.Tensor",
+    ]
+    (cause,) = compare_traces(*paths).causes
+    assert (cause.op, cause.source, cause.rule) == (trace.REGION, "op", "TDL203")
+    assert "torch.compile compiled" in cause.message
+    assert not hasattr(CompiledFxGraph.__call__, "__wrapped__")
+
+
+def test_a_tolerance_is_told_after_the_bitwise_verdict_and_decides_the_exit_status(tmp_path, monkeypatch, capsys):
+    from torchdet_lint.verifier.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    bodies = {
+        "a": training,
+        "near": lambda: training(1e-5),
+        "far": lambda: training(0.5),
+        "none": lambda: torch.ones(1),
+        "nan": lambda: training(NAN),
+    }
+    for name, body in bodies.items():
+        recorded(tmp_path / f"{name}.tdtrace", body)
+
+    def compared(name, *options):
+        status = main(["compare", "a.tdtrace", f"{name}.tdtrace", "--no-lint", *options])
+        return status, capsys.readouterr().out.splitlines()
+
+    status, lines = compared("near", "--tolerance", "1e-3")
+    assert (status, lines[0][:18], lines[1][:28]) == (0, "✗ 2 runs diverged ", "✓ within the tolerance 0.001")
+    assert compared("near")[0] == 1
+    status, lines = compared("near", "--tolerance", "1e-9")
+    assert (status, lines[1][:26]) == (1, "✗ not within the tolerance")
+    assert compared("far", "--tolerance", "1e-3")[0] == 1
+    status, lines = compared("none", "--tolerance", "0.5")
+    assert (status, "no loss is in both recordings" in lines[1]) == (1, True)
+    status, lines = compared("nan", "--tolerance", "0.5")
+    assert (status, "not finite in one run" in lines[1]) == (1, True)
+    assert compared("a", "--tolerance", "0")[0] == 0

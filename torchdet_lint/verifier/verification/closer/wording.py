@@ -1,0 +1,58 @@
+"""How much two runs differ -> lines for a screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.verification.outcome import Outcome, Values
+
+
+def amounts(report: Outcome) -> list[str]:
+    """How much differs at the first difference, in the first parameter, and in the losses; each line may be long."""
+    return [*_values(report.values), *_losses(report)]
+
+
+def _many(count: int) -> str:
+    return f"{count:,}".replace(",", " ")
+
+
+def _values(values: tuple[Values, ...]) -> list[str]:
+    lines = []
+    for number, one in enumerate(values):
+        name = one.name or f"the output of {one.op}"
+        if not one.differing:
+            lines.append(f"values: a second pass showed no difference at {one.op}: how much differs is not established")
+            break
+        also = f" and {one.tensors_differing - 1} more tensors" if one.tensors_differing > 1 else ""
+        place = f" at {list(one.index)}" if one.index else ""
+        ulp = f", {_many(one.ulp)} ulp" if one.ulp else ""
+        head = f"the first parameter, in step {one.step}" if number else "values"
+        far = f"; {_many(one.not_finite)} not finite" if one.not_finite else ""
+        lines.append(
+            f"{head}: {_many(one.differing)} of {_many(one.elements)} of {name}{also} differ, the largest by "
+            f"{one.largest:.3g} (relative {one.relative:.2g}{ulp}): {one.a:.9g} | {one.b:.9g}{place}{far}"
+        )
+        if one.size == "rounding":
+            lines.append(f"rounding: one ulp in its inputs moves it by {one.one_ulp:.3g}")
+        elif one.size == "larger":
+            lines.append(f"more than rounding: one ulp in its inputs moves it by {one.one_ulp:.3g} only")
+        if one.replayed:
+            lines.append(
+                f"replayed {one.replayed} times on the same inputs: {one.replay_differing} gave another result than "
+                f"most (a rate between {one.replay_low:.1%} and {one.replay_high:.1%}, 95 %)"
+            )
+    return lines
+
+
+def _losses(report: Outcome) -> list[str]:
+    """When the losses of the two runs differ, and by how much."""
+    told = report.losses
+    if report.verdict != "diverged" or told is None or not told.compared:
+        return []
+    if told.first is None:
+        return [f"loss: equal in both runs, {told.compared} of {told.compared}"]
+    first, last = told.first, told.last or told.first
+    most = f", by at most {told.largest:.3g} ({told.relative:.2g} of its value)" if told.largest else ""
+    begin = f"loss: differs from step {first.step} on ({first.a:.9g} | {first.b:.9g}){most}"
+    return [f"{begin}; the last is {last.a:.9g} | {last.b:.9g}"]
