@@ -196,6 +196,13 @@ class Related(msgspec.Struct, frozen=True):
     cell: int | None = None
 
 
+class Evidence(msgspec.Struct, frozen=True):
+    """What runs of the program say of a finding: `confirmed`, `not reached` or `not reproduced`, and why."""
+
+    state: str
+    why: str
+
+
 class Finding(msgspec.Struct, frozen=True):
     """One thing that the user is told, complete and ready to print.
 
@@ -225,6 +232,7 @@ class Finding(msgspec.Struct, frozen=True):
     draws: bool = False
     url: str = ""
     cause: Related | None = None
+    evidence: Evidence | None = None
 
     def sound(self, codes: Collection[str]) -> bool:
         """Whether a finding that was read from a file may be one of the rules `codes`, at places that there may be."""

@@ -85,12 +85,21 @@ def _once(given: argparse.Namespace) -> int:
         from torchdet_lint.cli.noqa import add_noqa
 
         return max(add_noqa(given, settings, result, show_patch), FAILED if complaints else CLEAN)
+    result = _with_evidence(given, result)
     for error in result.errors:
         fail(error)
     _write(given, settings, result, Snippets(texts))
     if complaints or result.errors:
         return FAILED
     return FINDINGS if _failing(result, settings) and not given.exit_zero else CLEAN
+
+
+def _with_evidence(given: argparse.Namespace, result: Result) -> Result:
+    if given.evidence is None:
+        return result
+    from torchdet_lint.cli.evidence import with_evidence
+
+    return with_evidence(result, given.evidence)
 
 
 def _parts(given: argparse.Namespace, paths: Sequence[str], settings: Settings) -> tuple[list[Part], list[str]]:

@@ -126,6 +126,9 @@ def check_parser(command: str) -> argparse.ArgumentParser:
         output.add_argument("--output-format", choices=_FORMATS, metavar="FORMAT", help=f"one of {', '.join(_FORMATS)}")
         output.add_argument("--output-file", metavar="FILE", help="write the findings there")
         output.add_argument(
+            "--evidence", metavar="FILE", help="say of each finding what this report of `verify --lint` saw (JSON)"
+        )
+        output.add_argument(
             "--statistics",
             action="store_true",
             help="count the findings by rule, as text or json",

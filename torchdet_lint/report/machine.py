@@ -13,7 +13,7 @@ from torchdet_lint.report.visible import escaped, visible
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.finding import Finding, Fix, Location
+    from torchdet_lint.finding import Evidence, Finding, Fix, Location
     from torchdet_lint.report import Report
 
 
@@ -41,7 +41,13 @@ def as_object(finding: Finding) -> dict[str, Any]:
             }
             for other in finding.related
         ],
+        **({} if finding.evidence is None else {"evidence": as_evidence(finding.evidence)}),
     }
+
+
+def as_evidence(evidence: Evidence) -> dict[str, str]:
+    """What runs say of a finding."""
+    return {"state": evidence.state, "why": evidence.why}
 
 
 def _location(location: Location) -> dict[str, int]:

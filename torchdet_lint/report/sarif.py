@@ -11,7 +11,7 @@ from urllib.parse import quote
 from torchdet_lint import __version__
 from torchdet_lint.catalogue import loading
 from torchdet_lint.catalogue.explain import brief
-from torchdet_lint.report.machine import from_top
+from torchdet_lint.report.machine import as_evidence, from_top
 from torchdet_lint.report.visible import escaped
 
 if TYPE_CHECKING:
@@ -103,8 +103,11 @@ def _result(finding: Finding, codes: list[str], report: Report) -> dict[str, Any
                 ],
             }
         ]
-    if finding.cell is not None:
-        result["properties"] = {"cell": finding.cell}
+    properties: dict[str, Any] = {} if finding.cell is None else {"cell": finding.cell}
+    if finding.evidence is not None:
+        properties["evidence"] = as_evidence(finding.evidence)
+    if properties:
+        result["properties"] = properties
     return result
 
 

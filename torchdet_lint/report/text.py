@@ -65,6 +65,9 @@ def full(report: Report) -> Iterator[str]:
             yield f"  = see: {where}: {visible(related.message)}"
         if len(finding.related) > _SHOWN:
             yield f"  = see: {len(finding.related) - _SHOWN} more places, which --output-format json lists"
+        if finding.evidence is not None:
+            seen = f"{finding.evidence.state}: {finding.evidence.why}"
+            yield f"  {styled('= run:', 'cyan')} {visible(seen)}"
         yield f"  {styled('= help:', 'cyan')} {visible(finding.help)}"
         yield from _edit(finding, report)
         yield ""

@@ -212,6 +212,11 @@ def _verify(arguments: list[str], *, configured: str) -> int:
             from torchdet_lint.verifier.verification.repair import verify_fixed
 
             report = verify_fixed(program, asked, most_runs=options.most_runs, **how)
+        if options.lint:
+            from torchdet_lint.verifier.verification.evidence.evidence import with_evidence
+
+            where = {"in_place": options.in_place, "workdir": options.workdir}
+            report = with_evidence(report, program, options.lint, timeout=options.timeout, **where)
     return _deliver(report, options)
 
 

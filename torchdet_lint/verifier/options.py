@@ -132,6 +132,13 @@ def verify_parser() -> Parser:
         metavar="N",
         help="with --fix: for the search of the smallest set (default 60)",
     )
+    parser.add_argument(
+        "--lint",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="lint PATH too, and say of each finding whether the runs confirm it (one run more)",
+    )
     _fix_options(parser)
     _report_options(parser)
     return parser

@@ -22,7 +22,7 @@ def start() -> None:
     if Started.contexts is not None:
         return
     from torchdet_lint.verifier.launch.interventions import from_environment
-    from torchdet_lint.verifier.patching.inheritance import EVENTS, RECORD, WITNESS
+    from torchdet_lint.verifier.patching.inheritance import EVENTS, LINES, RECORD, WITNESS
     from torchdet_lint.verifier.patching.patches import Patches
     from torchdet_lint.verifier.recording import onset
 
@@ -31,6 +31,11 @@ def start() -> None:
 
         # Only in this process: a child would overwrite what it wrote.
         witness.install(Patches(), Path(os.environ.pop(WITNESS)))
+        Started.contexts = ()
+    if LINES in os.environ:
+        from torchdet_lint.verifier.recording.watching import reached
+
+        reached.install(os.environ[LINES])
         Started.contexts = ()
     interventions = from_environment(os.environ)
     if interventions:

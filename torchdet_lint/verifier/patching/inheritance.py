@@ -19,6 +19,9 @@ RECORD = "TORCHDET_RECORD"
 WITNESS = "TORCHDET_WITNESS"
 """The file into which a program that is forecast writes what it noted."""
 
+LINES = "TORCHDET_LINES"
+"""Lines of source that are asked about, and the file into which a process writes those that it reaches, as JSON."""
+
 
 def with_bootstrap(variables: Mapping[str, str], base_env: Mapping[str, str] | None = None) -> dict[str, str]:
     """`base_env` (by default this process's) with `variables`, for a child that starts in the bootstrap."""

@@ -148,6 +148,20 @@ class FixOutcome(msgspec.Struct, frozen=True):
     edited_runs: int = 0
 
 
+class Judged(msgspec.Struct, frozen=True):
+    """A finding of the linter's and what the runs say of it: `state`, and in a few words `why`. `digest` is the sha256
+    of the file that was linted and run.
+    """
+
+    code: str
+    filename: str
+    line: int
+    message: str
+    state: Literal["confirmed", "not reached", "not reproduced"]
+    why: str
+    digest: str
+
+
 class Left(msgspec.Struct, frozen=True):
     """Something that the runs left behind and that differs: a file by its name, standard output or the exit status.
 
@@ -176,7 +190,8 @@ class Outcome(msgspec.Struct, frozen=True):
     trace in the results; `held` is what the program did against the fixes; `left` what differs in what the runs left
     behind, of which `compared_files` and `compared_lines` were compared; `crash` how a run ended that failed alone;
     `measured_on` the machine whose measurement the ops were judged by; `losses` those of both runs, by step; `values`
-    how much differs at the first difference, and at the first of an optimizer; `tolerance` is that of `compare`.
+    how much differs at the first difference, and at the first of an optimizer; `tolerance` is that of `compare`;
+    `evidence` what the runs say of the linter's findings.
     """
 
     verdict: Verdict
@@ -201,6 +216,7 @@ class Outcome(msgspec.Struct, frozen=True):
     losses: Losses | None = None
     values: tuple[Values, ...] = ()
     tolerance: Tolerance | None = None
+    evidence: tuple[Judged, ...] = ()
     schema: str = SCHEMA
     version: str = torchdet_lint.__version__
 

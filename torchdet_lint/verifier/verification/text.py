@@ -29,6 +29,7 @@ def text(report: Outcome, *, colour: bool = False) -> str:
         *_spread(report),
         *_fix(report, colour),
         *_held(report),
+        *_evidence(report),
         *_measured_on(report),
         *(_environment(report) if report.mode != "compare" else []),
         *_not_covered(report, colour),
@@ -214,6 +215,21 @@ def _held(report: Outcome) -> list[str]:
         lines += _wrapped(f"held: {place}{held.rule} {held.message}", 1)
     if len(report.held) > 3:
         lines.append(f"  … and {len(report.held) - 3} more")
+    return lines
+
+
+def _evidence(report: Outcome) -> list[str]:
+    """What the runs say of the linter's findings: how many of each state, and the first of them."""
+    if not report.evidence:
+        return []
+    states = [judged.state for judged in report.evidence]
+    counts = [f"{states.count(state)} {state}" for state in ("confirmed", "not reached", "not reproduced")]
+    lines = [f"the linter's findings: {', '.join(counts)}"]
+    order = sorted(report.evidence, key=lambda judged: judged.state != "confirmed")
+    for judged in order[:5]:
+        lines += _wrapped(f"{judged.state}: {judged.filename}:{judged.line} {judged.code}: {judged.why}", 1)
+    if len(order) > 5:
+        lines.append(f"  … and {len(order) - 5} more (--output-format json lists all)")
     return lines
 
 

@@ -8,6 +8,10 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.outcome import Outcome, Values
 
 
+_MANY_ULP = 1_000_000
+"""From so many units in the last place on, their number says no more than the relative difference."""
+
+
 def amounts(report: Outcome) -> list[str]:
     """How much differs at the first difference, in the first parameter, and in the losses; each line may be long."""
     return [*_values(report.values), *_losses(report)]
@@ -26,7 +30,7 @@ def _values(values: tuple[Values, ...]) -> list[str]:
             break
         also = f" and {one.tensors_differing - 1} more tensors" if one.tensors_differing > 1 else ""
         place = f" at {list(one.index)}" if one.index else ""
-        ulp = f", {_many(one.ulp)} ulp" if one.ulp else ""
+        ulp = f", {_many(one.ulp)} ulp" if 0 < one.ulp < _MANY_ULP else ""
         head = f"the first parameter, in step {one.step}" if number else "values"
         far = f"; {_many(one.not_finite)} not finite" if one.not_finite else ""
         lines.append(
