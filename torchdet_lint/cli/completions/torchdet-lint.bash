@@ -7,24 +7,25 @@
 
 _shtab_torchdet_lint_subparsers=(check rule config baseline lsp completion verify run record compare forecast probe)
 
-_shtab_torchdet_lint_check_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
+_shtab_torchdet_lint_check_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --evidence --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
 _shtab_torchdet_lint_rule_option_strings=(-h --help --all --output-format --torch-version --config --isolated)
 _shtab_torchdet_lint_config_option_strings=(-h --help --schema --output-format --config --isolated)
 _shtab_torchdet_lint_baseline_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --output-file --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
 _shtab_torchdet_lint_lsp_option_strings=(-h --help)
 _shtab_torchdet_lint_completion_option_strings=(-h --help)
-_shtab_torchdet_lint_verify_option_strings=(-h --help --runs --mode --timeout --in-place --workdir --steps --keep --measured --no-measured --most-runs --fix --no-fix --seed --output-format -o --output-file --output --color --no-lint)
+_shtab_torchdet_lint_verify_option_strings=(-h --help --runs --mode --timeout --in-place --workdir --steps --keep --no-values --replay --measured --no-measured --most-runs --lint --fix --no-fix --seed --output-format -o --output-file --output --color --no-lint)
 _shtab_torchdet_lint_run_option_strings=(-h --help --timeout --strict --fix --no-fix --seed)
 _shtab_torchdet_lint_record_option_strings=(-h --help -o --output --timeout --fix --no-fix --seed)
-_shtab_torchdet_lint_compare_option_strings=(-h --help --output-format -o --output-file --output --color --no-lint)
+_shtab_torchdet_lint_compare_option_strings=(-h --help --tolerance --output-format -o --output-file --output --color --no-lint)
 _shtab_torchdet_lint_forecast_option_strings=(-h --help --device --torch-version --measured --no-measured --timeout --output-format -o --output-file)
 _shtab_torchdet_lint_probe_option_strings=(-h --help --device --ops --dtype --modes --rules --programs --budget --runs --processes --threads --memory --timeout -o --output --fresh --markdown --contribute --compare)
-_shtab_torchdet_lint_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
+_shtab_torchdet_lint_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --evidence --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
 
 _shtab_torchdet_lint_check_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint_check___baseline_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint_check___measured_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint_check___output_file_COMPGEN=_shtab_compgen_files
+_shtab_torchdet_lint_check___evidence_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint_check___config_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint_check___cache_dir_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint_rule___config_COMPGEN=_shtab_compgen_files
@@ -63,6 +64,7 @@ _shtab_torchdet_lint_pos_1_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint___baseline_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint___measured_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint___output_file_COMPGEN=_shtab_compgen_files
+_shtab_torchdet_lint___evidence_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint___config_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint___cache_dir_COMPGEN=_shtab_compgen_files
 
@@ -161,6 +163,8 @@ _shtab_torchdet_lint_verify_pos_0_nargs='*'
 _shtab_torchdet_lint_verify__h_nargs=0
 _shtab_torchdet_lint_verify___help_nargs=0
 _shtab_torchdet_lint_verify___in_place_nargs=0
+_shtab_torchdet_lint_verify___no_values_nargs=0
+_shtab_torchdet_lint_verify___replay_nargs=0
 _shtab_torchdet_lint_verify___no_measured_nargs=0
 _shtab_torchdet_lint_verify___fix_nargs=0
 _shtab_torchdet_lint_verify___no_lint_nargs=0

@@ -51,7 +51,7 @@ function _shtab_torchdet_lint_using
 end
 
 set -g _shtab_torchdet_lint_commands check rule config baseline lsp completion verify run record compare forecast probe
-set -g _shtab_torchdet_lint_opts_with_value --baseline --budget --cache-dir --color --compare --config --device --devices --dtype --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --measured --memory --min-severity --mode --modes --most-runs --no-fix --ops --output --output-file --output-format --per-file-ignores --processes --rules --runs --seed --select --stdin-filename --steps --threads --timeout --torch-version --workdir -j -o
+set -g _shtab_torchdet_lint_opts_with_value --baseline --budget --cache-dir --color --compare --config --device --devices --dtype --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --ops --output --output-file --output-format --per-file-ignores --processes --rules --runs --seed --select --stdin-filename --steps --threads --timeout --tolerance --torch-version --workdir -j -o
 
 complete -c torchdet-lint -e
 complete -c torchdet-lint -f
@@ -83,6 +83,7 @@ complete -c torchdet-lint -n _shtab_torchdet_lint_using -l add-noqa -d 'suppress
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l diff -d 'print the fixes as a patch and write nothing'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l output-format -xka "full concise grouped json json-lines sarif github gitlab junit" -d 'one of full, concise, grouped, json, json-lines, sarif, github, gitlab, junit'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l output-file -xka "(__fish_complete_path (commandline -ct))" -d 'write the findings there'
+complete -c torchdet-lint -n _shtab_torchdet_lint_using -l evidence -xka "(__fish_complete_path (commandline -ct))" -d 'say of each finding what this report of `verify --lint` saw (JSON)'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l statistics -d 'count the findings by rule, as text or json'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l show-files -d 'list the files that would be linted'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l show-settings -d 'print the settings that hold'
@@ -126,6 +127,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l add-noqa -d '
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l diff -d 'print the fixes as a patch and write nothing'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l output-format -xka "full concise grouped json json-lines sarif github gitlab junit" -d 'one of full, concise, grouped, json, json-lines, sarif, github, gitlab, junit'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l output-file -xka "(__fish_complete_path (commandline -ct))" -d 'write the findings there'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l evidence -xka "(__fish_complete_path (commandline -ct))" -d 'say of each finding what this report of `verify --lint` saw (JSON)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l statistics -d 'count the findings by rule, as text or json'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l show-files -d 'list the files that would be linted'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l show-settings -d 'print the settings that hold'
@@ -201,9 +203,12 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l in-place -d 
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l workdir -xka "(__fish_complete_path (commandline -ct))" -d 'make the copies there, however large'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l steps -x -d 'end each run after N steps of an optimizer'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l keep -xka "(__fish_complete_path (commandline -ct))" -d 'keep the traces and the output there'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-values -d 'do not run again to the first difference for the numbers there'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l replay -d 'repeat the first op that differs N times on the same inputs, in each run (default 100)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l measured -xka "(__fish_complete_path (commandline -ct))" -d 'judge ops by what `torchdet-lint probe` wrote there too'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-measured -d 'by the table alone'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l most-runs -x -d 'with --fix: for the search of the smallest set (default 60)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l lint -x -d 'lint PATH too, and say of each finding whether the runs confirm it (one run more)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l fix -d 'apply the runtime fixes (of CODES)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-fix -x -d 'leave the fixes of CODES out'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l seed -x -d 'the seed that fixes start from (default 0)'
@@ -230,6 +235,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using record' -l seed -x -d '
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using record; and test $_shtab_torchdet_lint_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the program and its words'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torchdet_lint_npos -eq 0' -a compare -d 'compare two traces'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -s h -l help -d 'show this help message and exit'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -l tolerance -x -d 'say also whether all losses are within R of each other, relatively; then exit status 0 where they are'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -l output-format -xka "text json github junit sarif" -d '(default: text)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -s o -l output-file -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write the report there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -l color -xka "auto always never" -d '(default: auto, on a terminal)'
