@@ -452,3 +452,16 @@ def test_what_is_off_or_left_to_the_user_is_a_note(text, code, severity, project
     for given, expected in severity.items():
         (finding,) = lint(project(a_DOT_py=imports + text.format(given)), min_severity="note")
         assert (finding.code, finding.severity) == (code, expected)
+
+
+@pytest.mark.parametrize(
+    ("library", "draw", "severity"), [("numpy", "random.rand()", "warning"), ("random", "random()", "error")]
+)
+def test_python_seeds_its_own_generator_anew_in_a_forked_process(library, draw, severity, project):
+    text = (
+        f"import multiprocessing\nimport {library}\n\ndef work():\n    print({library}.{draw})\n\n{GUARD}"
+        f"    {library}{'.random' if library == 'numpy' else ''}.seed(0)\n"
+        "    multiprocessing.get_context('fork').Process(target=work).start()\n"
+    )
+    (finding,) = lint(project(main_DOT_py=text))
+    assert (finding.code, finding.severity) == ("TDL108", severity)

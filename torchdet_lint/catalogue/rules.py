@@ -62,7 +62,8 @@ class Rule(Table, frozen=True, kw_only=True):
     `triggers` are words for which a statement is parsed; `marks` are pieces of text, and `patterns` regular
     expressions, for which a file is looked at, its check deciding which statements to parse. `words` are the names
     that the check reads, by the role they play. A rule with `devices` is silent where none of them is configured.
-    `fix_safety` says when the fix is safe, when it is not, and why. `url` is the page of a rule of one's own.
+    `fix_safety` says when the fix is safe, when it is not, and why. `evidence` is what the sentences of `why` were
+    checked against. `url` is the page of a rule of one's own.
     """
 
     code: str
@@ -74,6 +75,7 @@ class Rule(Table, frozen=True, kw_only=True):
     why: str
     instead: str
     references: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
     url: str = ""
     fix: Applicability | None = None
     fix_title: str = ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _NAMED = 2
 _CONVOLUTION = "torch.nn.Conv2d"
+_MODE_SINCE = (1, 8)
 _WORKSPACE_SINCE = (1, 7)
 _CONVOLUTIONS = "torch.nn.Conv"
 _WORKSPACE_UNTIL = (2, 10)
@@ -35,6 +36,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     varying = entry.reached_varying()
     raising = sorted({ref for refs in varying for ref in refs})
     details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
+    details["mode"] = f"torch.{'use_deterministic_algorithms' if _has_mode(entry) else 'set_deterministic'}(True)"
     stories = [Story(ref, f"`{ref.what}` raises in that mode") for ref in raising]
     stories += [Story(ref, f"`{ref.what}` is deterministic only in that mode") for ref in places]
     varies = bool(places or varying)
@@ -102,6 +104,8 @@ def _switched(entry: Entry) -> tuple[Change, ...]:
             return (Withhold(f"`{name}` of the trainer made in {entry.shown(ref.file)}:{ref.row} is to be turned on"),)
     if switches:
         return tuple(SetArgument(ref, name, value) for (ref, name), value in switches.items())
+    if not _has_mode(entry):
+        return (Withhold("torch 1.7 has it as `torch.set_deterministic`, and releases before that have no such mode"),)
     wanted = _needs_workspace(entry) and "seed:cublas" not in entry.effects
     workspace = (NeedHelper("cublas"),) if wanted else ()
     return (*workspace, *(_in_processes(entry) or (NeedHelper("deterministic"),)))
@@ -127,6 +131,11 @@ def _in_processes(entry: Entry) -> tuple[Change, ...]:
     if changes and entry.effects["flag:trains"] not in trained:
         changes[NeedHelper("deterministic")] = None
     return tuple(changes)
+
+
+def _has_mode(entry: Entry) -> bool:
+    """Whether the target release has the mode under its present name."""
+    return entry.target.torch >= _MODE_SINCE
 
 
 def _needs_workspace(entry: Entry) -> bool:

@@ -62,7 +62,7 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
             if pair is None or channel not in entry.draws(library):
                 continue
             draw, seed = pair
-            if seed in done:
+            if seed in done or any(row.entropy for row in entry.project.facts.seeds.get(seed.what, ())):
                 continue
             done.add(seed)
             details = {"seed": seed.what, "draw": draw.what, "place": entry.place(draw, seed)}
@@ -109,7 +109,8 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 there = "a method" if step.node.file == step.ref.file else f"defined in {entry.shown(step.node.file)}"
                 seeded = _in_target(entry, step.node.name, library, step.ref) if here else None
                 seeded = seeded or Withhold(f"the target is {there}")
-                copied = step.channel == "fork" and f"seed:{library}" in entry.effects
+                # Python seeds `random` from the operating system in every forked child.
+                copied = step.channel == "fork" and f"seed:{library}" in entry.effects and library != "python"
                 yield Fault(
                     step.ref, details, "fork" if copied else "", "warning" if copied else None,
                     (Story(draw, f"`{draw.what}` draws here, in the new process"),), (seeded,), at_call=True,

@@ -190,6 +190,8 @@ class Entry(NamedTuple):
         if what.file == here.file:
             near = what.row == here.row or what.statement == here.statement
             return "" if near else f" ({self.line(what.file, what.row)})"
+        if what.file.endswith(".ipynb"):
+            return f" ({self.shown(what.file)}, {self.line(what.file, what.row)})"
         return f" ({self.shown(what.file)}:{what.row})"
 
     def reached_varying(self) -> list[Sequence[Ref]]:

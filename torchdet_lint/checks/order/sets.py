@@ -43,7 +43,7 @@ def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
         for use in uses if uses is not None else Follower(module).uses(node, is_set=True):
             if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
                 taken = _taken_at(module, use.origin or node)
-                if taken not in reported:
+                if taken not in reported and not (kind == "unknown" and _becomes_tensor(module, taken)):
                     reported.add(taken)
                     found.append((module.order_of(taken), _set_found(module, node, kind, use, taken)))
     for _, one in sorted(found, key=operator.itemgetter(0)):
@@ -55,6 +55,15 @@ def _taken_at(module: Module, origin: cst.BaseExpression) -> cst.BaseExpression:
     arg = module.parent(origin)
     call = module.parent(arg) if isinstance(arg, cst.Arg) else None
     return call if isinstance(call, cst.Call) else origin
+
+
+def _becomes_tensor(module: Module, taken: cst.BaseExpression) -> bool:
+    """Whether a tensor is made of what is taken alone: it holds numbers, whose order is that of their values."""
+    arg = module.parent(taken)
+    around = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    call = module.call_at(around) if around is not None else None
+    makers = module.library.facts.orders.sets["tensors"]
+    return call is not None and call.node.args[0] is arg and not makers.isdisjoint(call.names)
 
 
 def _made_sets(module: Module, display: re.Pattern[str]) -> Iterator[tuple[cst.BaseExpression, str, None]]:
