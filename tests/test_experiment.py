@@ -109,6 +109,19 @@ shown(draws=orders, run=[*orders, list(first.indices)])
         ("TDL302", "TDL303"),
     ),
     Trial(
+        "two splits that agree, for the program seeds before each: nothing is in both parts",
+        """
+args = options()
+torch.manual_seed(args.seed)
+training, _ = random_split(list(range(16)), [12, 4])
+torch.manual_seed(args.seed)
+_, rest = random_split(list(range(16)), [12, 4])
+loader = DataLoader(training, shuffle=True)
+shown(draws=[*training.indices, *rest.indices], run=[list(training.indices), [int(x) for x in loader]])
+""",
+        ("TDL302", "TDL303"),
+    ),
+    Trial(
         "a generator in a constructor that is called once, and another at top level",
         """
 class Noise:

@@ -208,14 +208,16 @@ def _made(module: Module, call: Call, argument: str) -> Iterator[Call]:
 def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A random sampler or split that is given no generator."""
     for call, row in table.calls(module, rule):
-        changes, safe = _own_generator(module, call)
+        changes, safe = _own_generator(module, call, at_once=row.variant == "split")
         details = {"call": call.names[-1].rpartition(".")[2]}
         yield Violation(call.node, details, row.variant, changes=changes, applicability=safe)
 
 
-def _own_generator(module: Module, call: Call) -> tuple[tuple[Change, ...], Applicability | None]:
-    """A generator for `call` alone that follows torch's seed, and whether passing it is safe."""
-    seed = module.shared(ProgramSeeds).initial_seed(call.node)
+def _own_generator(
+    module: Module, call: Call, *, at_once: bool = False
+) -> tuple[tuple[Change, ...], Applicability | None]:
+    """A generator for `call` alone, which draws `at_once` or later, that follows torch's seed; whether that is safe."""
+    seed = module.shared(ProgramSeeds).initial_seed(call.node, at_once=at_once)
     generator = f"{{torch}}.Generator().manual_seed({seed.text})"
     return (*seed.needs, SetArgument(call.node, "generator", generator)), seed.applicability
 

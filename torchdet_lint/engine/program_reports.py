@@ -77,6 +77,7 @@ class Reporter:
             try:
                 module = Module(decode(self.paths[path], self._data(path)), self.linter.library, self.target)
                 module.ask_for_stars(lambda name, stars: self.linter.elsewhere.starred(name, stars, path))
+                module.own = lambda package: self.linter.neighbours.own(package, path)
                 self._modules[path] = module
             except (OSError, SourceFault, SyntaxFault):
                 pass

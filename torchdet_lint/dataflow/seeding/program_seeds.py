@@ -9,14 +9,15 @@ import re
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+import libcst as cst
+
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, root_of, start_of
+from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import libcst as cst
 
     from torchdet_lint.dataflow.seeding.call_chain import Function, Site
     from torchdet_lint.dataflow.seeding.ordered import Ordered
@@ -60,11 +61,31 @@ class ProgramSeeds:
         chain = self._chain(node)
         return chain is not None and self._seeds_torch(chain)
 
-    def initial_seed(self, node: cst.CSTNode) -> GeneratorSeed:
-        """The seed of a `torch.Generator` made at `node` that belongs to that call alone."""
-        text = INITIAL_SEED + self._apart(INITIAL_SEED, INITIAL_SEED)
+    def initial_seed(self, node: cst.CSTNode, *, at_once: bool = False) -> GeneratorSeed:
+        """The seed of a `torch.Generator` made at `node` that belongs to that call alone. A call that draws `at_once`,
+        right below a seed of torch, draws the same with that very seed: so two splits after one seed go on agreeing."""
+        kept = at_once and self._right_below_a_seed(node)
+        taken = INITIAL_SEED in self.given
+        offset = self._apart(INITIAL_SEED, INITIAL_SEED) if not (kept and taken) else ""
+        text = INITIAL_SEED if kept else INITIAL_SEED + offset
         safe = not self._elsewhere and self.torch_seeded(node)
         return GeneratorSeed(text, None if safe else "unsafe", (NeedImport("torch"),))
+
+    def _right_below_a_seed(self, node: cst.CSTNode) -> bool:
+        """Whether the statement before that of `node` seeds torch."""
+        statement = self.module.statement(node)
+        block = self.module.parent(statement)
+        body = list(getattr(block, "body", ()))
+        place = next((at for at, one in enumerate(body) if one is statement), 0)
+        before = body[place - 1].body[0] if place and isinstance(body[place - 1], cst.SimpleStatementLine) else None
+        call = self.module.call_at(before.value) if isinstance(before, cst.Expr) else None
+        if call is None:
+            return False
+        known = any(
+            "torch" in row.seeds and not row.entropy and not set(row.names).isdisjoint(call.names)
+            for row in self.module.library.facts.seeds
+        )
+        return known or self.conventions.seeds.fullmatch(last_word(call.node.func)) is not None
 
     def seed(self, node: cst.CSTNode, library: str = "") -> GeneratorSeed:
         """The seed of a generator that the call `node` makes: the program's own where that is in sight, else the

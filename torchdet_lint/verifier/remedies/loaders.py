@@ -101,13 +101,22 @@ def sampler_generator(context: Context) -> None:
 
         @functools.wraps(original)
         def random_split(dataset: Any, lengths: Any, generator: Any = None) -> Any:
-            if generator is None or generator is torch.default_generator:
+            if (generator is None or generator is torch.default_generator) and not _freshly_seeded(context, torch):
                 generator = _generator(context, torch, "split")
             return original(dataset, lengths, generator)
 
         context.patches.replace_everywhere(original, random_split)
 
     after_import(context.patches, "torch", patch)
+
+
+def _freshly_seeded(context: Context, torch: Any) -> bool:
+    """Whether the program has seeded torch and drawn nothing since: what is drawn now repeats, and two splits after one
+    seed agree."""
+    if "torch" not in context.program_seeds:
+        return False
+    fresh = torch.Generator().manual_seed(torch.initial_seed())
+    return bool(torch.equal(fresh.get_state(), torch.get_rng_state()))
 
 
 def _wrap_sampler(context: Context, torch: Any, sampler: Any, inside_loader: Any) -> None:
