@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: corpus shapes run test lint bench docs site evidence fuzz kill ecosystem cache-walk verify-long clean
+.PHONY: dist corpus shapes run test lint bench docs site evidence fuzz kill ecosystem cache-walk verify-long clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	$(BIN)/torchdet-lint examples/birdsong || test $$? -eq 1
@@ -30,6 +30,9 @@ docs: .venv/run.stamp  ## the rule pages and the README's table, from rules/
 
 site: .venv/dev.stamp docs  ## the documentation as a site, in build/site; every link is checked
 	$(BIN)/mkdocs build --strict --quiet
+
+dist: .venv/test.stamp  ## sdist and wheel in dist/, built twice and compared byte for byte
+	$(BIN)/python release/dist.py
 
 evidence: .venv/test.stamp  ## what the installed torch says of its ops, beside the tables: for a new release
 	$(BIN)/python tests/evidence.py

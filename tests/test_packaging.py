@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import json
 import re
 import subprocess
@@ -11,20 +13,48 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli
 import yaml
 
+from torchdet_lint import __version__
 from torchdet_lint.cli.options import check_parser
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """sdist and wheel by name, of which each was built twice: of the checkout and of the unpacked sdist."""
     pytest.importorskip("hatchling")
-    place = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(place)]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    return zipfile.ZipFile(next(place.glob("*.whl")))
+    spec = importlib.util.spec_from_file_location("dist", ROOT / "release/dist.py")
+    assert spec is not None
+    assert spec.loader is not None
+    dist = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(dist)
+    files: dict[str, bytes] = dist.twice(tmp_path_factory.mktemp("dist"))
+    return files
+
+
+@pytest.fixture(scope="module")
+def wheel(built: dict[str, bytes]) -> zipfile.ZipFile:
+    return zipfile.ZipFile(io.BytesIO(next(data for name, data in built.items() if name.endswith(".whl"))))
+
+
+def test_two_builds_are_the_same_bytes(built: dict[str, bytes]) -> None:
+    """The fixture raises where they are not."""
+    assert [name.rpartition(".")[2] for name in sorted(built)] == ["whl", "gz"]
+
+
+def test_the_recipe_needs_what_the_project_needs() -> None:
+    text = (ROOT / "packaging/conda-forge/recipe.yaml").read_text(encoding="utf-8")
+    recipe = yaml.safe_load(text)
+    project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    run = {one.replace("msgspec-python ", "msgspec ").replace(" ", "") for one in recipe["requirements"]["run"]}
+    assert run - {"python>=${{python_min}}"} == set(project["dependencies"])
+    assert project["requires-python"] == f">={recipe['context']['python_min']}"
+    assert recipe["context"]["version"] == __version__
+    (script,) = (f"{name} = {place}" for name, place in project["scripts"].items())
+    assert recipe["build"]["python"]["entry_points"] == [script]
 
 
 def test_a_wheel_carries_every_rule(wheel: zipfile.ZipFile) -> None:
