@@ -46,7 +46,7 @@ def test_two_builds_are_the_same_bytes(built: dict[str, bytes]) -> None:
 
 
 def test_the_recipe_needs_what_the_project_needs() -> None:
-    text = (ROOT / "packaging/conda-forge/recipe.yaml").read_text(encoding="utf-8")
+    text = (ROOT / "release/conda-forge/recipe.yaml").read_text(encoding="utf-8")
     recipe = yaml.safe_load(text)
     project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = {one.replace("msgspec-python ", "msgspec ").replace(" ", "") for one in recipe["requirements"]["run"]}
