@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import completions
+import pictures
 
 from torchdet_lint.catalogue import explain, loading, measured, ops
 from torchdet_lint.cli.completion import FOLDER
@@ -19,7 +20,10 @@ from torchdet_lint.cli.main import main as command
 from torchdet_lint.config import keys
 
 ROOT = Path(__file__).parents[1]
+# The package index shows README too, where a relative link leads nowhere.
+PAGES = "https://github.com/torchdet-lint/torchdet-lint/blob/main"
 OUTPUT = re.compile(r"(<!-- output: (?P<arguments>.*?) -->\n).*?(<!-- /output -->)", re.DOTALL)
+REPORT = re.compile(r"<!-- picture -->\n```console\n\$ (?P<command>.*)\n(?P<text>(?:.*\n)*?)```")
 TABLE = re.compile(r"(?<=<!-- rules -->\n).*?(?=<!-- /rules -->)", re.DOTALL)
 
 
@@ -37,10 +41,31 @@ def generated() -> dict[Path, str]:
     texts[ROOT / "docs/configuration.md"] = reference()
     for shell, script in completions.scripts(known.rules).items():
         texts[FOLDER / f"torchdet-lint.{shell}"] = script
+    texts |= drawn()
     readme = ROOT / "README.md"
-    text = TABLE.sub(lambda _: explain.table(rules), readme.read_text(encoding="utf-8"))
+    text = TABLE.sub(
+        lambda _: explain.table(rules, f"{PAGES}/docs/rules/{{stem}}.md"), readme.read_text(encoding="utf-8")
+    )
     texts[readme] = OUTPUT.sub(lambda match: f"{match[1]}{console(match['arguments'])}{match[3]}", text)
     return texts
+
+
+def drawn() -> dict[Path, str]:
+    """The pictures of README: a run of the linter, and the report of the verifier that the tutorial shows."""
+    arguments = "examples/birdsong/model.py examples/birdsong/utils.py --select TDL106,TDL201,TDL401"
+    os.environ["COLUMNS"], before = str(pictures.WIDTH), os.environ.get("COLUMNS")
+    try:
+        printed = shown(arguments, "always")
+    finally:
+        os.environ.pop("COLUMNS") if before is None else os.environ.update(COLUMNS=before)
+    tutorial = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    report = REPORT.search(tutorial)
+    if report is None:
+        raise ValueError("docs/tutorial.md shows no report that is to be drawn")
+    return {
+        ROOT / "docs/assets/lint.svg": pictures.of_ansi("lint", "torchdet-lint", printed),
+        ROOT / "docs/assets/verify.svg": pictures.of_report("verify", report["command"], report["text"]),
+    }
 
 
 def reference() -> str:
@@ -68,13 +93,18 @@ def _cell(text: str) -> str:
 
 def console(arguments: str) -> str:
     """A block of Markdown with the command and what it prints, run here and now."""
+    return f"```console\n$ torchdet-lint {arguments}\n{shown(arguments, 'never')}```\n"
+
+
+def shown(arguments: str, color: str) -> str:
+    """What a run of the linter in the top folder prints."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         before = Path.cwd()
         os.chdir(ROOT)
-        command([*shlex.split(arguments), "--no-cache", "--color", "never"])
+        command([*shlex.split(arguments), "--no-cache", "--color", color])
         os.chdir(before)
-    return f"```console\n$ torchdet-lint {arguments}\n{out.getvalue()}```\n"
+    return out.getvalue()
 
 
 def main(arguments: list[str]) -> int:

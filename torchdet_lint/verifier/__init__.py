@@ -10,23 +10,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.launch.interventions import Interventions, environment
+    from torchdet_lint.verifier.launch.launch import Program
     from torchdet_lint.verifier.recording.auditing import audit
     from torchdet_lint.verifier.recording.recorder import Recorder as record  # noqa: N813
     from torchdet_lint.verifier.remedies.determinism import deterministic
     from torchdet_lint.verifier.verification.verify import compare_traces as compare
     from torchdet_lint.verifier.verification.verify import verify_function as verify
+    from torchdet_lint.verifier.verification.verify import verify_program
 
 _HOMES = {
     "Interventions": ("launch.interventions", "Interventions"),
+    "Program": ("launch.launch", "Program"),
     "audit": ("recording.auditing", "audit"),
     "compare": ("verification.verify", "compare_traces"),
     "deterministic": ("remedies.determinism", "deterministic"),
     "environment": ("launch.interventions", "environment"),
     "record": ("recording.recorder", "Recorder"),
     "verify": ("verification.verify", "verify_function"),
+    "verify_program": ("verification.verify", "verify_program"),
 }
 
-__all__ = ["Interventions", "audit", "compare", "deterministic", "environment", "record", "verify"]
+__all__ = [
+    "Interventions",
+    "Program",
+    "audit",
+    "compare",
+    "deterministic",
+    "environment",
+    "record",
+    "verify",
+    "verify_program",
+]
 
 
 def __getattr__(name: str) -> Any:
