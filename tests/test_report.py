@@ -20,10 +20,12 @@ from torchdet_lint import lint_source, report
 from torchdet_lint.cli import console
 from torchdet_lint.cli.main import main
 from torchdet_lint.config import FORMATS
+from torchdet_lint.config.options import Settings
+from torchdet_lint.engine.run import conclude, gather
 from torchdet_lint.finding import Edit, Finding, Fix, Location, Related, Result
-from torchdet_lint.report import Report, text
+from torchdet_lint.report import Report, machine, text
 from torchdet_lint.report.text import styled
-from torchdet_lint.report.visible import escaped, inert, visible
+from torchdet_lint.report.visible import escaped, inert, json_text, visible
 from torchdet_lint.source.snippets import Snippets
 
 ROOT = Path(__file__).parents[1]
@@ -466,3 +468,28 @@ def test_lines_are_clipped_to_the_terminal_around_the_fault(before: int) -> None
     (caret,) = (one for one in excerpt if "^" in one)
     assert shown[caret.index("^") :].startswith("torch.backends")
     assert "…" in shown
+
+
+def test_json_is_written_as_pythons_own() -> None:
+    told = {
+        "text": "".join(map(chr, [*range(0x20, 0x7F), 0xE4, 0x1F600])),
+        "nothing": [[], {}, (), None, True, 0],
+        'a "\\/ key': [{"in": [1, {"a": ["b"]}]}],
+    }
+    assert json_text(told) == json.dumps(told, indent=2, ensure_ascii=False)
+    for odd in [*map(chr, range(0x20)), "\x7f", "\u2028", "\udc80"]:
+        assert json.loads(json_text([odd])) == [odd]
+        assert json_text([odd]).isascii()
+
+
+def test_gitlab_tells_equal_lines_apart_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = b"torch.backends.cudnn.benchmark = True\n"
+    texts = {"a.py": b"import torch\n" + line * 40}
+    settings = Settings(root=".", select=("TDL402",), jobs=1)
+    result = conclude(gather([], settings, texts=texts), texts)
+    made: list[tuple[str, ...]] = []
+    real = machine._fingerprint
+    monkeypatch.setattr(machine, "_fingerprint", lambda *parts: made.append(parts) or real(*parts))
+    issues = json.loads("\n".join(machine.gitlab(Report(result, Snippets(texts)))))
+    assert len({issue["fingerprint"] for issue in issues}) == 40
+    assert len(made) < 80

@@ -54,10 +54,10 @@ def nothing_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def calls(name: str, parts: int) -> int:
-    """How many calls linting the shape takes, those of built-in functions included, once it is warm."""
-    shapes.work("lint", shapes.SHAPES[name].make(1))()
-    run = shapes.work("lint", shapes.SHAPES[name].make(parts))
+def calls(name: str, parts: int, mode: str = "lint") -> int:
+    """How many calls the mode takes for the shape, those of built-in functions included, once it is warm."""
+    shapes.work(mode, shapes.SHAPES[name].make(1))()
+    run = shapes.work(mode, shapes.SHAPES[name].make(parts))
     profile = cProfile.Profile()
     profile.runcall(run)
     return sum(entry.callcount for entry in profile.getstats())
@@ -72,6 +72,15 @@ def test_work_grows_with_the_program(name: str) -> None:
     assert sizes[1] > sizes[0]
     grown = math.log(max(large, 1000) / max(small, 1000)) / math.log(max(sizes[1] / sizes[0], 2))
     assert grown < (STRAIGHT | STEEPER).get(name, EXPONENT), (small, large)
+
+
+@pytest.mark.parametrize(
+    ("mode", "name"),
+    [("fix", "unused-noqa"), ("fix", "notebook-one-cell"), ("report", "notebook-settings"), ("report", "loaders")],
+)
+def test_a_fix_and_a_report_grow_with_the_findings(mode: str, name: str) -> None:
+    first, small, large = (calls(name, parts, mode) for parts in (1, 40, 80))
+    assert (large - first) / (small - first) < 2.1, (small, large)
 
 
 def test_there_are_shapes_enough() -> None:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.finding import Edit, Location
 from torchdet_lint.fixes.layout import first_row, line_end
-from torchdet_lint.source.lines import comments, split_lines
+from torchdet_lint.source.lines import comments
 
 if TYPE_CHECKING:
     from torchdet_lint.fixes.layout import Layout
@@ -57,10 +57,10 @@ class Editor:
     def _raw_line(self, row: int) -> str:
         """The line as the file has it: the last one of a cell has no end although the joined text gives it one."""
         cell, inside = self.module.source.place(row)
-        for candidate in self.module.source.cells:
-            if candidate.number == cell:
-                lines = split_lines(candidate.text)
-                return lines[inside - 1] if inside <= len(lines) else ""
+        held = self.module.source.cell(cell)
+        if held is not None:
+            lines = self.layout.lines_of_cell(held)
+            return lines[inside - 1] if inside <= len(lines) else ""
         return self.layout.lines[row - 1] if row <= len(self.layout.lines) else ""
 
     def lines_before(self, row: int, content: str) -> Edit:

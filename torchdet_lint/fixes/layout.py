@@ -16,12 +16,14 @@ from torchdet_lint.fixes.bound_names import BoundNames
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 from torchdet_lint.prefilter.triggers import IDENTIFIER
+from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.finding import Edit
     from torchdet_lint.module.module import Module
+    from torchdet_lint.source.notebooks import Cell
 
 _INSTALL = re.compile(r"\s*(?:# |pass  # )?\s*[!%]\s*(?:\w+ -m )?(?:pip3?|conda|mamba|uv)\b.*\binstall\b")
 _DUNDER = re.compile(r"__\w+__")
@@ -60,7 +62,14 @@ class Layout:
         self.newline = line_end(self.lines[0]) if self.lines else "\n"
         self.newline = self.newline or "\n"
         self.indent = _usual_indent(self.lines)
+        self._cells: dict[int, list[str]] = {}
         self.annotated = bool(re.search(r"\)\s*->", module.text))
+
+    def lines_of_cell(self, cell: Cell) -> list[str]:
+        """The lines of a notebook's cell as the file has them: the last one has no end."""
+        if cell.number not in self._cells:
+            self._cells[cell.number] = split_lines(cell.text)
+        return self._cells[cell.number]
 
     @functools.cached_property
     def names(self) -> BoundNames:

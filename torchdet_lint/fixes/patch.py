@@ -250,15 +250,20 @@ def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Se
         return "the result would not parse"
     lost = Counter(comment for _, comment in comments(source.text))
     lost.subtract(comment for _, comment in comments(new.text))
+    told: dict[int | None, list[tuple[int, str]]] = {}
     for span in dict.fromkeys(span for spans in chosen for span in spans):
-        gone = texts[span.cell][span.start : span.end].strip()
+        part = texts[span.cell][span.start : span.end]
+        gone = part.strip()
         if gone.startswith("#") and not set(gone) & set("\r\n"):
-            # Taking a comment out is what this edit is for.
+            # Taking a comment out is what this edit is for, or the end of one.
             lost[gone] -= 1
-            for _, comment in comments(source.text):
-                if comment != gone and gone in comment:
-                    lost[comment] -= 1
-                    break
+            if span.cell not in told:
+                told[span.cell] = list(comments(texts[span.cell]))
+            start = span.start + len(part) - len(part.lstrip())
+            at = bisect.bisect_right(told[span.cell], start, key=operator.itemgetter(0)) - 1
+            whole = told[span.cell][at][1] if at >= 0 else gone
+            if whole != gone and gone in whole:
+                lost[whole] -= 1
     dropped = sorted(comment for comment, number in lost.items() if number > 0)
     return f"it would drop the comment `{dropped[0]}`" if dropped else ""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.report.visible import escaped, visible
+from torchdet_lint.report.visible import escaped, json_text, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +68,7 @@ def _fix(fix: Fix | None) -> dict[str, Any] | None:
 
 def json_array(report: Report) -> Iterator[str]:
     """One array."""
-    yield escaped(json.dumps([as_object(finding) for finding in report.result.findings], indent=2, ensure_ascii=False))
+    yield json_text([as_object(finding) for finding in report.result.findings])
 
 
 def json_statistics(report: Report) -> Iterator[str]:
@@ -124,16 +125,14 @@ def _property(text: str) -> str:
 def gitlab(report: Report) -> Iterator[str]:
     """GitLab's code quality report."""
     levels = {"error": "major", "warning": "minor", "note": "info"}
-    seen: set[str] = set()
+    seen: Counter[str] = Counter()
     issues = []
     for finding in report.result.findings:
         lines = report.snippets.lines(finding, finding.location.row, finding.location.row)
         print_ = _fingerprint(finding.filename, finding.code, *lines)
-        number = 1
-        while print_ in seen:
-            number += 1
-            print_ = _fingerprint(finding.filename, finding.code, *lines, str(number))
-        seen.add(print_)
+        seen[print_] += 1
+        if seen[print_] > 1:
+            print_ = _fingerprint(finding.filename, finding.code, *lines, str(seen[print_]))
         issues.append(
             {
                 "check_name": finding.code,
@@ -149,7 +148,7 @@ def gitlab(report: Report) -> Iterator[str]:
                 },
             }
         )
-    yield escaped(json.dumps(issues, indent=2, ensure_ascii=False))
+    yield json_text(issues)
 
 
 def _fingerprint(*parts: str) -> str:
@@ -158,7 +157,13 @@ def _fingerprint(*parts: str) -> str:
 
 def from_top(path: str, variable: str) -> str:
     """`path` from the top of the checkout, which a CI system names in `variable`; as it is where it lies elsewhere."""
-    relative = os.path.relpath(path, os.environ.get(variable) or os.curdir)
+    return _relative(path, os.environ.get(variable) or os.curdir, os.getcwd())
+
+
+@functools.lru_cache(maxsize=1024)
+def _relative(path: str, top: str, here: str) -> str:
+    """`path` from `top`, both as they are seen from `here`."""
+    relative = os.path.relpath(os.path.join(here, path), os.path.join(here, top))
     return (path if relative.startswith(os.pardir) else relative).replace(os.sep, "/")
 
 
@@ -171,8 +176,10 @@ def junit(report: Report) -> Iterator[str]:
         yield '  <testsuite name="torchdet-lint" tests="1" failures="0" errors="0" skipped="0">'
         yield '    <testcase name="no findings" classname="torchdet-lint"/>'
         yield "  </testsuite>"
-    for path in sorted({finding.filename for finding in findings}):
-        mine = [finding for finding in findings if finding.filename == path]
+    by_file: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_file.setdefault(finding.filename, []).append(finding)
+    for path, mine in sorted(by_file.items()):
         yield (
             f"  <testsuite name={_attribute(path)} package={_attribute('torchdet-lint')} "
             f'tests="{len(mine)}" failures="{len(mine)}" errors="0" skipped="0">'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -12,7 +11,7 @@ from torchdet_lint import __version__
 from torchdet_lint.catalogue import loading
 from torchdet_lint.catalogue.explain import brief
 from torchdet_lint.report.machine import as_evidence, from_top
-from torchdet_lint.report.visible import escaped
+from torchdet_lint.report.visible import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +46,7 @@ def sarif(report: Report) -> Iterator[str]:
             }
         ],
     }
-    yield escaped(json.dumps(log, indent=2, ensure_ascii=False))
+    yield json_text(log)
 
 
 def _rules(report: Report, codes: Codes[str]) -> list[dict[str, Any]]:

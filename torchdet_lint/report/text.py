@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ _MARK = re.compile("\x01([a-z ]*)([^\x01\x02]*)\x02")
 _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold blue"}
 _CONTEXT = 1
 _TALLEST = 7
+_WIDEST = 1000
 _SHOWN = 6
 _EDITED = 4
 _MARKS = {"-": "red", "+": "green"}
@@ -126,7 +126,7 @@ def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
         return
     width = len(str(first + len(lines) - 1))
     yield f"{'':>{width}} {styled('|', 'blue')}"
-    room = max(report.width - width - 3, 20) if report.width else sys.maxsize
+    room = max((report.width or _WIDEST) - width - 3, 20)
     begins = _columns(_shown(lines[start.row - first][: start.column - 1]))
     skipped = 0 if begins < room * 2 // 3 else begins - room // 3
     for row, line in enumerate(lines, start=first):

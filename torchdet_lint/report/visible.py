@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+
+import msgspec
 
 # Control characters, line and paragraph separators, bidirectional and invisible marks, half surrogates, tags, and the
 # code points that are no characters.
@@ -11,6 +14,7 @@ _UNSEEN = re.compile(
     "\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _PLAIN = re.compile(r"[\x20-\x7e]*")
+_PLAIN_LINES = re.compile(r"[\n\x20-\x7e]*")
 _MARKUP = re.compile(r"##(?=\[|vso\[|teamcity\[)")
 
 
@@ -39,11 +43,20 @@ def inert(line: str) -> str:
     return line.replace("::", "\uff1a:", 1) if line.lstrip().startswith("::") else line
 
 
-def escaped(json: str) -> str:
-    """The JSON text `json` with an escape in place of each such character; it means the same."""
-    if not _PLAIN.fullmatch(json):
-        json = _UNSEEN.sub(lambda match: match[0] if match[0] == "\n" else _escape(ord(match[0])), json)
-    return _MARKUP.sub(r"\\u0023#", json) if "##" in json else json
+def json_text(value: object) -> str:
+    """`value` as indented JSON that acts on no terminal or log."""
+    try:
+        text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    except UnicodeEncodeError:  # half a surrogate pair, from the name of a file
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+    return escaped(text)
+
+
+def escaped(text: str) -> str:
+    """The JSON `text` with an escape in place of each such character; it means the same."""
+    if not _PLAIN_LINES.fullmatch(text):
+        text = _UNSEEN.sub(lambda match: match[0] if match[0] == "\n" else _escape(ord(match[0])), text)
+    return _MARKUP.sub(r"\\u0023#", text) if "##" in text else text
 
 
 def _escape(code: int) -> str:

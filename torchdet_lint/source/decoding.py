@@ -13,6 +13,7 @@ import msgspec
 from torchdet_lint.source.notebooks import Cell, code_cells, rewritten
 
 _first_row = operator.attrgetter("first_row")
+_number = operator.attrgetter("number")
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
@@ -57,10 +58,13 @@ class Source(msgspec.Struct, frozen=True):
 
     def row(self, cell: int | None, row: int) -> int:
         """The inverse of `place`."""
-        for candidate in self.cells:
-            if candidate.number == cell:
-                return candidate.first_row + row - 1
-        return row
+        found = self.cell(cell)
+        return row if found is None else found.first_row + row - 1
+
+    def cell(self, number: int | None) -> Cell | None:
+        """The code cell of that number."""
+        at = bisect.bisect_left(self.cells, number, key=_number) if number is not None else len(self.cells)
+        return self.cells[at] if at < len(self.cells) and self.cells[at].number == number else None
 
     def encoded(self, text: str) -> bytes:
         """The file's bytes with `text` in place of its text; a notebook keeps every line that did not change.

@@ -33,9 +33,9 @@ class Snippets:
         source, lines = known
         start = source.row(cell, max(first, 1))
         stop = source.row(cell, last)
-        for candidate in source.cells:
-            if candidate.number == cell:
-                stop = min(stop, candidate.first_row + candidate.rows - 1)
+        held = source.cell(cell)
+        if held is not None:
+            stop = min(stop, held.first_row + held.rows - 1)
         return [line.rstrip("\r\n") for line in lines[start - 1 : stop]]
 
     def _source(self, path: str) -> tuple[Source, list[str]] | None:
