@@ -485,7 +485,7 @@ def test_json_is_written_as_pythons_own() -> None:
 def test_gitlab_tells_equal_lines_apart_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     line = b"torch.backends.cudnn.benchmark = True\n"
     texts = {"a.py": b"import torch\n" + line * 40}
-    settings = Settings(root=".", select=("TDL402",), jobs=1)
+    settings = Settings(root=".", select=("TDL201",), jobs=1)
     result = conclude(gather([], settings, texts=texts), texts)
     made: list[tuple[str, ...]] = []
     real = machine._fingerprint
