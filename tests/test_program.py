@@ -351,6 +351,18 @@ def test_an_estimator_without_a_state_is_as_bad_as_its_programs(project, seed, s
     assert [(finding.code, finding.severity) for finding in lint(folder)] == [("TDL107", severity)]
 
 
+@pytest.mark.parametrize(("seed", "severity"), [("np.random.seed(0)", "warning"), ("pass", "error")])
+def test_what_no_program_imports_by_name_is_as_bad_as_those_that_train(project, seed, severity):
+    train = "    net.backward()\n    torch.optim.SGD(net.parameters(), lr=0.1).step()\n"
+    folder = project(
+        fit_DOT_py="from sklearn.manifold import TSNE\n\ndef fit(x):\n    return TSNE().fit_transform(x)\n",
+        train_DOT_py="import importlib, sys\nimport numpy as np\nimport torch\n\n"
+        f"{GUARD}    {seed}\n    net = importlib.import_module(sys.argv[1]).fit()\n{train}",
+        show_DOT_py=f"{GUARD}    print('nothing is trained here')\n",
+    )
+    assert [(one.code, one.severity) for one in lint(folder, select=("TDL107",))] == [("TDL107", severity)]
+
+
 def test_facts_about_a_framework_hold_beside_its_source(project):
     main_text = "import torch\nimport lightning.pytorch as pl\n\n" + GUARD
     folder = project(main_DOT_py=main_text + "    pl.seed_everything(0)\n    print(torch.rand(2))\n")

@@ -127,6 +127,9 @@ class Settling:
         unset = reach(entry.file for entry in programs if "seed:cublas" not in entry.effects)
         set_up = reach(entry.file for entry in entries if "seed:cublas" in entry.effects)
         seeded = {library: reach(entry.file for entry in entries if entry.seeded(library)) for library in CHANNELS}
+        anywhere = reach(entry.file for entry in entries)
+        training_programs = [entry for entry in programs if entry.trains]
+        common = [library for library in CHANNELS if all(entry.seeded(library) for entry in training_programs)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
         return {
             path: Settled(
@@ -135,7 +138,12 @@ class Settling:
                 self._among(path, run[path]) if path in run and path not in seeded["torch"] else (),
                 path in covered and path not in training,
                 path in set_up and path not in unset,
-                tuple(library for library, files in seeded.items() if path in files),
+                tuple(
+                    library
+                    for library, files in seeded.items()
+                    # What no program imports by name is loaded by one of those that train.
+                    if path in files or (training_programs and path not in anywhere and library in common)
+                ),
                 aside.get(path, ()),
                 path not in lenient,
                 path in without and path not in graded,
