@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.inference.abstract_values import AbstractValue
 
+# Adds up to itself in any order.
+_INFINITE = re.compile(r"[-+]?(?:float\(['\"][-+]?inf(?:inity)?['\"]\)|(?:math|np|numpy|torch)\.inf)")
 # A factor that is 0 in some places.
 _CHOICE = re.compile(r"mask|valid|[<>=]")
 
@@ -28,7 +30,10 @@ def combined(
     the left or the right side."""
     sums = isinstance(operator, (cst.Add, cst.Subtract, cst.AddAssign, cst.SubtractAssign))
     scales = isinstance(operator, (cst.Multiply, cst.MultiplyAssign))
-    if (sums or scales) and left.is_whole and right.is_whole:
+    if (sums or scales) and (
+        (left.is_whole and (right.is_whole or _INFINITE.fullmatch(code(False))))
+        or (right.is_whole and _INFINITE.fullmatch(code(True)))
+    ):
         found = replace(found, whole=True)
     if not found.is_tensor:
         return found
