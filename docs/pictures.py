@@ -12,7 +12,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-WIDTH = 110
+WIDTH = 120
 _STYLES = {
     r"^✗.*": "red",
     r"^✓.*": "green",

@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from torchdet_lint import config
+import torchdet_lint
+from torchdet_lint import config, verifier
 from torchdet_lint.catalogue import loading
 from torchdet_lint.cli.options import check_parser
 
@@ -90,3 +91,9 @@ def test_links_lead_somewhere(name: str) -> None:
 def test_links_of_readme_work_on_the_package_index_too() -> None:
     relative = [target for target in re.findall(r"\]\(([^)]+)\)", README) if not target.startswith(("https://", "#"))]
     assert relative == []
+
+
+def test_the_page_on_python_lists_every_public_name() -> None:
+    page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"\b\w+\b", " ".join(re.findall(r"^\| `([^`]*)`", page, re.MULTILINE))))
+    assert {*torchdet_lint.__all__, *verifier.__all__} - {"__version__"} <= told

@@ -212,7 +212,7 @@ def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
         ]
     lines += _sections(rule)
     if rule.references:
-        lines += ["", "## References", "", *(f"- {reference}" for reference in rule.references)]
+        lines += ["", "## References", "", *(f"- <{reference}>" for reference in rule.references)]
     return "\n".join(lines) + "\n"
 
 

@@ -10,7 +10,10 @@ from pygls.uris import from_fs_path
 
 from torchdet_lint import __version__
 from torchdet_lint.catalogue.explain import brief
-from torchdet_lint.source import suppress
+from torchdet_lint.engine.filtering import UNUSED
+from torchdet_lint.engine.linter import SYNTAX
+from torchdet_lint.fixes.suppression import Comments
+from torchdet_lint.source.decoding import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -119,7 +122,8 @@ class Translator:
             told = [self._diagnostic(sheet, finding, {})]
             if finding.fix is not None:
                 yield self._fix(sheet, finding, finding.fix, told)
-            yield self._suppression(sheet, finding, told)
+            if finding.code not in (SYNTAX, UNUSED):
+                yield self._suppression(sheet, finding, told)
 
     def _fix(self, sheet: Sheet, finding: Finding, fix: Fix, told: list[types.Diagnostic]) -> types.CodeAction:
         safe = fix.applicability == "safe"
@@ -132,22 +136,14 @@ class Translator:
         )
 
     def _suppression(self, sheet: Sheet, finding: Finding, told: list[types.Diagnostic]) -> types.CodeAction:
-        index = sheet.number(finding.cell)
-        lines = sheet.lines[index]
-        line = lines[finding.noqa_row - 1].rstrip("\r\n") if finding.noqa_row <= len(lines) else ""
-        text = f"{line.rstrip()}  # noqa: {finding.code}"
         names = {rule.name: code for code, rule in self.catalogue.rules.items()}
-        for entry in suppress.parse(line, names).entries:
-            if entry.codes and not entry.file:
-                old = line[entry.begin - 1 : entry.end - 1]
-                text = line[: entry.begin - 1] + suppress.extended(old, [finding.code], names) + line[entry.end - 1 :]
-        row = finding.noqa_row - 1
-        whole = types.Range(types.Position(row, 0), types.Position(row, self.codec.client_num_units(line)))
+        comments = Comments(decode(sheet.path, sheet.data()), names)
+        fix = comments.fix((finding.cell, finding.noqa_row), [finding.code])
         return types.CodeAction(
             title=f"{finding.code}: Suppress on this line",
             kind=types.CodeActionKind.QuickFix,
             diagnostics=told,
-            edit=self._changes({index: [types.TextEdit(whole, text)]}, sheet),
+            edit=self.edit(sheet, fix.edits),
         )
 
     def edit(self, sheet: Sheet, edits: Sequence[Edit]) -> types.WorkspaceEdit:
