@@ -12,13 +12,14 @@ from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.finding import Replace, SetArgument, Violation
+from torchdet_lint.inference.narrowing import tests_around
 from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torchdet_lint.catalogue.rules import Rule, Setting
-    from torchdet_lint.finding import Severity
+    from torchdet_lint.finding import Applicability, Severity
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Assignment, Call, Module, Value
     from torchdet_lint.module.names import Scope
@@ -38,7 +39,9 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         details = {"setting": setting.names[0].rpartition(".")[2], "value": given.source}
         alone = not (isinstance(assignment.node, cst.Assign) and len(assignment.node.targets) > 1)
         change = (Replace(given.node, setting.replacement),) if alone else ()
-        yield Violation(assignment.node, details, "" if given.known else "unknown", changes=change)
+        variant = "" if given.known else "unknown"
+        asked: Applicability | None = "unsafe" if _is_asked_for(module, assignment.node, details["setting"]) else None
+        yield Violation(assignment.node, details, variant, changes=change, applicability=asked)
     for call, row in table.calls(module, rule):
         passed = [call.argument(condition.argument, row.parameters) for condition in row.when]
         values = [value for value in passed if value is not None]
@@ -117,6 +120,11 @@ def _puts_back(module: Module, call: Call) -> bool:
                 other.scope is call.scope and other.order < call.order for other in module.calls_to(*call.names)
             )
     return False
+
+
+def _is_asked_for(module: Module, node: cst.CSTNode, setting: str) -> bool:
+    """Whether `node` runs only where an option of the program asks for the setting by its name."""
+    return any(holds and setting in module.code(test) for test, holds in tests_around(module, node))
 
 
 def _unknown(values: Iterable[Value]) -> tuple[Value, ...]:
