@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.loops import counted, is_length, opened_outside, outermost, takes_in
-from torchdet_lint.dataflow.syntax import bare, bound_in, bound_value, last_word, names_in, nodes
+from torchdet_lint.dataflow.loops import Rounds, counted, is_length, opened_outside, outermost, takes_in
+from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, nodes
 from torchdet_lint.dataflow.uses import KEPT, Trace, Use
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Collecting(Trace):
 
     def collected(self, loop: cst.For) -> Iterator[Use]:
         """What the body of a loop over the value makes of its order."""
-        bound = set(names_in(loop.target)) | bound_in(loop.body)
+        bound = set(names_in(loop.target)) | self.module.shared(Rounds).bound(loop.body)
         for node in nodes(loop.body):
             if isinstance(node, cst.Yield):
                 value = node.value.item if isinstance(node.value, cst.From) else node.value

@@ -57,8 +57,9 @@ class DefUse:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.orders = module.library.facts.orders
-        self._sorted: dict[tuple[int, str], Sorted] = {}
-        self._split: dict[tuple[str, int], tuple[Sorted, Sorted, list[cst.Name]]] = {}
+        # With the number of reads that there were.
+        self._sorted: dict[tuple[int, str, bool], tuple[int, Sorted]] = {}
+        self._split: dict[tuple[str, int, bool], tuple[Sorted, Sorted, list[cst.Name]]] = {}
         self._bound: dict[tuple[Scope, str], tuple[int, list[Binding]]] = {}
 
     def loads_after(self, name: cst.Name, node: cst.CSTNode) -> list[cst.Name]:
@@ -70,11 +71,18 @@ class DefUse:
         return self.live_loads(name, root if isinstance(root, cst.FunctionDef) else None, home, node)
 
     def live_loads(
-        self, name: cst.Name, function: cst.FunctionDef | None, home: Scope | None, node: cst.CSTNode | None
+        self,
+        name: cst.Name,
+        function: cst.FunctionDef | None,
+        home: Scope | None,
+        node: cst.CSTNode | None,
+        *,
+        growing: bool = True,
     ) -> list[cst.Name]:
-        """The reads of `name` in `function` (None: the whole file) that see what `node` binds (None: a parameter)."""
+        """The reads of `name` in `function` (None: the whole file) that see what `node` binds (None: a parameter);
+        with `growing`, those too that only add an element to it."""
         module = self.module
-        reads = self._sorted_reads(function, name.value)
+        reads = self._sorted_reads(function, name.value, growing)
         if node is None:
             found, _ = self._straight(reads, 0, name.value, home, None)
             return found
@@ -83,22 +91,24 @@ class DefUse:
             found, _ = self._straight(reads, bisect.bisect_right(reads.orders, start), name.value, home, node)
             return found
         # A function may run at any time: it sees what a global is at last.
-        at_once, later = self._by_function(name.value, reads, module.enclosing_function(node))
+        at_once, later = self._by_function(name.value, reads, module.enclosing_function(node), growing)
         first = bisect.bisect_right(at_once.orders, start)
         found, hidden = self._straight(at_once, first, name.value, home, node)
         if hidden is not None:
             found += [load for load in later if self._is_seen(load, name.value, home, node, hidden)]
         return found
 
-    def _by_function(self, word: str, reads: Sorted, here: cst.FunctionDef | None) -> tuple[Sorted, list[cst.Name]]:
+    def _by_function(
+        self, word: str, reads: Sorted, here: cst.FunctionDef | None, growing: bool
+    ) -> tuple[Sorted, list[cst.Name]]:
         """The reads of a global that run when the file does, or that the function `here` does, and those of others."""
-        known = self._split.get((word, id(here)))
+        known = self._split.get((word, id(here), growing))
         if known is None or known[0] is not reads:
             functions = [self.module.enclosing_function(load) for load in reads.loads]
             own = [at for at, inner in enumerate(functions) if inner is None or inner is here]
             at_once = Sorted([reads.loads[at] for at in own], [reads.orders[at] for at in own])
             later = [load for load, inner in zip(reads.loads, functions, strict=True) if inner not in (None, here)]
-            known = self._split[word, id(here)] = reads, at_once, later[:_MOST]
+            known = self._split[word, id(here), growing] = reads, at_once, later[:_MOST]
         return known[1], known[2]
 
     def _straight(
@@ -137,15 +147,21 @@ class DefUse:
             return False
         return not hidden or hidden.isdisjoint(id(outer) for outer, _ in self.module.deciding(load))
 
-    def _sorted_reads(self, function: cst.FunctionDef | None, word: str) -> Sorted:
+    def _sorted_reads(self, function: cst.FunctionDef | None, word: str, growing: bool) -> Sorted:
         """The reads of a name, in the order of the source."""
         loads = self.loads_in(function, word)
-        known = self._sorted.get((id(function), word))
-        if known is None or len(known.loads) != len(loads):
-            pairs = sorted(((self.module.order_of(load), load) for load in loads), key=operator.itemgetter(0))
+        number, known = self._sorted.get((id(function), word, growing), (-1, Sorted([], [])))
+        if number != len(loads):
+            kept = loads if growing else [load for load in loads if not self.grows(load)]
+            pairs = sorted(((self.module.order_of(load), load) for load in kept), key=operator.itemgetter(0))
             known = Sorted([load for _, load in pairs], [order for order, _ in pairs])
-            self._sorted[id(function), word] = known
+            self._sorted[id(function), word, growing] = len(loads), known
         return known
+
+    def grows(self, load: cst.Name) -> bool:
+        """Whether a read only adds an element: `name.append`."""
+        parent = self.module.parent(load)
+        return isinstance(parent, cst.Attribute) and parent.attr.value in self.orders.words["grows"]
 
     def _killers(self, home: Scope, word: str) -> list[Binding]:
         """What gives a name in `home` another value, in the order of the source."""

@@ -16,9 +16,41 @@ from torchdet_lint.module.names import dotted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from torchdet_lint.module.module import Module
+
 
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _STEPS = 120
+
+
+class Messages:
+    """What in one file is part of a message: of an exception, a warning, a line of the log."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._words = module.library.facts.orders.words["messages"]
+        self._known: dict[int, bool] = {}
+
+    def holds(self, node: cst.CSTNode) -> bool:
+        """Whether `node` stands in one; so do then all nodes between."""
+        passed: list[int] = []
+        current: cst.CSTNode | None = node
+        found = False
+        while current is not None:
+            if id(current) in self._known:
+                found = self._known[id(current)]
+                break
+            passed.append(id(current))
+            current = self.module.parent(current)
+            if isinstance(current, (cst.Raise, cst.Assert, cst.FormattedStringExpression)) or (
+                isinstance(current, cst.Call) and last_word(current.func) in self._words
+            ):
+                found = True
+                break
+            if isinstance(current, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                break
+        self._known.update(dict.fromkeys(passed, found))
+        return found
 
 
 class Follower(Calling):
@@ -59,7 +91,7 @@ class Follower(Calling):
         self.trail.seen.add(id(node))
         parent = self.module.parent(node)
         assert parent is not None
-        if self._is_told(node):
+        if self.module.shared(Messages).holds(node):
             yield Use(node, "told")
             return
         handler = self._HANDLERS.get(type(parent))
@@ -69,17 +101,6 @@ class Follower(Calling):
             yield Use(node, "measured")
         else:
             yield Use(node, "other")
-
-    def _is_told(self, node: cst.CSTNode) -> bool:
-        """Whether `node` is part of a message: of an exception, a warning, a line of the log."""
-        for ancestor in self.module.ancestors(node):
-            if isinstance(ancestor, (cst.Raise, cst.Assert, cst.FormattedStringExpression)):
-                return True
-            if isinstance(ancestor, cst.Call) and last_word(ancestor.func) in self.words["messages"]:
-                return True
-            if isinstance(ancestor, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-                return False
-        return False
 
     def _through(self, node: Any, parent: Any) -> Iterator[Use]:
         yield from self.of(parent)

@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
+class Rounds:
+    """The names that the bodies of one file's loops give a new value in every round."""
+
+    def __init__(self, module: Module) -> None:
+        self._bound: dict[int, frozenset[str]] = {}
+
+    def bound(self, body: cst.CSTNode) -> frozenset[str]:
+        """Those of one `body`."""
+        if id(body) not in self._bound:
+            self._bound[id(body)] = frozenset(bound_in(body))
+        return self._bound[id(body)]
+
+
 def opened_outside(node: cst.BaseExpression, bound: set[str], loop: cst.For) -> bool:
     """Whether a file that the body of `loop` writes to is one from outside, or a choice of such ones."""
     if isinstance(node, cst.IfExp):
@@ -57,11 +70,12 @@ def counted(loop: cst.For, name: str) -> bool:
 def outermost(module: Module, loop: cst.CSTNode, name: str) -> cst.CSTNode:
     """The outermost loop around `loop` in which `name` only grows: its uses come after it."""
     found: cst.CSTNode = loop
+    rounds = module.shared(Rounds)
     for ancestor in module.ancestors(loop):
         if isinstance(ancestor, cst.FunctionDef):
             break
         if isinstance(ancestor, (cst.For, cst.While)):
-            if name in bound_in(ancestor.body):
+            if name in rounds.bound(ancestor.body):
                 break
             found = ancestor
     return found

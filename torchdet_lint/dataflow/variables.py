@@ -117,11 +117,10 @@ class Variables(Collecting):
         self, name: cst.Name, function: cst.FunctionDef | None, home: Scope | None, node: cst.CSTNode | None
     ) -> Iterator[Use]:
         """The uses of the reads of `name` in `function` that see what `node` binds."""
-        loads = self.definitions.live_loads(name, function, home, node)
+        again = isinstance(node, (cst.For, cst.While))
+        loads = self.definitions.live_loads(name, function, home, node, growing=not again)
         counted = [where for load in loads if (where := self._counted_one(load)) is not False]
         for load in loads:
-            if isinstance(node, (cst.For, cst.While)) and self._grows(load):
-                continue
             if self.trail.is_set and self._is_no_set(load):
                 continue
             alone = bool(counted) and (True in counted or any(one in counted for one in self.module.ancestors(load)))
@@ -160,10 +159,6 @@ class Variables(Collecting):
 
     def _in_place(self, node: cst.CSTNode, load: cst.Name) -> bool:
         return isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.value is load
-
-    def _grows(self, load: cst.Name) -> bool:
-        parent = self.module.parent(load)
-        return isinstance(parent, cst.Attribute) and parent.attr.value in self.words["grows"]
 
     def attribute_uses(self, target: cst.Attribute) -> Iterator[Use]:
         """The uses of an attribute in the methods of its class, of those that it derives from and of those that derive
