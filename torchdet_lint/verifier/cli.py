@@ -290,6 +290,10 @@ def _deliver(report: Report, options: argparse.Namespace) -> int:
     to_screen = options.output_file is None
     if options.output_format == "json":
         text = report.to_json().decode() + "\n"
+    elif options.output_format == "html":
+        from torchdet_lint.verifier.verification.page.page import html
+
+        text = html(report, report.picture)
     elif options.output_format == "text":
         text = on_screen(report, colour=to_screen and terminal.coloured(options.color))
     else:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import NoReturn
 
-FORMATS = ("text", "json", "github", "junit", "sarif")
+FORMATS = ("text", "json", "html", "github", "junit", "sarif")
 
 
 class UsageError(Exception):

@@ -163,7 +163,7 @@ _shtab_torchdet_lint_check_defaults_added=0
 _shtab_torchdet_lint_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--tolerance[say also whether all losses are within R of each other, relatively\; then exit status 0 where they are]:R:"
-  "--output-format[(default\: text)]:output_format:(text json github junit sarif)"
+  "--output-format[(default\: text)]:output_format:(text json html github junit sarif)"
   {-o,--output-file,--output}"[write the report there]:FILE:_files"
   "--color[(default\: auto, on a terminal)]:color:(auto always never)"
   "--no-lint[do not look for the linter\'s findings on the lines]"
@@ -298,7 +298,7 @@ _shtab_torchdet_lint_verify_options=(
   "--fix[apply the runtime fixes (of CODES)]"
   "--no-fix[leave the fixes of CODES out]:CODES:"
   "--seed[the seed that fixes start from (default 0)]:N:"
-  "--output-format[(default\: text)]:output_format:(text json github junit sarif)"
+  "--output-format[(default\: text)]:output_format:(text json html github junit sarif)"
   {-o,--output-file,--output}"[write the report there]:FILE:_files"
   "--color[(default\: auto, on a terminal)]:color:(auto always never)"
   "--no-lint[do not look for the linter\'s findings on the lines]"

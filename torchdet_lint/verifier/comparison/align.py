@@ -15,6 +15,7 @@ import msgspec
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence, Parting, Source
+from torchdet_lint.verifier.comparison.picture import Histogram, Lane
 from torchdet_lint.verifier.comparison.timeline import Timeline
 from torchdet_lint.verifier.trace import Record, Site, Stream, Trace
 
@@ -148,6 +149,7 @@ class Aligner:
         self.asking: list[_AtSite] = []
         self.last_site: Site | None = None
         self.timeline = Timeline(())
+        self.histogram = Histogram()
 
     def run(self, stream_a: Stream, stream_b: Stream) -> None:
         """Compare two streams, from beginning to end."""
@@ -215,6 +217,7 @@ class Aligner:
             return
         self.healed = False
         self.differing += 1
+        self.histogram.add(self.left.passed)
         self.span = (self.span[0] if self.differing > 1 else self.left.passed, self.left.passed)
         here.differing += 1
         here.last = self.left.passed
@@ -342,6 +345,20 @@ class Aligner:
         return [
             msgspec.structs.replace(item, step=when.step(item.index), epoch=when.epoch(item.index)) for item in first
         ]
+
+    def lane(self, name: str) -> Lane:
+        """What differs, by stretches of run A."""
+        steps = self.timeline.steps
+        stride = max(1, len(steps) // 40)
+        return Lane(
+            name,
+            self.left.passed,
+            self.histogram.width,
+            tuple(self.histogram.cells),
+            lasting=not self.heals(),
+            parted=tuple((part.index, part.index + max(part.a_ops, 1)) for part in self.partings[:100]),
+            steps=tuple((steps[at], at + 1) for at in range(stride - 1, len(steps), stride)),
+        )
 
     def heals(self) -> bool:
         """Whether what differed was read again with equal outcome, and nothing differed since for at least as long."""

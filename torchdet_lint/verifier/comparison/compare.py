@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.comparison.align import Aligner, Identities
 from torchdet_lint.verifier.comparison.outcome import Comparison
+from torchdet_lint.verifier.comparison.picture import Heat, Picture
 from torchdet_lint.verifier.comparison.processes import compare_aside, together, without_received
 from torchdet_lint.verifier.comparison.timeline import Timeline, losses
 from torchdet_lint.verifier.trace import Trace, TraceError
 
 if TYPE_CHECKING:
     import os
+
+    from torchdet_lint.verifier.comparison.outcome import Divergence
 
 
 def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, moved: bool = False) -> Comparison:
@@ -50,6 +53,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
         notes=tuple(notes),
         aside=max(aside.records),
         losses=losses(*_with_losses(a, b)),
+        picture=Picture((main.lane("main"), *aside.lanes), tuple(map(_heat, found)), (_flat(a), _flat(b))),
         devices=("cpu", "cuda") if a.header.get("environment", {}).get("cuda") else ("cpu",),
     )
 
@@ -65,13 +69,20 @@ def _with_losses(a: Trace, b: Trace) -> tuple[Timeline, Timeline]:
     return Timeline(()), Timeline(())
 
 
+def _heat(item: Divergence) -> Heat:
+    return Heat(item.site, item.kind, item.differing, item.compared, item.index, item.step, item.stream)
+
+
+def _flat(one: Trace) -> dict[str, str]:
+    """The environment of a run, its variables under their names with a dollar sign."""
+    values = dict(one.header.get("environment", {}))
+    variables = values.pop("variables", {})
+    return {**{k: str(v) for k, v in values.items()}, **{f"${k}": str(v) for k, v in variables.items()}}
+
+
 def _environments(a: Trace, b: Trace) -> dict[str, tuple[str, str]]:
     """What differs between the two environments, by name."""
-    flat: list[dict[str, str]] = []
-    for one in (a, b):
-        values = dict(one.header.get("environment", {}))
-        variables = values.pop("variables", {})
-        flat.append({**{k: str(v) for k, v in values.items()}, **{f"${k}": str(v) for k, v in variables.items()}})
+    flat = (_flat(a), _flat(b))
     names = sorted(set(flat[0]) | set(flat[1]))
     return {
         name: (flat[0].get(name, ""), flat[1].get(name, "")) for name in names if flat[0].get(name) != flat[1].get(name)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from torchdet_lint.verifier.comparison.picture import Picture
 from torchdet_lint.verifier.comparison.timeline import Losses
 from torchdet_lint.verifier.trace import Site
 
@@ -79,7 +80,7 @@ class Comparison(msgspec.Struct, frozen=True):
     later reading was equal; `order` where every place made the same values in both runs, in another order, and nothing
     else followed: then only what the program keeps outside torch can tell whether that mattered.
     `devices` are those that the build of torch knows; `aside` counts the records of other threads and processes;
-    `losses` are those of both runs, by step.
+    `losses` are those of both runs, by step; `picture` is what a page shows besides.
     """
 
     identical: bool
@@ -96,6 +97,7 @@ class Comparison(msgspec.Struct, frozen=True):
     devices: tuple[str, ...] = ("cpu",)
     aside: int = 0
     losses: Losses | None = None
+    picture: Picture = Picture()
 
     @property
     def causes(self) -> tuple[Divergence, ...]:

@@ -9,6 +9,7 @@ import msgspec
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.align import Aligner, Identities
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
+from torchdet_lint.verifier.comparison.picture import Lane
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.trace import Site, Stream, Trace
@@ -20,6 +21,7 @@ class Aside(NamedTuple):
     found: list[Divergence]
     notes: list[str]
     records: tuple[int, int]
+    lanes: list[Lane]
 
 
 def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
@@ -30,6 +32,11 @@ def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
     found: list[Divergence] = []
     notes = []
     records = [0, 0]
+    lanes = [
+        Lane(f"{'process ' if stream.kind == 'process' else ''}{stream.name}", max(stream.records, 0), 1, (), False)
+        for stream in a.streams
+        if stream.kind != "main"
+    ]
     for kind, words in (("thread", "other threads"), ("process", "other processes")):
         sums = [_sums(opened, kind, identities) for opened in (a, b)]
         for side, one in enumerate(sums):
@@ -38,7 +45,7 @@ def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
         if not differ:
             continue
         if kind == "process":
-            found += _twins(a, b, identities, differ, more=_counts(sums[0]) != _counts(sums[1]))
+            found += _twins(a, b, identities, differ, lanes, more=_counts(sums[0]) != _counts(sums[1]))
             differ -= {identities[item.site] for item in found}
             sums = [_sums(opened, kind, identities, "worker") for opened in (a, b)]
         differ = {n for n in differ & set(sums[0]) & set(sums[1]) if sums[0][n][:2] != sums[1][n][:2]}
@@ -50,7 +57,7 @@ def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
         if rest and not found:
             rest[0] = msgspec.structs.replace(rest[0], kind="cause", source="outside")
         found += rest
-    return Aside(found, notes, (records[0], records[1]))
+    return Aside(found, notes, (records[0], records[1]), lanes)
 
 
 def _counts(sums: dict[int, tuple[int, int, Site]]) -> dict[int, int]:
@@ -97,9 +104,11 @@ def _other_values(kind: str, row: tuple[int, int, Site]) -> Divergence:
     return Divergence(site, 0, "consequence", "", evidence, count, count, stream=kind)
 
 
-def _twins(a: Trace, b: Trace, identities: Identities, differ: set[int], *, more: bool) -> list[Divergence]:
+def _twins(
+    a: Trace, b: Trace, identities: Identities, differ: set[int], lanes: list[Lane], *, more: bool
+) -> list[Divergence]:
     """What differs at the sites `differ` between processes that stand at the same place in both trees; where the runs
-    did not do equally much (`more`), also where their paths part.
+    did not do equally much (`more`), also where their paths part. Their lanes take the place of those in `lanes`.
 
     One that was ended before its end is compared as far as both went.
     """
@@ -126,6 +135,8 @@ def _twins(a: Trace, b: Trace, identities: Identities, differ: set[int], *, more
     for one, two in pairs:
         aligner = Aligner(a, b, identities)
         aligner.run(one, two)
+        lane = aligner.lane(f"process {one.name}")
+        lanes[:] = [lane if other.name == lane.name else other for other in lanes]
         ended_well = one.complete and two.complete
         for item in aligner.divergences():
             parts = item.source == "path"

@@ -31,13 +31,15 @@ class Smallest(NamedTuple):
     """The codes of a sufficient set of fixes, sorted, and the report on the runs under it.
 
     `without` has for each code the report on the runs with the others alone: what differs there is what it cures.
-    Empty, with `spent`, where the budget was at its end before no code could be left out.
+    Empty, with `spent`, where the budget was at its end before no code could be left out. `tried` are all sets that
+    were verified.
     """
 
     codes: tuple[str, ...]
     report: Report
     without: Mapping[str, Report] = {}
     spent: bool = False
+    tried: Mapping[frozenset[str], Report] = {}
 
 
 class _SpentError(Exception):
@@ -75,10 +77,10 @@ def minimise(
                     search.refuted.append(frozenset(codes))
                     break
             else:
-                return Smallest(codes, report, search.without(codes))
+                return Smallest(codes, report, search.without(codes), tried=search.seen)
     except _SpentError:
-        return Smallest(*search.sufficient(whole), spent=True)
-    return Smallest(whole, fixed)
+        return Smallest(*search.sufficient(whole), spent=True, tried=search.seen)
+    return Smallest(whole, fixed, tried=search.seen)
 
 
 class _Search:
@@ -88,7 +90,7 @@ class _Search:
         self._verify = verify
         self._asked = asked
         self._left = most
-        self._seen: dict[frozenset[str], Report] = {frozenset(): plain}
+        self.seen: dict[frozenset[str], Report] = {frozenset(): plain}
         self._whole = fixed
         self._named = {code for cause in plain.causes for code in (cause.rule, *cause.also)}
         likely = [
@@ -111,15 +113,15 @@ class _Search:
             raise _SpentError
         self._left -= 1
         report = self._verify(interventions=dataclasses.replace(self._asked, fixes=codes), lint=False)
-        known = self._seen.get(frozenset(codes))
+        known = self.seen.get(frozenset(codes))
         # What once differed is not equal, whatever luck shows later.
         if known is None or known.verdict == "identical":
-            self._seen[frozenset(codes)] = report
+            self.seen[frozenset(codes)] = report
         return report
 
     def sufficient(self, whole: tuple[str, ...]) -> tuple[tuple[str, ...], Report]:
         """The fewest codes under which the runs were equal so far, and never differed."""
-        equal = [(tuple(sorted(codes)), one) for codes, one in self._seen.items() if one.verdict == "identical"]
+        equal = [(tuple(sorted(codes)), one) for codes, one in self.seen.items() if one.verdict == "identical"]
         return min([*equal, (whole, self._whole)], key=lambda pair: (len(pair[0]), pair[0]))
 
     def without(self, codes: tuple[str, ...]) -> dict[str, Report]:
@@ -128,7 +130,7 @@ class _Search:
         for code in codes:
             rest = tuple(other for other in codes if other != code)
             with contextlib.suppress(_SpentError):
-                report = self._seen.get(frozenset(rest)) or self.verified(rest)
+                report = self.seen.get(frozenset(rest)) or self.verified(rest)
                 if report.verdict == "diverged":
                     found[code] = report
         return found

@@ -133,6 +133,15 @@ class Spread(msgspec.Struct, frozen=True):
     partings: tuple[Parting, ...] = ()
 
 
+class Attempt(msgspec.Struct, frozen=True):
+    """A set of fixes that was tried: the verdict of the runs under it, and the places (`file:line`) of the causes that
+    were left."""
+
+    fixes: tuple[str, ...]
+    verdict: str
+    left: tuple[str, ...] = ()
+
+
 class FixOutcome(msgspec.Struct, frozen=True):
     """What the fixes did: `fixes` is the smallest set that suffices (all that were tried, where none does), `ratio` the
     CPU time of a fixed run to a plain one. `command` edits the source; of the edited program `edited_runs` runs were
@@ -146,6 +155,7 @@ class FixOutcome(msgspec.Struct, frozen=True):
     command: str = ""
     notes: tuple[str, ...] = ()
     edited_runs: int = 0
+    attempts: tuple[Attempt, ...] = ()
 
 
 class Judged(msgspec.Struct, frozen=True):

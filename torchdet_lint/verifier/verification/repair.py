@@ -10,7 +10,7 @@ import msgspec
 from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.remedies.fixes import BY_RULE
 from torchdet_lint.verifier.verification import editing, minimise
-from torchdet_lint.verifier.verification.outcome import FixOutcome
+from torchdet_lint.verifier.verification.outcome import Attempt, FixOutcome
 from torchdet_lint.verifier.verification.verify import verify_program
 
 if TYPE_CHECKING:
@@ -80,9 +80,23 @@ def verify_fixed(
         edit.command if edit is not None else "",
         (*([_SPENT] if found.spent else []), *(editing.by_hand(smallest) if edit is None else ())),
         edit.runs if edit is not None else 0,
+        _attempts(found),
     )
     causes = settled(plain.causes, found, findings)
     return msgspec.structs.replace(plain, verdict="identical", causes=causes, fix=outcome, held=fixed.held)
+
+
+def _attempts(found: minimise.Smallest) -> tuple[Attempt, ...]:
+    """Every set of fixes that was tried, the smallest first."""
+    rows = [
+        Attempt(
+            tuple(sorted(codes)),
+            report.verdict,
+            tuple(dict.fromkeys(f"{cause.file}:{cause.line}" for cause in report.causes if cause.file)),
+        )
+        for codes, report in found.tried.items()
+    ]
+    return tuple(sorted(rows, key=lambda row: (len(row.fixes), row.fixes)))
 
 
 def settled(

@@ -9,11 +9,14 @@ import msgspec
 
 from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.comparison import explain
+from torchdet_lint.verifier.comparison.picture import Picture
 from torchdet_lint.verifier.verification.leftovers import Leftovers
 from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Left, Outcome, RunSummary, Spread
 from torchdet_lint.verifier.verification.text import text
 
 if TYPE_CHECKING:
+    import os
+
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence, Parting
     from torchdet_lint.verifier.probe.validity import Valid
@@ -24,7 +27,9 @@ _ELSEWHERE = "it read equal values and wrote different ones, in another environm
 
 
 class Report(Outcome, frozen=True):
-    """What a verification returns: its outcome, and what to do with it."""
+    """What a verification returns: its outcome, what a page shows besides (`picture`), and what to do with it."""
+
+    picture: Picture = Picture()
 
     def raise_if_diverged(self) -> None:
         """Raise `Diverged`, with the report as its text, unless the runs were equal."""
@@ -33,7 +38,15 @@ class Report(Outcome, frozen=True):
 
     def to_json(self) -> bytes:
         """The report as JSON, by the schema of docs/verifier-json.md."""
-        return msgspec.json.format(msgspec.json.encode(self), indent=2)
+        fields = msgspec.structs.asdict(self)
+        del fields["picture"]
+        return msgspec.json.format(msgspec.json.encode(fields), indent=2)
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as one page that needs nothing else: no network, no other file."""
+        from torchdet_lint.verifier.verification.page.page import html
+
+        Path(path).write_text(html(self, self.picture), encoding="utf-8")
 
 
 def report_on(
@@ -94,6 +107,7 @@ def report_on(
         command=_command(mode, program),
         measured_on=valid.measurement.machine if valid is not None else None,
         losses=outcome.losses,
+        picture=_picture_from_here(outcome.picture, root),
     )
 
 
@@ -123,6 +137,14 @@ def _from_here(cause: Cause, root: Path) -> Cause:
 def _place_from_here(place: str, root: Path) -> str:
     file, colon, line = place.rpartition(":")
     return f"{seen_from_here(file, root)}{colon}{line}" if colon else place
+
+
+def _picture_from_here(picture: Picture, root: Path) -> Picture:
+    rows = [
+        msgspec.structs.replace(row, site=row.site._replace(file=seen_from_here(row.site.file, root)))
+        for row in picture.heat
+    ]
+    return msgspec.structs.replace(picture, heat=tuple(rows))
 
 
 def _parting_from_here(parting: Parting, root: Path) -> Parting:

@@ -1,0 +1,1 @@
+"""A report -> one HTML page that needs nothing else."""
