@@ -45,6 +45,7 @@ def _root(codes: list[str], shell: str) -> argparse.ArgumentParser:
         "run": ("run a program with the runtime fixes", options.run_parser()),
         "record": ("record every op of a run into a trace", options.record_parser()),
         "compare": ("compare two traces", options.compare_parser()),
+        "show": ("look into a trace", options.show_parser()),
         "forecast": ("list what would differ on another device", forecast.parser()),
         "probe": ("measure the ops on this machine", probe.parser()),
     }

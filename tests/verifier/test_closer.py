@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import sys
@@ -278,3 +279,53 @@ def test_a_tolerance_is_told_after_the_bitwise_verdict_and_decides_the_exit_stat
     status, lines = compared("nan", "--tolerance", "0.5")
     assert (status, "not finite in one run" in lines[1]) == (1, True)
     assert compared("a", "--tolerance", "0")[0] == 0
+
+
+def test_a_trace_is_shown_by_step_by_op_and_by_place_without_torch(tmp_path, monkeypatch, capsys):
+    from torchdet_lint.verifier import cli
+
+    path = str(recorded(tmp_path / "a.tdtrace", training))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+    def shown(*options):
+        status = cli.main(["show", path, *options])
+        told = capsys.readouterr()
+        return status, told.out.splitlines(), told.err
+
+    status, lines, _ = shown()
+    assert status == 0
+    assert any(line.startswith("main: ") and "6 optimizer steps, loss " in line for line in lines)
+    assert any(line.split() == ["6", "aten.addmm,", "forward"] for line in lines)
+    _, lines, _ = shown("--step", "5")
+    assert lines[0].startswith("step 5, loss ")
+    everything = [json.loads(line) for line in shown("--output-format", "json", "--limit", "9999")[1]]
+    assert [row["index"] for row in everything] == list(range(len(everything)))
+    assert len(lines) - 1 == sum(row["step"] == 5 for row in everything)
+    row = next(row for row in everything if row["op"] == "aten.normal_" or row["flags"])
+    assert "random" in row["flags"]
+    _, lines, _ = shown("--op", "addmm", "--limit", "2")
+    assert [line.split()[1] for line in lines if "#" in line] == ["aten.addmm,", "aten.addmm,"]
+    assert lines[-1] == "… and 4 more (--limit 6 shows them)"
+    place = f"{row['file']}:{row['line']}"
+    assert all(f", {place}" in line for line in shown("--at", place)[1] if "#" in line)
+    assert shown("--at", "nowhere.py")[1][0].startswith("no record fits; main: ")
+    said = f"torchdet-lint: error: show: {path}: no stream rank 7; there are main\n"
+    assert shown("--stream", "rank 7")[::2] == (2, said)
+    assert shown("--limit", "0")[0] == 2
+
+
+def test_what_a_strange_trace_holds_steers_no_terminal(tmp_path, capsys):
+    from torchdet_lint.verifier import cli
+
+    writer = trace.Writer(tmp_path / "a.tdtrace")
+    writer.json(b"H", 0, {"program": ["\x1b[2Jx.py\n"], "environment": {}})
+    writer.json(b"F", writer.stream("main", "main"), {"records": 0})
+    writer.close()
+    assert cli.main(["show", str(tmp_path / "a.tdtrace")]) == 0
+    assert capsys.readouterr().out.startswith("program: �[2Jx.py�\n")
+    writer = trace.Writer(tmp_path / "b.tdtrace")
+    writer.json(b"H", 0, {"environment": {}})
+    writer.json(b"T", writer.stream("main", "main"), [[1, "step", "x", 0, ""]])
+    writer.close()
+    assert cli.main(["show", str(tmp_path / "b.tdtrace")]) == 2
+    assert "damaged" in capsys.readouterr().err

@@ -29,6 +29,7 @@ further commands (each with --help):
   verify PROGRAM        run it twice, and say where and why the runs differ
   run PROGRAM           run it with the fixes applied while it runs
   record, compare       a trace of one run; what differs between two
+  show TRACE            what is in a trace
   forecast PROGRAM      run it on the CPU, and list what would differ on a GPU
   probe                 measure which operations vary on this machine
 

@@ -15,6 +15,7 @@ from torchdet_lint.verifier.options import (
     compare_parser,
     record_parser,
     run_parser,
+    show_parser,
     verify_parser,
 )
 
@@ -39,6 +40,7 @@ def main(argv: Sequence[str], measured: str = "") -> int:
     commands: dict[str, Callable[[list[str]], int]] = {
         "record": _record,
         "compare": _compare,
+        "show": _show,
         "verify": functools.partial(_verify, configured=measured),
         "run": _run,
         "forecast": functools.partial(_forecast, configured=measured),
@@ -78,7 +80,7 @@ def _fail(message: str) -> int:
 def _need_torch(command: str) -> None:
     from importlib.util import find_spec
 
-    if command != "run" and find_spec("torch") is None:
+    if command not in ("run", "show") and find_spec("torch") is None:
         raise UsageError(f"torchdet-lint {command} needs torch: install it with `pip install 'torchdet-lint[verify]'`")
 
 
@@ -170,6 +172,26 @@ def _compare(arguments: list[str]) -> int:
     return _deliver(
         compare_traces(options.a, options.b, lint=not options.no_lint, tolerance=options.tolerance), options
     )
+
+
+def _show(arguments: list[str]) -> int:
+    options = show_parser().parse_args(arguments)
+    from torchdet_lint.verifier.trace.listing import Asked, overview, records
+    from torchdet_lint.verifier.trace.reader import Trace
+
+    if options.step < 0 or options.limit < 1:
+        raise UsageError("torchdet-lint show: --step and --limit must be positive numbers")
+    asked = Asked(options.stream, options.step, options.op, options.at, options.limit)
+    as_json = options.output_format == "json"
+    trace = Trace(options.trace)
+    for line in records(trace, asked, as_json=as_json) if asked.anything or as_json else overview(trace):
+        sys.stdout.write(f"{line if as_json else _inert(line)}\n")
+    return OK
+
+
+def _inert(line: str) -> str:
+    """A line of somebody's trace without what would steer a terminal."""
+    return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def _verify(arguments: list[str], *, configured: str) -> int:

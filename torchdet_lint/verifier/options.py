@@ -90,6 +90,21 @@ def compare_parser() -> Parser:
     return parser
 
 
+def show_parser() -> Parser:
+    """The options of `show`."""
+    parser = _parser("show", "Look into a trace: what is in it, or its records one by one.", "a.tdtrace")
+    parser.add_argument("trace", type=Path, help="the trace")
+    parser.add_argument(
+        "--step", type=int, default=0, metavar="N", help="the records of the optimizer's step N, from 1"
+    )
+    parser.add_argument("--op", default="", metavar="NAME", help="those of ops with NAME in their names")
+    parser.add_argument("--at", default="", metavar="FILE[:LINE]", help="those of this file or line")
+    parser.add_argument("--stream", default="", metavar="NAME", help="those of another thread or process")
+    parser.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many (default 100)")
+    parser.add_argument("--output-format", choices=("text", "json"), default="text", help="json: one object a line")
+    return parser
+
+
 def verify_parser() -> Parser:
     """The options of `verify`."""
     parser = _parser("verify", "Run a program twice or more and say where and why the runs differ.")

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/torchdet-lint
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_torchdet_lint_subparsers=(check rule config baseline lsp completion verify run record compare forecast probe)
+_shtab_torchdet_lint_subparsers=(check rule config baseline lsp completion verify run record compare show forecast probe)
 
 _shtab_torchdet_lint_check_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --evidence --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
 _shtab_torchdet_lint_rule_option_strings=(-h --help --all --output-format --torch-version --config --isolated)
@@ -17,6 +17,7 @@ _shtab_torchdet_lint_verify_option_strings=(-h --help --runs --mode --timeout --
 _shtab_torchdet_lint_run_option_strings=(-h --help --timeout --strict --fix --no-fix --seed)
 _shtab_torchdet_lint_record_option_strings=(-h --help -o --output --timeout --fix --no-fix --seed)
 _shtab_torchdet_lint_compare_option_strings=(-h --help --tolerance --output-format -o --output-file --output --color --no-lint)
+_shtab_torchdet_lint_show_option_strings=(-h --help --step --op --at --stream --limit --output-format)
 _shtab_torchdet_lint_forecast_option_strings=(-h --help --device --torch-version --measured --no-measured --timeout --output-format -o --output-file)
 _shtab_torchdet_lint_probe_option_strings=(-h --help --device --ops --dtype --modes --rules --programs --budget --runs --processes --threads --memory --timeout -o --output --fresh --markdown --contribute --compare)
 _shtab_torchdet_lint_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --evidence --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
@@ -92,10 +93,11 @@ _shtab_torchdet_lint_verify___output_format_choices=(text json html github junit
 _shtab_torchdet_lint_verify___color_choices=(auto always never)
 _shtab_torchdet_lint_compare___output_format_choices=(text json html github junit sarif)
 _shtab_torchdet_lint_compare___color_choices=(auto always never)
+_shtab_torchdet_lint_show___output_format_choices=(text json)
 _shtab_torchdet_lint_forecast___device_choices=(cuda mps)
 _shtab_torchdet_lint_forecast___output_format_choices=(text json)
 _shtab_torchdet_lint_probe___device_choices=(cuda cpu mps xpu)
-_shtab_torchdet_lint_pos_0_choices=(check rule config baseline lsp completion verify run record compare forecast probe)
+_shtab_torchdet_lint_pos_0_choices=(check rule config baseline lsp completion verify run record compare show forecast probe)
 _shtab_torchdet_lint___select_choices=(TDL001 TDL002 TDL101 TDL102 TDL103 TDL104 TDL105 TDL106 TDL107 TDL108 TDL201 TDL202 TDL203 TDL204 TDL205 TDL206 TDL207 TDL208 TDL301 TDL302 TDL303 TDL304 TDL305 TDL306 TDL307 TDL308 TDL401 TDL402 TDL403 TDL404 TDL405 TDL406 TDL407 TDL501 TDL601)
 _shtab_torchdet_lint___ignore_choices=(TDL001 TDL002 TDL101 TDL102 TDL103 TDL104 TDL105 TDL106 TDL107 TDL108 TDL201 TDL202 TDL203 TDL204 TDL205 TDL206 TDL207 TDL208 TDL301 TDL302 TDL303 TDL304 TDL305 TDL306 TDL307 TDL308 TDL401 TDL402 TDL403 TDL404 TDL405 TDL406 TDL407 TDL501 TDL601)
 _shtab_torchdet_lint___extend_select_choices=(TDL001 TDL002 TDL101 TDL102 TDL103 TDL104 TDL105 TDL106 TDL107 TDL108 TDL201 TDL202 TDL203 TDL204 TDL205 TDL206 TDL207 TDL208 TDL301 TDL302 TDL303 TDL304 TDL305 TDL306 TDL307 TDL308 TDL401 TDL402 TDL403 TDL404 TDL405 TDL406 TDL407 TDL501 TDL601)
@@ -180,6 +182,8 @@ _shtab_torchdet_lint_record___fix_nargs=0
 _shtab_torchdet_lint_compare__h_nargs=0
 _shtab_torchdet_lint_compare___help_nargs=0
 _shtab_torchdet_lint_compare___no_lint_nargs=0
+_shtab_torchdet_lint_show__h_nargs=0
+_shtab_torchdet_lint_show___help_nargs=0
 _shtab_torchdet_lint_forecast_pos_0_nargs='*'
 _shtab_torchdet_lint_forecast__h_nargs=0
 _shtab_torchdet_lint_forecast___help_nargs=0

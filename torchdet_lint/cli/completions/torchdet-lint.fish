@@ -50,8 +50,8 @@ function _shtab_torchdet_lint_using
   test "$_shtab_torchdet_lint_cmdpath" = "$argv"
 end
 
-set -g _shtab_torchdet_lint_commands check rule config baseline lsp completion verify run record compare forecast probe
-set -g _shtab_torchdet_lint_opts_with_value --baseline --budget --cache-dir --color --compare --config --device --devices --dtype --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --ops --output --output-file --output-format --per-file-ignores --processes --rules --runs --seed --select --stdin-filename --steps --threads --timeout --tolerance --torch-version --workdir -j -o
+set -g _shtab_torchdet_lint_commands check rule config baseline lsp completion verify run record compare show forecast probe
+set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --config --device --devices --dtype --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --processes --rules --runs --seed --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --workdir -j -o
 
 complete -c torchdet-lint -e
 complete -c torchdet-lint -f
@@ -242,6 +242,14 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -l color -xka 
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -l no-lint -d 'do not look for the linter'"'"'s findings on the lines'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare; and test $_shtab_torchdet_lint_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace of one run'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare; and test $_shtab_torchdet_lint_npos -eq 1' -ka "(__fish_complete_path (commandline -ct))" -d 'that of another'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torchdet_lint_npos -eq 0' -a show -d 'look into a trace'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using show' -s h -l help -d 'show this help message and exit'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using show' -l step -x -d 'the records of the optimizer'"'"'s step N, from 1'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using show' -l op -x -d 'those of ops with NAME in their names'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using show' -l at -x -d 'those of this file or line'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using show' -l stream -x -d 'those of another thread or process'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using show' -l limit -x -d 'at most so many (default 100)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using show' -l output-format -xka "text json" -d 'json: one object a line'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torchdet_lint_npos -eq 0' -a forecast -d 'list what would differ on another device'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using forecast' -s h -l help -d 'show this help message and exit'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using forecast' -l device -xka "cuda mps" -d 'where it would run (default: cuda)'

@@ -21,6 +21,7 @@ _shtab_torchdet_lint_commands() {
     record:'record every op of a run into a trace'
     rule:'say all that is known about a rule'
     run:'run a program with the runtime fixes'
+    show:'look into a trace'
     verify:'run a program twice and say where and why the runs differ'
   )
   _describe 'torchdet-lint commands' _commands
@@ -280,6 +281,20 @@ _shtab_torchdet_lint_run_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_torchdet_lint_run_defaults_added=0
 
+_shtab_torchdet_lint_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--step[the records of the optimizer\'s step N, from 1]:N:"
+  "--op[those of ops with NAME in their names]:NAME:"
+  "--at[those of this file or line]:FILE[:LINE]:"
+  "--stream[those of another thread or process]:NAME:"
+  "--limit[at most so many (default 100)]:N:"
+  "--output-format[json\: one object a line]:output_format:(text json)"
+  ":the trace:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_torchdet_lint_show_defaults_added=0
+
 _shtab_torchdet_lint_verify_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--runs[how often it runs (default 2)]:N:"
@@ -343,6 +358,7 @@ _shtab_torchdet_lint() {
         record) _arguments -C -s $_shtab_torchdet_lint_record_options ;;
         rule) _arguments -C -s $_shtab_torchdet_lint_rule_options ;;
         run) _arguments -C -s $_shtab_torchdet_lint_run_options ;;
+        show) _arguments -C -s $_shtab_torchdet_lint_show_options ;;
         verify) _arguments -C -s $_shtab_torchdet_lint_verify_options ;;
         *) _arguments -C -s $_shtab_torchdet_lint_check_options ;;
       esac
