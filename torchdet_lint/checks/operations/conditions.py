@@ -154,7 +154,7 @@ class Conditions:
         return self._takes_one(call.node, call, parameters)
 
     def _takes_one(self, node: cst.BaseExpression, call: Call, parameters: Sequence[str]) -> bool:
-        """Whether `node`, what `call` picked along a dimension, is squeezed there."""
+        """Whether `node`, what `call` picked along a dimension, is squeezed there, or wherever it can be."""
         attribute = self.module.parent(node)
         outer = self.module.parent(attribute) if isinstance(attribute, (cst.Attribute, cst.Arg)) else None
         squeeze = self.module.call_at(outer) if isinstance(outer, cst.Call) else None
@@ -162,7 +162,7 @@ class Conditions:
         if squeeze is None or squeeze.attribute != "squeeze" or dimension is None or not dimension.known:
             return False
         at = squeeze.argument("dim", ("dim",) if isinstance(attribute, cst.Attribute) else ("input", "dim"))
-        return at is not None and matches(at.constant, dimension.constant)
+        return at is None or matches(at.constant, dimension.constant)
 
     def _overlap(self, stride: Value | None, call: Call, parameters: Sequence[str]) -> bool:
         """Whether the windows of a pooling may overlap: the stride is another than their size, or they have gaps."""
