@@ -51,7 +51,7 @@ class HandingOn:
     def calls(self, target: str, word: str, added: Sequence[str]) -> Iterator[HandedOn]:
         """The calls of this file with an argument `word` that amount to one of `target`."""
         written = re.compile(rf"(?<!\w){word}=(?!=)")
-        if written.search(self.module.text) is None:
+        if f"{word}=" not in self.module.text or written.search(self.module.text) is None:
             return
         self.module.load_where(lambda text: written.search(text) is not None, word)
         for call in self.module.calls:

@@ -56,7 +56,11 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
         elif function:
             if function.partition(".")[0] in imported:
                 functions[function] = None
-        elif not (f".{word} =" in text or f".{word}=" in text or re.search(rf"\.{word}: [^\n=#]+=", text)):
+        elif not (
+            f".{word} =" in text
+            or f".{word}=" in text
+            or (f".{word}: " in text and re.search(rf"\.{word}: [^\n=#]+=", text))
+        ):
             mine = owner in ("self", "cls")
             if annotates or (inherits if mine else _made(owner, text, imported)):
                 words[word] = None
