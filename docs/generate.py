@@ -80,6 +80,8 @@ def reference() -> str:
 `[tool.torchdet-lint]` in `pyproject.toml`, or the same keys at the top of a `torchdet-lint.toml`; the file nearest to
 each source holds. `torchdet-lint config KEY` says the same in a terminal, with the value that holds there, and
 `torchdet-lint config --schema` prints the JSON schema, which is [torchdet-lint.schema.json](torchdet-lint.schema.json).
+`TORCHDET_OUTPUT_FORMAT` and `TORCHDET_CACHE_DIR` win over the file, and flags over these. `NO_COLOR`, `FORCE_COLOR`
+and `FORCE_HYPERLINK` decide on colour and links.
 
 | key | type | default | |
 |---|---|---|---|

@@ -285,3 +285,21 @@ def test_every_command_is_in_the_first_help(
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     assert all(re.search(rf"^  (\w+, )*{command}\b", out, re.MULTILINE) for command in COMMANDS[1:])
+
+
+def test_the_environment_chooses_where_no_flag_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    Path("a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    Path("torchdet-lint.toml").write_text("output-format = 'full'\n")
+    monkeypatch.setenv("TORCHDET_OUTPUT_FORMAT", "json-lines")
+    monkeypatch.setenv("TORCHDET_CACHE_DIR", str(tmp_path / "elsewhere"))
+    assert main(["a.py"]) == 1
+    assert json.loads(capsys.readouterr().out)["code"] == "TDL201"
+    assert (tmp_path / "elsewhere").is_dir()
+    assert not Path(".torchdet_cache").exists()
+    assert main(["a.py", "--output-format", "concise", "-q"]) == 1
+    assert capsys.readouterr().out.startswith("a.py:2:1: TDL201 ")
+    monkeypatch.setenv("TORCHDET_OUTPUT_FORMAT", "xml")
+    assert main(["a.py"]) == 2
+    assert "TORCHDET_OUTPUT_FORMAT: 'xml' is none of full, concise" in capsys.readouterr().err

@@ -6,7 +6,7 @@ document$.subscribe(() => {
     const box = document.createElement("input");
     box.type = "search";
     box.className = "md-input md-input--stretch";
-    box.placeholder = `Filter ${rows.length} rows: an operation, a condition, a status`;
+    box.placeholder = `Filter ${rows.length} rows by words`;
     box.setAttribute("aria-label", box.placeholder);
     const texts = rows.map((row) => row.textContent.toLowerCase());
     box.addEventListener("input", () => {

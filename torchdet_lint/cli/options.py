@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -226,8 +227,19 @@ def settings_of(given: argparse.Namespace, paths: Sequence[str]) -> tuple[Settin
     """What holds for a run over `paths`, and complaints about configurations that were passed over."""
     if given.isolated and given.config:
         raise UsageError("--isolated and --config contradict each other")
+    _from_environment(given)
     found = asked_for(given, paths)
     return _merged(given, found), found.errors
+
+
+def _from_environment(given: argparse.Namespace) -> None:
+    """Take what the environment says where no flag does; it wins over the configuration."""
+    given.cache_dir = given.cache_dir or os.environ.get("TORCHDET_CACHE_DIR") or None
+    wanted = os.environ.get("TORCHDET_OUTPUT_FORMAT")
+    if wanted and hasattr(given, "output_format") and given.output_format is None:
+        if wanted not in _FORMATS:
+            raise UsageError(f"TORCHDET_OUTPUT_FORMAT: {wanted!r} is none of {', '.join(_FORMATS)}")
+        given.output_format = wanted
 
 
 def asked_for(given: argparse.Namespace, paths: Sequence[str]) -> Configuration:

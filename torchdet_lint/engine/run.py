@@ -225,9 +225,10 @@ def examine(
 
     YAML among them is what programs are configured with. `context` are the records of other files of the project."""
     linter.stand_in(texts)
-    records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not yaml_names([path])}
-    together, complaints = whole_program.conclude(
-        linter, dict(sorted({**(context or {}), **records}.items())), texts, {}, (context or {}).keys()
-    )
+    with collector_off():
+        records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not yaml_names([path])}
+        together, complaints = whole_program.conclude(
+            linter, dict(sorted({**(context or {}), **records}.items())), texts, {}, (context or {}).keys()
+        )
     findings = sorted(_of_given(linter, together, records, texts), key=lambda finding: finding.sort_key)
     return findings, [*(error for record in records.values() for error in record.errors), *complaints]

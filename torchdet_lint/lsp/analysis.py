@@ -10,6 +10,7 @@ import msgspec
 from torchdet_lint import config
 from torchdet_lint.engine import repair, run
 from torchdet_lint.engine.linter import Linter
+from torchdet_lint.engine.workers import collector_off
 from torchdet_lint.source.cache import Cache, content_hash
 from torchdet_lint.source.discovery import Exclusion, discover
 from torchdet_lint.source.modules import Still
@@ -120,7 +121,8 @@ class Analysis:
     def _records_around(self, linter: Remembering, project: Mapping[str, bytes]) -> dict[str, Record]:
         """The records of files on disk that import a buffer, and of those that these import."""
         linter.stand_in(project)
-        records = {path: linter.record(path, data) for path, data in sorted(project.items())}
+        with collector_off():
+            records = {path: linter.record(path, data) for path, data in sorted(project.items())}
         by = tuple((path, record.outline.imports) for path, record in records.items())
         key = f"{linter.settings.root}\0{linter.settings.file}"
         known = self._around.get(key)
