@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 import torchdet_lint
 from torchdet_lint import config, verifier
 from torchdet_lint.catalogue import loading
+from torchdet_lint.cli.main import main
 from torchdet_lint.cli.options import check_parser
 
 ROOT = Path(__file__).parents[1]
@@ -97,3 +101,40 @@ def test_the_page_on_python_lists_every_public_name() -> None:
     page = (ROOT / "docs/api.md").read_text(encoding="utf-8")
     told = set(re.findall(r"\b\w+\b", " ".join(re.findall(r"^\| `([^`]*)`", page, re.MULTILINE))))
     assert {*torchdet_lint.__all__, *verifier.__all__} - {"__version__"} <= told
+
+
+def test_the_tutorial_shows_what_the_linter_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    page = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    shutil.copy(ROOT / "examples/colours/train.py", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for words, status in (("train.py --output-format concise", 1), ("train.py --diff", 1)):
+        assert main([*words.split(), "--no-cache", "--isolated"]) == status
+        out, err = (text.decode() for text in capfdbinary.readouterr())
+        shown = re.sub(r"^ $", "", f"$ torchdet-lint {words}\n{out}{err}", flags=re.MULTILINE)
+        assert shown in page, shown
+
+
+@pytest.mark.slow
+def test_the_tutorial_goes_from_red_to_green(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    shutil.copy(ROOT / "examples/colours/train.py", tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def run(*words: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "torchdet_lint", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    status, said = run("verify", "train.py")
+    assert status == 1
+    assert re.findall(r"^\d (TDL\d+)", said, re.MULTILINE) == ["TDL101", "TDL103"]
+    run("train.py", "--fix")
+    status, said = run("verify", "train.py")
+    assert status == 1
+    assert re.findall(r"^\d (TDL\d+)", said, re.MULTILINE) == ["TDL305"]
+    run("train.py", "--fix", "--unsafe-fixes")
+    for more in ([], ["--mode", "stress"]):
+        status, said = run("verify", *more, "train.py")
+        assert (status, said[0]) == (0, "✓")
