@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
+from torchdet_lint.dataflow.syntax import bare
 from torchdet_lint.inference.abstract_values import (
     OTHER,
     STEP_BATCH,
@@ -19,11 +20,13 @@ from torchdet_lint.inference.abstract_values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.inference.annotations import Annotations
     from torchdet_lint.inference.attributes import Attributes
     from torchdet_lint.inference.gradients import Gradients
+    from torchdet_lint.module.calls import Call
+    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Scope
 
@@ -51,12 +54,33 @@ class Parameters:
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
         found = self._declared(node, home)
-        if found.what == "unknown" and isinstance(home.node, cst.FunctionDef) and home.outer is self.module.scope:
-            passed = self._passed(node, home.node)
-            if passed is not None and passed.is_tensor:
-                gradient = "no" if passed.is_integral else "yes" if passed.gradient == "yes" else found.gradient
-                return AbstractValue("tensor", passed.dtype, "unknown", gradient, passed.dims)
+        function = home.node
+        if not isinstance(function, cst.FunctionDef) or found.gradient == "yes" or home.outer is None:
+            return found
+        if home.outer is not self.module.scope:
+            return self._of_method(node, function, home.outer, found)
+        passed = self._passed(node, function) if found.what == "unknown" else None
+        if passed is not None and passed.is_tensor:
+            gradient = "no" if passed.is_integral else "yes" if passed.gradient == "yes" else found.gradient
+            return AbstractValue("tensor", passed.dtype, "unknown", gradient, passed.dims)
         return found
+
+    def _of_method(
+        self, node: cst.Param, function: cst.FunctionDef, outer: Scope, found: AbstractValue
+    ) -> AbstractValue:
+        """What the parameter of a layer's method is, of which `found` is known: a tensor with a gradient where all
+        methods of the class that call it through `self` pass one."""
+        class_ = self.module.classes.get(outer)
+        name = function.name.value
+        if found.is_integral or class_ is None or name.startswith("__") or f"self.{name}(" not in self.module.text:
+            return found
+        if not self.gradients.is_layer(class_) or self._static(function):
+            return found
+        parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+        passed = self._joined(node, list(self._calls_of_self(name, class_)), parameters[1:])
+        if passed is None or not passed.is_tensor or passed.gradient != "yes":
+            return found
+        return replace(found, gradient="yes") if found.is_tensor else passed
 
     def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
         """What all functions of the file that call `function` pass for its parameter; the top level only tries it."""
@@ -64,12 +88,30 @@ class Parameters:
         parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
         self.module.look_for(name)
         calls = [call for call in self.module.calls_to(f"@.{name}") if call.scope.function is not self.module.scope]
+        return self._joined(node, calls, parameters)
+
+    def _joined(self, node: cst.Param, calls: Sequence[Call], parameters: Sequence[str]) -> AbstractValue | None:
+        """What all of `calls` pass for the parameter `node`; None where one passes nothing in sight."""
         if not calls or any(call.opaque for call in calls):
             return None
         values = [call.argument(node.name.value, parameters) for call in calls]
         if any(value is None for value in values):
             return None
         return joined(self.infer(value.node) for value in values if value is not None)
+
+    def _calls_of_self(self, name: str, class_: Class) -> Iterator[Call]:
+        """The calls `self.name(…)` in the methods of `class_`."""
+        module = self.module
+        for unit in module.holding(name):
+            if unit.piece.owner != class_.index or name not in module.words[unit.index]:
+                continue
+            module.load(unit)
+            for attribute in module.attributes_under(unit.root, name) if unit.root is not None else ():
+                node = module.parent(attribute)
+                if isinstance(node, cst.Call) and node.func is attribute and bare(attribute.value) == "self":
+                    call = module.call_at(node)
+                    if call is not None:
+                        yield call
 
     def _declared(self, node: cst.Param, home: Scope) -> AbstractValue:
         function = home.node

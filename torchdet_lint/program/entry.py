@@ -196,17 +196,27 @@ class Entry(NamedTuple):
 
     def reached_varying(self) -> list[Sequence[Ref]]:
         """For each function that the program reaches in which an op is reported that varies: the ops in it that raise
-        in deterministic mode."""
+        in deterministic mode. Whoever makes a module runs its methods."""
         found: dict[tuple[str, int], Sequence[Ref]] = {}
         for node in self.reached():
             functions = self.varying(node.file)
-            if functions:
-                started = node.name in (MODULE, STARTED)
-                body = None if started else self.project.files.summary(node.file).body(node.name)
-                row = body.row if body is not None else 0
+            for row in self._rows(node) if functions else ():
                 if row in functions:
                     found[node.file, row] = functions[row]
         return [found[key] for key in sorted(found)]
+
+    def _rows(self, node: Node) -> Iterator[int]:
+        """Where the function of `node` stands, and with the constructor of a module all its methods; 0: the file."""
+        summary = self.project.files.summary(node.file)
+        names = [node.name]
+        if node.name.endswith(".__init__") and self.project.lookup.derives(
+            node.owner, self.project.facts.words.modules
+        ):
+            class_ = summary.class_summary(node.name.rpartition(".")[0])
+            names += sorted(class_.methods.values()) if class_ is not None else []
+        for name in names:
+            body = None if name in (MODULE, STARTED) else summary.body(name)
+            yield body.row if body is not None else 0
 
     def reached(self) -> Iterator[Node]:
         """The nodes that the entry point reaches, in a fixed order."""

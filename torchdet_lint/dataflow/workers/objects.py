@@ -60,6 +60,7 @@ class WorkerObjects:
         self._owned: dict[Owned, None] = {}
         self._drawn: set[str] = set()
         self._out = False
+        self._made: list[ast.Call] = []
         self._seen: set[tuple[int, str | None]] = set()
 
     def handed(self, call: ast.Call) -> Handed:
@@ -206,22 +207,55 @@ class WorkerObjects:
                 if not returned:
                     self._out = True
             return
-        if self.classes.known(name) or below(name, self.facts.wrappers):
+        wraps = below(name, self.facts.wrappers)
+        if self.classes.known(name) or wraps:
             if any(word in name.rpartition(".")[2] for word in self.facts.random):
                 self._drawn.add("torch")
             for place, argument in enumerate(node.args):
                 inner_way = self._inside(name, way, place)
                 if isinstance(argument, ast.Starred) or not (place == 0 or self._object(argument)):
                     continue
-                if place == 0 and not (below(name, self.facts.wrappers) or name.endswith(".Compose")):
+                if place == 0 and not (wraps or name.endswith(".Compose")):
                     continue
                 self._value(argument, scope, inner_way, depth + 1)
             for keyword in node.keywords:
-                if keyword.arg is not None and self._holds(keyword.arg):
+                draws = wraps and keyword.arg == "generator"
+                if keyword.arg is not None and self._holds(keyword.arg) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
             return
-        if not below(name, self.facts.quiet):
+        if not self._call_picked(node, scope, way, depth) and not below(name, self.facts.quiet):
             self._out = True
+
+    def _call_picked(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:
+        """Look at an object of each class of which one is picked and called; whether there are any."""
+        picked = list(self._picked(node.func, scope, depth))
+        for class_, inner in picked:
+            made = ast.Call(class_, node.args, node.keywords)
+            self._made.append(made)
+            place = self.classes.definition(self.classes.dotted(class_, inner.file), inner.file)
+            if place is not None and isinstance(place[0], ast.ClassDef):
+                self._instance(place[0], place[1], made, scope, way, depth)
+            else:
+                self._out = True
+        return bool(picked)
+
+    def _picked(self, node: ast.expr, scope: Scope, depth: int) -> Iterator[tuple[ast.expr, Scope]]:
+        """The names of the classes of which one is picked, `{"a": A, "b": B}[kind]`, where `node` is called."""
+        if depth > _DEEP:
+            return
+        if isinstance(node, ast.Subscript):
+            tables = (
+                [(node.value, scope)] if isinstance(node.value, ast.Dict) else list(self._behind(node.value, scope))
+            )
+            for table, inner in tables:
+                for value in table.values if isinstance(table, ast.Dict) else ():
+                    yield value, inner
+        elif isinstance(node, ast.Name):
+            for value, inner in self._behind(node, scope):
+                if isinstance(value, ast.Subscript):
+                    yield from self._picked(value, inner, depth + 1)
+                elif isinstance(value, ast.Name) and value is not node:
+                    yield value, inner
 
     @staticmethod
     def _inside(name: str, way: str | None, place: int) -> str | None:

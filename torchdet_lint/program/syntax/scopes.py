@@ -189,8 +189,9 @@ class Scopes:
             values: Sequence[ast.expr | None] = [None] * len(target.elts)
             if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
                 values = value.elts
-            elif isinstance(value, ast.Call):
-                # What a call stands for are all the things that it returns, those of a tuple too.
+            elif isinstance(value, (ast.Call, ast.Subscript)):
+                # What a call stands for are all the things that it returns, those of a tuple too; an entry of a table
+                # stands for all that is in it.
                 values = [value] * len(target.elts)
             for element, part in zip(target.elts, values, strict=True):
                 self._bind_target(scope, element, part)

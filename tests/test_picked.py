@@ -1,0 +1,117 @@
+"""What tables, lists and modules hold that a program picks from, makes and runs: how grave what is found of it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
+
+
+@pytest.fixture
+def project(tmp_path):
+    def write(**files):
+        for name, text in files.items():
+            (tmp_path / name.replace("_DOT_", ".")).write_text(text)
+        return tmp_path
+
+    return write
+
+
+def lint(folder, **options):
+    return run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="", **options)).findings
+
+
+NET = """
+import torch
+from torch import nn
+
+def small(): return nn.Conv2d(3, 3, 3)
+def large(): return nn.Conv2d(3, 9, 3)
+
+KINDS = {"small": (small, 3), "large": (large, 9)}
+
+class Aggregate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x, index):
+        return torch.zeros_like(x).scatter_add_(0, index, self.layer(x))
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+"""
+TRAINS = """
+import sys
+import torch
+from net import KINDS, Aggregate, Plain
+
+def fit(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(2, 2).cuda()).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    MAKE
+    fit(model.cuda())
+"""
+
+
+@pytest.mark.parametrize(
+    ("make", "severity"),
+    [
+        ("make, width = KINDS[sys.argv[1]]; model = make()", "error"),
+        ("model = torch.nn.Sequential(*[Aggregate() for _ in range(3)])", "error"),
+        ("model = torch.nn.Sequential(*[Plain() for _ in range(3)])", "warning"),
+    ],
+)
+def test_a_missing_mode_weighs_what_a_table_holds_and_what_modules_that_are_made_do(project, make, severity):
+    folder = project(net_DOT_py=NET, train_DOT_py=TRAINS.replace("MAKE", make))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.severity == severity
+
+
+SETS = """
+import numpy as np
+from torch.utils.data import Dataset
+
+class Squares(Dataset):
+    def __init__(self, size):
+        self.size = size
+    def __len__(self):
+        return self.size
+    def __getitem__(self, index):
+        return index * index
+
+class Noise(Squares):
+    def __init__(self, size):
+        super().__init__(size)
+        self.rng = np.random.default_rng(0)
+    def __getitem__(self, index):
+        return self.rng.random()
+"""
+LOADS = """
+import sys
+import torch
+from torch.utils.data import DataLoader, random_split
+from sets import Noise, Squares
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    table = {"a": Squares, "b": SECOND}
+    kind = table[sys.argv[1]]
+    data = kind(10)
+    train, test = random_split(data, [8, 2], generator=torch.Generator().manual_seed(1))
+    print(len(list(DataLoader(train, num_workers=2))))
+"""
+
+
+@pytest.mark.parametrize(("second", "severity"), [("Squares", "note"), ("Noise", "error"), ("unknown.Data", "warning")])
+def test_a_loader_is_as_bad_as_the_data_sets_of_which_one_is_picked(project, second, severity):
+    folder = project(sets_DOT_py=SETS, main_DOT_py=LOADS.replace("SECOND", second))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
