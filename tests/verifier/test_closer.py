@@ -329,3 +329,61 @@ def test_what_a_strange_trace_holds_steers_no_terminal(tmp_path, capsys):
     writer.close()
     assert cli.main(["show", str(tmp_path / "b.tdtrace")]) == 2
     assert "damaged" in capsys.readouterr().err
+
+
+def test_what_a_program_expects_to_differ_is_told_with_its_reason_and_is_no_divergence(tmp_path):
+    from torchdet_lint.verifier import expected
+
+    def body(noise, *, leaks=False, longer=False):
+        torch.manual_seed(0)
+        weight = torch.ones(3)
+        with expected("the noise\nof a demo"), expected("within"):
+            shown = weight * noise
+            for _ in range(1 + longer):
+                shown = shown.sin()
+        total = weight + (shown if leaks else weight)
+        return [total.exp(), total.cos(), total.tan(), total.abs(), total.neg()]
+
+    def compared(one, two):
+        paths = [tmp_path / "a.tdtrace", tmp_path / "b.tdtrace"]
+        for path, options in zip(paths, (one, two), strict=True):
+            recorded(path, lambda options=options: body(**options))
+        return compare_traces(*paths)
+
+    report = compared({"noise": 1.0}, {"noise": 2.0})
+    assert (report.verdict, report.spread.differing) == ("identical", 0)
+    told = [note for note in report.not_covered if note.startswith("expected to differ: ")]
+    assert [note.split()[4:5] + note.split("executions ")[1:] for note in told] == [
+        ["aten.mul.Tensor,", "(the noise of a demo)"],
+        ["aten.sin,", "(the noise of a demo)"],
+    ]
+    # What leaves the block is no longer expected, and has its cause there.
+    report = compared({"noise": 1.0, "leaks": True}, {"noise": 2.0, "leaks": True})
+    assert report.verdict == "diverged"
+    assert [cause.op for cause in report.causes] == ["aten.mul.Tensor", "aten.sin"]
+    assert "expected to differ (the noise of a demo), and ops outside" in report.causes[0].message
+    report = compared({"noise": 1.0}, {"noise": 1.0, "longer": True})
+    assert report.verdict == "identical"
+    assert "expected to go another way: the noise of a demo" in report.not_covered
+    with pytest.raises(ValueError, match="needs a reason"):
+        expected(" ")
+
+
+def test_what_differs_before_and_after_an_expected_block_is_a_divergence(tmp_path):
+    from torchdet_lint.verifier import expected
+
+    @expected("of no matter")
+    def inside(value):
+        return value * 2
+
+    def body(before, after):
+        first = torch.full((2,), before)
+        inside(first)
+        return torch.full((3,), after)
+
+    path = recorded(tmp_path / "a.tdtrace", lambda: body(1.0, 1.0))
+    for values in ((2.0, 1.0), (1.0, 2.0)):
+        other = recorded(tmp_path / "b.tdtrace", lambda values=values: body(*values))
+        report = compare_traces(path, other)
+        assert report.verdict == "diverged"
+        assert report.first.op == "aten.full"

@@ -188,6 +188,20 @@ def test_the_last_line_that_differs_is_told_too(tmp_path):
     assert left.last == "'loss 1.0' | 'loss 1.1'"
 
 
+@pytest.mark.parametrize(
+    ("one", "two", "hinted"),
+    [
+        ("12.31\nloss 2\n", "12.62\nloss 2\n", True),
+        ("12.31\nloss 2\n", "12.62\nloss 3\n", False),
+        ("3 4\n", "3 5\n", False),
+    ],
+)
+def test_a_bare_number_differs_like_a_result_and_the_report_says_what_to_do_if_it_is_a_time(tmp_path, one, two, hinted):
+    a, b = (remains(tmp_path / name, {}, text) for name, text in (("a", one), ("b", two)))
+    (left,) = compare_left(a, b, ordered=True).certain
+    assert bool(left.hint) == hinted
+
+
 def test_every_run_begins_in_the_folder_as_it_was(tmp_path):
     original, room = tmp_path / "project", tmp_path / "room"
     (original / "sub").mkdir(parents=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.launch.launch import Program
     from torchdet_lint.verifier.recording.auditing import audit
     from torchdet_lint.verifier.recording.recorder import Recorder as record  # noqa: N813
+    from torchdet_lint.verifier.recording.watching.expected import expected
     from torchdet_lint.verifier.remedies.determinism import deterministic
     from torchdet_lint.verifier.verification.verify import compare_traces as compare
     from torchdet_lint.verifier.verification.verify import verify_function as verify
@@ -24,6 +25,7 @@ _HOMES = {
     "audit": ("recording.auditing", "audit"),
     "compare": ("verification.verify", "compare_traces"),
     "deterministic": ("remedies.determinism", "deterministic"),
+    "expected": ("recording.watching.expected", "expected"),
     "environment": ("launch.interventions", "environment"),
     "record": ("recording.recorder", "Recorder"),
     "verify": ("verification.verify", "verify_function"),
@@ -37,6 +39,7 @@ __all__ = [
     "compare",
     "deterministic",
     "environment",
+    "expected",
     "record",
     "verify",
     "verify_program",

@@ -148,14 +148,16 @@ class Aligner:
         self.seeded = False
         self.asking: list[_AtSite] = []
         self.last_site: Site | None = None
-        self.timeline = Timeline(())
+        self.timeline = self.timeline_b = Timeline(())
         self.histogram = Histogram()
+        self.expected: dict[int, Divergence] = {}
+        self.expected_partings: list[str] = []
 
     def run(self, stream_a: Stream, stream_b: Stream) -> None:
         """Compare two streams, from beginning to end."""
         left = self.left = _Cursor(self.a, stream_a, self.identities)
         right = self.right = _Cursor(self.b, stream_b, self.identities)
-        self.timeline = Timeline(self.a.marks(stream_a))
+        self.timeline, self.timeline_b = Timeline(self.a.marks(stream_a)), Timeline(self.b.marks(stream_b))
         shared = min(len(left.numbers), len(right.numbers))
         same_sites = left.numbers[:shared] == right.numbers[:shared]
         while True:
@@ -215,6 +217,9 @@ class Aligner:
         here.compared += 1
         if one.digests == two.digests:
             return
+        if reason := self.timeline.reason(self.left.passed):
+            self._expect(number, site, reason)
+            return
         self.healed = False
         self.differing += 1
         self.histogram.add(self.left.passed)
@@ -235,6 +240,16 @@ class Aligner:
         if site.op == "aten._local_scalar_dense":
             self.scalars_differ = True
 
+    def _expect(self, number: int, site: Site, reason: str) -> None:
+        """A record that the program expects to differ: no divergence, as long as nothing else does."""
+        before = self.expected.get(number)
+        if before is None:
+            at = (self.left.passed, self.right.passed)
+            evidence = Evidence(inputs_equal=True, numbers_equal=True)
+            before = Divergence(site, at[0], "cause", "op", evidence, differing=0, index_b=at[1], reason=reason)
+        self.expected[number] = msgspec.structs.replace(before, differing=before.differing + 1)
+        self.scalars_differ |= site.op == "aten._local_scalar_dense"
+
     def _ask_generators(self, states: dict[str, str]) -> None:
         """A number or a choice of Python's differed just before: which generator it may have come from."""
         for here in self.asking:
@@ -246,7 +261,7 @@ class Aligner:
     def _judge(
         self, site: Site, one: Record, two: Record, before: tuple[int, ...]
     ) -> tuple[Literal["cause", "consequence"], Source]:
-        first = self.differing == 1 and not self.partings
+        first = self.differing == 1 and not self.partings and not self.expected
         inputs, numbers = one.inputs == two.inputs, one.scalars == two.scalars
         if one.outside is not None and two.outside is not None and one.outside[0] != two.outside[0]:
             follows = site.op == trace.BATCH and self.loader_seeds_differ
@@ -312,6 +327,9 @@ class Aligner:
         a = self.left.sites[site_a] if site_a >= 0 else None
         b = self.right.sites[site_b] if site_b >= 0 else None
         index = self.left.passed if index is None else index
+        if rejoined and (reason := self._expected_parting(a_ops, b_ops)):
+            self.expected_partings.append(reason)
+            return
         if not self.partings and (a or b) is not None:
             kind: Literal["path", "consequence"] = "consequence" if self.differing else "path"
             evidence = Evidence(inputs_equal=not self.differing, numbers_equal=True)
@@ -320,6 +338,12 @@ class Aligner:
         self.healed = False
         if len(self.partings) < _MOST_SITES:
             self.partings.append(Parting(index, self.last_site, a, b, a_ops, b_ops, rejoined))
+
+    def _expected_parting(self, a_ops: int, b_ops: int) -> str:
+        """Why the program expects what each run does until they meet again; empty where one leaves the block."""
+        ways = ((self.timeline, self.left.passed, a_ops), (self.timeline_b, self.right.passed, b_ops))
+        reasons = [(when.reason(at), when.reason(at + ops - 1)) for when, at, ops in ways if ops]
+        return reasons[0][0] if reasons and all(map(all, reasons)) else ""
 
     def _ends(self) -> None:
         index = self.left.passed
@@ -340,11 +364,26 @@ class Aligner:
             for here in self.at.values()
             if here.first is not None
         ]
+        found = [item for item in found if item.differing]
+        if found or self.paths:
+            found += [
+                msgspec.structs.replace(item, compared=max(item.differing, self.at[number].compared))
+                for number, item in self.expected.items()
+            ]
         first = sorted(found + self.paths, key=lambda item: (item.index, item.source != "path"))[:_MOST_SITES]
         when = self.timeline
         return [
             msgspec.structs.replace(item, step=when.step(item.index), epoch=when.epoch(item.index)) for item in first
         ]
+
+    def excused(self) -> list[str]:
+        """What the program expects to differ, and does, in a line each."""
+        told = [
+            f"expected to differ: {item.site.place or item.site.op} {item.site.op}, "
+            f"{item.differing} executions ({item.reason})"
+            for item in self.expected.values()
+        ]
+        return told + [f"expected to go another way: {reason}" for reason in dict.fromkeys(self.expected_partings)]
 
     def lane(self, name: str) -> Lane:
         """What differs, by stretches of run A."""

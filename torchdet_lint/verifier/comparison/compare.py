@@ -32,7 +32,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
     aside = compare_aside(a, b, identities)
     found = without_received(together(main.divergences(), aside.found))
     said = [str(note[kind]) for kind in ("missed", "steps") for t in (a, b) for note in t.notes if kind in note]
-    notes = [*main.notes, *aside.notes, *dict.fromkeys(said)]
+    notes = [*main.excused(), *main.notes, *aside.notes, *dict.fromkeys(said)]
     compared = main.compared + min(aside.records)
     for one in (a, b):
         if one.truncated and not compared:

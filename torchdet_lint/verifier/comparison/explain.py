@@ -85,6 +85,8 @@ def explain(item: Divergence, devices: Sequence[str] = ("cpu",), table: Iterable
     """The explanation of one divergence in a run on `devices`. `table` is the catalogue's table of ops, or what a
     measurement makes of it.
     """
+    if item.reason:
+        return Explanation(f"expected to differ ({item.reason}), and ops outside of that block differ too")
     if item.source == "op":
         return _op(item, devices, tuple(table) or loading.load().facts.ops)
     return {

@@ -41,7 +41,8 @@ class Divergence(msgspec.Struct, frozen=True):
 
     `index` counts the records of run A's stream from 0; `other` is where run B goes instead, for parted paths;
     `outputs` numbers the outputs of the op that differ, from 0. `step` and `epoch` are the optimizer step and the pass
-    over the data, from 1, in which the first did; 0 where none is known. `index_b` is that of run B.
+    over the data, from 1, in which the first did; 0 where none is known. `index_b` is that of run B. `reason` is why
+    the program expects it.
     """
 
     site: Site
@@ -57,6 +58,7 @@ class Divergence(msgspec.Struct, frozen=True):
     step: int = 0
     epoch: int = 0
     index_b: int = -1
+    reason: str = ""
 
 
 class Parting(msgspec.Struct, frozen=True):

@@ -51,6 +51,7 @@ class Timeline:
         self._main = max(counts, key=lambda name: counts[name], default="")
         self._steps = [mark.at for mark in marks if mark.kind == "step" and mark.name == self._main]
         self._passes = [(mark.at, mark.number) for mark in marks if mark.kind == "pass"]
+        self._expected = _blocks(marks)
         self._losses = [(mark.at, mark.value) for mark in marks if mark.kind == "loss"]
 
     def step(self, index: int) -> int:
@@ -62,6 +63,12 @@ class Timeline:
         at = bisect.bisect_right(self._passes, (index, math.inf))
         return self._passes[at - 1][1] if at else 0
 
+    def reason(self, index: int) -> str:
+        """Why the program says that this record may differ; empty where it does not."""
+        at = bisect.bisect_right(self._expected, (index, math.inf, ""))
+        begin, end, reason = self._expected[at - 1] if at else (0, 0, "")
+        return reason if begin <= index < end else ""
+
     @property
     def losses(self) -> list[tuple[int, float]]:
         """The step and the value of every loss, in order."""
@@ -71,6 +78,21 @@ class Timeline:
     def steps(self) -> Sequence[int]:
         """After how many records each step ended."""
         return self._steps
+
+
+def _blocks(marks: Sequence[Mark]) -> list[tuple[float, float, str]]:
+    """The outermost blocks that may differ, as (from, to, reason); one that does not end lasts to the end."""
+    found: list[tuple[float, float, str]] = []
+    depth = 0
+    for mark in marks:
+        if mark.kind != "expected":
+            continue
+        depth += 1 if mark.number else -1
+        if mark.number and depth == 1:
+            found.append((mark.at, math.inf, mark.name))
+        elif not depth and found:
+            found[-1] = (found[-1][0], mark.at, found[-1][2])
+    return found
 
 
 def losses(a: Timeline, b: Timeline) -> Losses | None:

@@ -89,7 +89,8 @@ class Mark(NamedTuple):
     """Something of the program's progress, after `at` records of a stream.
 
     `kind` is `step` (`number` steps of the optimizer `name` were made), `loss` (`value` is what `backward` was called
-    on, at the place `name`) or `pass` (the pass `number` over the loader `name` begins).
+    on, at the place `name`), `pass` (the pass `number` over the loader `name` begins) or `expected` (a block that may
+    differ, for the reason `name`, begins or, with `number` 0, ends).
     """
 
     at: int

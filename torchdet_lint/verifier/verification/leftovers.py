@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 OUTPUT, STATUS = "standard output", "exit status"
 _MOST = 20
+_BARE = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_HINT = (
+    "only bare numbers differ there: where they tell a time, print its name or unit beside it, and it does not count"
+)
 
 
 class Remains(NamedTuple):
@@ -65,11 +69,13 @@ def _output(a: Path, b: Path, *, ordered: bool) -> list[Left]:
         return []
     if not ordered and collections.Counter(_read(a)) == collections.Counter(_read(b)):
         return [Left(OUTPUT, "the same lines in another order", certain=False)]
-    last = ""
+    last, bare = "", True
     for one, two in zip(_read(a), _read(b), strict=False):
-        if one != two and re.search(r"\d", one):
-            last = f"{one.strip()[:60]!r} | {two.strip()[:60]!r}"
-    return [Left(OUTPUT, first, last="" if last in first else last)]
+        if one != two:
+            bare = bare and bool(_BARE.fullmatch(one.strip()) and _BARE.fullmatch(two.strip()))
+            if re.search(r"\d", one):
+                last = f"{one.strip()[:60]!r} | {two.strip()[:60]!r}"
+    return [Left(OUTPUT, first, last="" if last in first else last, hint=_HINT if bare else "")]
 
 
 def _paired(a: Mapping[str, Path], b: Mapping[str, Path]) -> list[tuple[str, Path | None, Path | None]]:

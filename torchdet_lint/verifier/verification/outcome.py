@@ -176,13 +176,14 @@ class Left(msgspec.Struct, frozen=True):
     """Something that the runs left behind and that differs: a file by its name, standard output or the exit status.
 
     `certain` is False where the difference may be one of order or of a format that is not understood; `last` is the
-    last line with a number that differs.
+    last line with a number that differs, `hint` what to do where it is of no matter.
     """
 
     name: str
     difference: str
     certain: bool = True
     last: str = ""
+    hint: str = ""
 
 
 class Held(msgspec.Struct, frozen=True):

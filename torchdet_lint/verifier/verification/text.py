@@ -99,6 +99,8 @@ def _left(report: Outcome) -> list[str]:
     lines = []
     for left in [left for left in report.left if left.certain][:4]:
         lines += _wrapped(f"left behind: {left.name}: {left.difference}", 1)
+        if left.hint:
+            lines += _wrapped(f"  {left.hint}", 2)
         if left.last:
             lines += _wrapped(f"  the last of it: {left.last}", 1)
     if report.crash and report.verdict == "diverged":

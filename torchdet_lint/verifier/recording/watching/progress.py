@@ -14,6 +14,7 @@ import torch
 from torch.utils import _python_dispatch
 
 from torchdet_lint.verifier.patching.patches import Patches, after_import
+from torchdet_lint.verifier.recording.watching.expected import RUNS
 
 if TYPE_CHECKING:
     import contextlib
@@ -29,6 +30,8 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     """Mark the progress of `run` until `undo` is closed."""
     patches = Patches()
     undo.callback(patches.undo)
+    RUNS.add(run)
+    undo.callback(RUNS.discard, run)
     _watch_steps(run, undo)
     _watch_losses(run, patches, keep_compiler_out)
     _watch_passes(run, patches)
