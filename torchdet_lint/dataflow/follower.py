@@ -9,48 +9,16 @@ import libcst as cst
 
 from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.loops import counts, uses_index, uses_number
-from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite
+from torchdet_lint.dataflow.syntax import Messages, bare, last_word, names_read, opposite
 from torchdet_lint.dataflow.uses import KEPT, Trail, Use
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torchdet_lint.module.module import Module
-
 
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _STEPS = 120
-
-
-class Messages:
-    """What in one file is part of a message: of an exception, a warning, a line of the log."""
-
-    def __init__(self, module: Module) -> None:
-        self.module = module
-        self._words = module.library.facts.orders.words["messages"]
-        self._known: dict[int, bool] = {}
-
-    def holds(self, node: cst.CSTNode) -> bool:
-        """Whether `node` stands in one; so do then all nodes between."""
-        passed: list[int] = []
-        current: cst.CSTNode | None = node
-        found = False
-        while current is not None:
-            if id(current) in self._known:
-                found = self._known[id(current)]
-                break
-            passed.append(id(current))
-            current = self.module.parent(current)
-            if isinstance(current, (cst.Raise, cst.Assert, cst.FormattedStringExpression)) or (
-                isinstance(current, cst.Call) and last_word(current.func) in self._words
-            ):
-                found = True
-                break
-            if isinstance(current, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
-                break
-        self._known.update(dict.fromkeys(passed, found))
-        return found
 
 
 class Follower(Calling):

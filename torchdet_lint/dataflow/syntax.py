@@ -1,4 +1,4 @@
-"""A node of the tree -> its text, the names that it reads and binds, the values that it pairs."""
+"""A node of the tree -> its text, the names that it reads and binds, the values that it pairs, its message."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torchdet_lint.module.tree import IMPORTS, LEAVES, children
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding
 
 _OPPOSITE: dict[type, type] = {cst.IsNot: cst.Is, cst.NotEqual: cst.Equal, cst.NotIn: cst.In}
@@ -147,3 +148,33 @@ def unpacked(parent: cst.CSTNode | None, position: int) -> cst.BaseExpression | 
     if any(isinstance(element, cst.StarredElement) for element in target.elements):
         return None
     return target.elements[position].value
+
+
+class Messages:
+    """What in one file is part of a message: of an exception, a warning, a line of the log."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._words = module.library.facts.orders.words["messages"]
+        self._known: dict[int, bool] = {}
+
+    def holds(self, node: cst.CSTNode) -> bool:
+        """Whether `node` stands in one; so do then all nodes between."""
+        passed: list[int] = []
+        current: cst.CSTNode | None = node
+        found = False
+        while current is not None:
+            if id(current) in self._known:
+                found = self._known[id(current)]
+                break
+            passed.append(id(current))
+            current = self.module.parent(current)
+            if isinstance(current, (cst.Raise, cst.Assert, cst.FormattedStringExpression)) or (
+                isinstance(current, cst.Call) and last_word(current.func) in self._words
+            ):
+                found = True
+                break
+            if isinstance(current, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                break
+        self._known.update(dict.fromkeys(passed, found))
+        return found

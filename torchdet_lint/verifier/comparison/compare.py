@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.verifier.comparison.align import Aligner, Identities
+from torchdet_lint.verifier.comparison.align import Aligner
+from torchdet_lint.verifier.comparison.cursor import Identities
 from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.comparison.picture import Heat, Picture
 from torchdet_lint.verifier.comparison.processes import compare_aside, together, without_received

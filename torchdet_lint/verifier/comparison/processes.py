@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from torchdet_lint.verifier import trace
-from torchdet_lint.verifier.comparison.align import Aligner, Identities
+from torchdet_lint.verifier.comparison.align import Aligner
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.comparison.picture import Lane
 
 if TYPE_CHECKING:
+    from torchdet_lint.verifier.comparison.cursor import Identities
     from torchdet_lint.verifier.trace import Site, Stream, Trace
 
 
