@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.events import PLAIN, Test
+from torchdet_lint.program.events import PASSED, PLAIN, Test
 from torchdet_lint.program.syntax.scopes import Bound
 
 if TYPE_CHECKING:
@@ -40,6 +40,22 @@ def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int) -> Iter
             yield Test(test.left.id, "equal", value.value, dead, dead_otherwise)
         elif isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
             yield Test(test.left.id, "equal", value.value, dead_otherwise, dead)
+
+
+def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
+    """The parameters that `super().__init__(…)` hands on as they came: there they may decide."""
+    function = call.func
+    if not (
+        isinstance(function, ast.Attribute)
+        and function.attr == "__init__"
+        and isinstance(function.value, ast.Call)
+        and isinstance(function.value.func, ast.Name)
+        and function.value.func.id == "super"
+    ):
+        return
+    for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+        if isinstance(value, ast.Name) and _is_constant(value.id, scope):
+            yield Test(value.id, PASSED)
 
 
 def _is_constant(name: str, scope: Scope) -> bool:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import GUARD, Test
-from torchdet_lint.program.syntax.conditions import tested
+from torchdet_lint.program.syntax.conditions import passed_on, tested
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.scopes import constant
 from torchdet_lint.program.syntax.shapes import (
@@ -44,6 +44,11 @@ class Extractor(Expressions):
         self.picks = self.words.picks_seed.search(scope.name.rpartition(".")[2]) is not None
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
+
+    def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
+        """Record a call, and what it hands on to the constructor of a base class."""
+        super().call(node, branch, deferred)
+        self.tests.extend(passed_on(node, self.scope))
 
     def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
         """Record statements in their order; those after an arm that leaves are in the other arm."""

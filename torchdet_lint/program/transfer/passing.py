@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import PLAIN, Argument, Body, Event
+from torchdet_lint.program.events import PASSED, PLAIN, Argument, Body, Event
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchdet_lint.program.effects import Referent
 
 
@@ -38,19 +40,25 @@ def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str
     return tuple(found)
 
 
-def constants(referent: Referent, body: Body, event: Event) -> tuple[tuple[str, Any], ...]:
-    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches."""
+def constants(referent: Referent, body: Body, event: Event, here: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches;
+    `here` are those of the function around it. What is only handed on counts where it is a switch, or None."""
     if event.opaque:
         return ()
     given = bound_arguments(referent, body, event)
     found: dict[str, Any] = {}
     for test in body.tests:
         argument = given.get(test.parameter)
-        if argument is None:
-            if test.parameter in body.defaults:
-                found[test.parameter] = body.defaults[test.parameter]
-        elif argument.known and isinstance(argument.value, PLAIN):
-            found[test.parameter] = argument.value
+        name = test.parameter if argument is None else parameter_of(argument) or ""
+        constants = body.defaults if argument is None else here
+        if argument is not None and argument.known:
+            value = argument.value
+        elif name in constants:
+            value = constants[name]
+        else:
+            continue
+        if value is None or isinstance(value, bool if test.kind == PASSED else PLAIN):
+            found[test.parameter] = value
     return tuple(sorted(found.items()))
 
 

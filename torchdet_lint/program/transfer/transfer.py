@@ -158,7 +158,7 @@ class Transfer(Recorder):
             return
         if full.endswith(".__init__") and referent.owner[1]:
             self.constructors.append((referent, event))
-        given = constants(referent, body, event) if body is not None and body.tests else ()
+        given = constants(referent, body, event, dict(self.node.given)) if body is not None and body.tests else ()
         self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
         self.passed(referent, event)
 
