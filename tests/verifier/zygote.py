@@ -4,6 +4,7 @@ Importing torch is what a small program costs; the isolation of a process of its
 that rule in the fork first. Each program's standard output goes to a file, with its exit status on the last line.
 """
 
+import importlib
 import os
 import runpy
 import sys
@@ -11,6 +12,7 @@ import traceback
 from pathlib import Path
 
 import numpy.random  # noqa: F401
+import torch  # noqa: F401
 
 sys.path.append(str(Path(__file__).parents[2]))
 
@@ -43,7 +45,8 @@ def run(output: Path, program: Path, code: str) -> None:
 
 if len(sys.argv) > 20:
     # What an optimizer and the deterministic mode import, once for all of them.
-    pass
+    for name in ("torch._dynamo", "torch._inductor.config"):
+        importlib.import_module(name)
 
 for argument in sys.argv[2:]:
     path, _, rule = argument.partition("@")
