@@ -8,16 +8,6 @@ from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 
 
-@pytest.fixture
-def project(tmp_path):
-    def write(**files):
-        for name, text in files.items():
-            (tmp_path / name.replace("_DOT_", ".")).write_text(text)
-        return tmp_path
-
-    return write
-
-
 def lint(folder, **options):
     return run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="", **options)).findings
 

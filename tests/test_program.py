@@ -11,16 +11,6 @@ from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
 
 
-@pytest.fixture
-def project(tmp_path):
-    def write(**files):
-        for name, text in files.items():
-            (tmp_path / name.replace("_DOT_", ".")).write_text(text)
-        return tmp_path
-
-    return write
-
-
 def lint(folder, *names, **options):
     settings = Settings(root=str(folder), jobs=1, **options)
     result = run.run([str(folder / name) for name in names] or [str(folder)], settings)

@@ -40,18 +40,18 @@ def with_evidence(result: Result, name: str) -> Result:
     """`result` with what the report `name` tells of its findings. Raises `UsageError` for a file that is none."""
     told = _read(name)
     rows = {(Path(row.filename).resolve(), row.code, row.line): row for row in told.evidence}
+    digests = {path: row.digest for (path, _, _), row in reversed(rows.items())}
     current: dict[Path, str] = {}
     stale: set[str] = set()
 
     def judged(finding: Finding) -> Finding:
         path = Path(finding.filename).resolve()
         row = rows.get((path, finding.code, finding.location.row)) if finding.cell is None else None
-        known = row or next((one for (file, _, _), one in rows.items() if file == path), None)
-        if known is None:
+        if path not in digests:
             return finding
         if path not in current:
             current[path] = _digest(path)
-        if current[path] != known.digest:
+        if current[path] != (row.digest if row is not None else digests[path]):
             stale.add(finding.filename)
             return finding
         return msgspec.structs.replace(finding, evidence=Evidence(row.state, row.why)) if row else finding

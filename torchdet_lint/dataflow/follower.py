@@ -131,8 +131,9 @@ class Follower(Calling):
             yield from self.of(table)
         elif isinstance(call, cst.Call) and not self.trail.is_set:
             kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
-            unseen = "handed" if self.goes_out_of_sight(call, torch=True) else "other"
-            yield Use(call, kind if kind in ("gathered", "saved", "written") else unseen)
+            if kind not in ("gathered", "saved", "written"):
+                kind = "handed" if self.goes_out_of_sight(call, torch=True) else "other"
+            yield Use(call, kind)
         elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
             for load in self.definitions.loads_after(above.targets[0].target, above):
                 taken = self.module.parent(load)
@@ -289,9 +290,12 @@ class Follower(Calling):
         """`table[x]`, which takes columns or rows in the order of the list `x`; a tuple is one key."""
         table = self.module.parent(self.module.parent(parent))  # type: ignore[arg-type]
         stored = isinstance(self.module.parent(table), cst.AssignTarget)  # type: ignore[arg-type]
+        if self.trail.is_set or self.trail.nested or stored:
+            yield Use(node, "keyed")
+            return
         value = self.module.followed(node, self.module.scope_of(node), self.module.order_of(node))
         one = value is not None and isinstance(value.node, cst.Call) and bare(value.node.func) == "tuple"
-        yield Use(node, "keyed" if self.trail.is_set or self.trail.nested or stored or one else "gathered")
+        yield Use(node, "keyed" if one else "gathered")
 
     def _comprehension_part(self, node: Any, part: cst.CompFor) -> Iterator[Use]:
         comprehension: cst.CSTNode = part

@@ -142,13 +142,8 @@ class ProgramRun:
         library = UNSEEDED.get(code)
         if library is None:
             return None
-        seen, queue, found = {entry.node}, [entry.node], []
-        while queue:
-            for step in entry.project.steps(queue.pop()):
-                if step.node is not None and step.node not in seen:
-                    seen.add(step.node)
-                    queue.append(step.node)
-        for node in seen:
+        found: list[Cause] = []
+        for node in entry.reached():
             path, name = node.file, node.name.rpartition(".")[2]
             if path not in self.records or path in self.context or path.endswith(".ipynb"):
                 continue

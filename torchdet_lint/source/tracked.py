@@ -27,18 +27,18 @@ def tracked(top: str, suffixes: tuple[str, ...]) -> Tracked:
     what a repository configures could make it run a program.
     """
     try:
-        data = read(os.path.join(_folder(top), "index"))
-        names = _names(data, _hash_size(top))
+        folder = _folder(top)
+        names = _names(read(os.path.join(folder, "index")), _hash_size(folder))
     except (OSError, ValueError, IndexError):
         return Tracked()
     endings = tuple(map(os.fsencode, suffixes))
     files = {f"{top}/{os.fsdecode(name)}" for name in names if name.endswith(endings)}
     folders: set[str] = set()
     for path in files:
-        folder = os.path.dirname(path)
-        while folder not in folders and len(folder) > len(top):
-            folders.add(folder)
-            folder = os.path.dirname(folder)
+        above = os.path.dirname(path)
+        while above not in folders and len(above) > len(top):
+            folders.add(above)
+            above = os.path.dirname(above)
     return Tracked(frozenset(files), frozenset(folders))
 
 
@@ -53,10 +53,10 @@ def _folder(top: str) -> str:
     return os.path.join(top, value.strip())
 
 
-def _hash_size(top: str) -> int:
-    """How long the hashes are that this repository names objects by."""
+def _hash_size(folder: str) -> int:
+    """How long the hashes are by which a repository names objects, whose own files are in `folder`."""
     try:
-        text = os.fsdecode(read(os.path.join(_folder(top), "config"))).lower()
+        text = os.fsdecode(read(os.path.join(folder, "config"))).lower()
     except OSError:
         return _HASHES["sha1"]
     lines = ("".join(line.split()) for line in text.splitlines())

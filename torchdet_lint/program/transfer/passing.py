@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.program.effects import Referent
 
+_UNKNOWN = object()
+
 
 def bound_arguments(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
     """What the call `event` passes to a function, by parameter."""
@@ -49,14 +51,12 @@ def constants(referent: Referent, body: Body, event: Event, here: Mapping[str, A
     found: dict[str, Any] = {}
     for test in body.tests:
         argument = given.get(test.parameter)
-        name = test.parameter if argument is None else parameter_of(argument) or ""
-        constants = body.defaults if argument is None else here
         if argument is not None and argument.known:
             value = argument.value
-        elif name in constants:
-            value = constants[name]
+        elif argument is None:
+            value = body.defaults.get(test.parameter, _UNKNOWN)
         else:
-            continue
+            value = here.get(parameter_of(argument) or "", _UNKNOWN)
         if value is None or isinstance(value, bool if test.kind == PASSED else PLAIN):
             found[test.parameter] = value
     return tuple(sorted(found.items()))

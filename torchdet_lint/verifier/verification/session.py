@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
@@ -27,7 +27,7 @@ from torchdet_lint.verifier.verification.outcome import Held, Mode, RunSummary, 
 from torchdet_lint.verifier.verification.report import Report, report_on, seen_from_here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
@@ -99,36 +99,15 @@ class Session:
 
     def run(self, number: int) -> ChildResult:
         """Run the program once more."""
-        asked = dataclasses.replace(self.base, stress=self.stress(number))
-        # Every run is told the same names: a program may look at its environment.
-        path, events = self.folder / f"run{SUFFIX}", self.folder / "run.events"
-        environment = {**environment_of(asked, self.environment, events=events), EVENTS: str(events)}
+        path, events = self._recording
         before = self.trace(number - 1).stat().st_size if number and self.trace(number - 1).exists() else 0
 
         def tick() -> None:
             if self.progress is not None:
                 self.progress(letter(number), path.stat().st_size if path.exists() else 0, before)
 
-        self.workspace.begin()
-        turned = {name: self.workspace.turned(value) for name, value in environment.items()}
-        with (
-            _standard_input() as stdin,
-            self.output(number).open("wb") as out,
-            self.output(number, "err").open("wb") as err,
-        ):
-            result = launch.run_child(
-                self._program_there(),
-                environment=turned,
-                trace=path,
-                timeout=self.timeout,
-                stdin=stdin,
-                stdout=out,
-                stderr=err,
-                about={"stress": asked.stress, "fixes": list(asked.fixes)},
-                steps=self.steps,
-                tick=tick,
-                roots=(str(self.workspace.original),),
-            )
+        with self.output(number).open("wb") as out, self.output(number, "err").open("wb") as err:
+            result = self._started(number, out, err, tick)
         self.results.append(result)
         self.files.append(self.workspace.end(self.folder / f"{letter(number)}.left"))
         for event in read_events(events):
@@ -154,28 +133,52 @@ class Session:
         """
         room = self.folder / f"{letter(number)}.closeup"
         room.mkdir(exist_ok=True)
+        wanted = {"folder": str(room.resolve()), "stream": stream, "targets": targets, "replay": replay}
+
+        def tick() -> None:
+            if self.progress is not None:
+                self.progress(letter(number), 0, 0)
+
+        with Path(os.devnull).open("wb") as nowhere:
+            self._started(number, nowhere, nowhere, tick, wanted)
+        for left in self._recording:
+            left.unlink(missing_ok=True)
+        return room
+
+    @property
+    def _recording(self) -> tuple[Path, Path]:
+        """The trace and the events of the run that goes on. Every run is told the same names: a program may look at
+        its environment."""
+        return self.folder / f"run{SUFFIX}", self.folder / "run.events"
+
+    def _started(
+        self,
+        number: int,
+        out: IO[bytes],
+        err: IO[bytes],
+        tick: Callable[[], None],
+        closeup: Mapping[str, Any] | None = None,
+    ) -> ChildResult:
+        """A fresh process of the program, as run `number` is, to its end."""
         asked = dataclasses.replace(self.base, stress=self.stress(number))
-        path, events = self.folder / f"run{SUFFIX}", self.folder / "run.events"
+        path, events = self._recording
         environment = {**environment_of(asked, self.environment, events=events), EVENTS: str(events)}
         self.workspace.begin()
-        with _standard_input() as stdin, Path(os.devnull).open("wb") as nowhere:
-            launch.run_child(
+        with _standard_input() as stdin:
+            return launch.run_child(
                 self._program_there(),
                 environment={name: self.workspace.turned(value) for name, value in environment.items()},
                 trace=path,
                 timeout=self.timeout,
                 stdin=stdin,
-                stdout=nowhere,
-                stderr=nowhere,
+                stdout=out,
+                stderr=err,
                 about={"stress": asked.stress, "fixes": list(asked.fixes)},
                 steps=self.steps,
-                tick=lambda: self.progress(letter(number), 0, 0) if self.progress is not None else None,
+                tick=tick,
                 roots=(str(self.workspace.original),),
-                closeup={"folder": str(room.resolve()), "stream": stream, "targets": targets, "replay": replay},
+                closeup=closeup,
             )
-        for left in (path, events):
-            left.unlink(missing_ok=True)
-        return room
 
     def judge(self, number: int, *, lint: bool) -> Report | None:
         """The report on runs A and `number` where they differ, else None."""
