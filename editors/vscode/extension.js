@@ -23,7 +23,6 @@ function make() {
         { notebook: { notebookType: "jupyter-notebook" }, language: "python" },
       ],
       initializationOptions: { settings: configuration.get("settings") },
-      synchronize: { fileEvents: workspace.createFileSystemWatcher("**/{pyproject.toml,torchdet-lint.toml}") },
     },
   );
 }

@@ -24,7 +24,7 @@ from torchdet_lint.source.modules import ModuleMap, Relied
 from torchdet_lint.source.suppress import Rows, Suppressions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from torchdet_lint.catalogue.loading import Catalogue
     from torchdet_lint.catalogue.rules import Rule
@@ -52,6 +52,8 @@ class Linter:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.texts: dict[str, bytes] | None = None
+        self.interrupt: Callable[[], None] | None = None
+        """Called between files and between rules. It ends the work by raising what is no `Exception`."""
         self.stand_in({})
         self.names = rule_names(settings.rule_files)
         self._codes = {name: code for code, name in self.names.items()}
@@ -235,6 +237,11 @@ class Linter:
             told,
         )
 
+    def pause(self) -> None:
+        """Let whoever waits for the work end it here."""
+        if self.interrupt is not None:
+            self.interrupt()
+
     def _unread(self, module: Module) -> Iterator[tuple[Finding, Rows]]:
         """What the user is told of statements that are Python, and that libcst could not read."""
         for row, reason in sorted(module.skipped) if SYNTAX in self.codes else ():
@@ -267,6 +274,7 @@ class Linter:
             rule = self.catalogue.rules[code]
             if rule.scope != "file" or self.silent(code):
                 continue
+            self.pause()
             check = CHECKS.get(code, own_rule)
             try:
                 for one in check(module, rule):

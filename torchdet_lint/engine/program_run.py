@@ -73,6 +73,7 @@ class ProgramRun:
             self.read.setdefault(path, "")
             return None
         if path not in self.read:
+            self.linter.pause()
             self.read[path] = content_hash(data)
             self._recall(path)
         try:
@@ -91,6 +92,7 @@ class ProgramRun:
         self.linter.relied()
         entries: list[Entry] = []
         for path in self.points.paths():
+            self.linter.pause()
             try:
                 project = self.project.of_program(Node(path, STARTED))
                 entry = Entry(
@@ -106,6 +108,7 @@ class ProgramRun:
             severity: Severity | None = "note" if self.points.tries_out(entry) else None
             for code in sorted(self.linter.codes & PROGRAM_CHECKS.keys()):
                 rule = self.linter.catalogue.rules[code]
+                self.linter.pause()
                 try:
                     for fault in PROGRAM_CHECKS[code](entry, rule):
                         cause = self._cause(entry, code) if fault.ref.file in self.context else None

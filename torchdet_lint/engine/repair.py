@@ -64,9 +64,10 @@ def repair(
     return mend(run.gather(paths, settings, texts=texts, files=files, progress=progress), texts or {})
 
 
-def mend(gathered: Gathered, texts: Mapping[str, bytes]) -> Repaired:
-    """Fix gathered files, in memory; those of `texts` are not read from disk."""
-    work = _Work(gathered, texts)
+def mend(gathered: Gathered, texts: Mapping[str, bytes], *, unsafe: bool | None = None) -> Repaired:
+    """Fix gathered files, in memory; those of `texts` are not read from disk. `unsafe` says whether unsafe fixes are
+    made; without it the settings do."""
+    work = _Work(gathered, texts, gathered.linter.settings.unsafe_fixes if unsafe is None else unsafe)
     for _ in range(ROUNDS):
         if not work.round():
             break
@@ -97,9 +98,9 @@ def write(changes: Mapping[str, Change]) -> dict[str, str]:
 class _Work:
     """The files of one run on their way to having nothing left to fix."""
 
-    def __init__(self, gathered: Gathered, given: Mapping[str, bytes]) -> None:
+    def __init__(self, gathered: Gathered, given: Mapping[str, bytes], unsafe: bool) -> None:
         self.gathered = gathered
-        self.settings = gathered.linter.settings
+        self.unsafe = unsafe
         self.old: dict[str, bytes] = dict(given)
         self.new: dict[str, bytes] = dict(given)
         self.fixed: dict[str, Counter[tuple[str, str]]] = {}
@@ -128,7 +129,7 @@ class _Work:
         return (
             fix is not None
             and bool(fix.edits)
-            and (fix.applicability == "safe" or self.settings.unsafe_fixes)
+            and (fix.applicability == "safe" or self.unsafe)
             and _key(finding) not in self.reasons
         )
 

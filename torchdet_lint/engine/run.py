@@ -101,9 +101,10 @@ def around(
     records: Mapping[str, Record],
     contents: dict[str, str],
     shown: Callable[[str], str] = os.path.relpath,
+    progress: Progress | None = None,
 ) -> dict[str, Record]:
     """The records of the project's files that import one of `records`, and of those that they import, by the paths
-    that `shown` makes of absolute ones."""
+    that `shown` makes of absolute ones. `progress` is told how many of those files are done."""
     settings = linter.settings
     root = os.path.abspath(settings.root)
     if not records.keys() - {"-"} or not config.starts_project(root):
@@ -118,7 +119,7 @@ def around(
     )
     files = [File(shown(path), context.files[path].size) for path in sorted(wanted)]
     found: dict[str, Record] = {}
-    _look(files, linter, cache, found, contents, [])
+    _look(files, linter, cache, found, contents, [], progress)
     return found
 
 
@@ -218,17 +219,17 @@ def _from_cache(
     return pending
 
 
-def examine(
-    linter: Linter, texts: Mapping[str, bytes], context: Mapping[str, Record] | None = None
-) -> tuple[list[Finding], list[str]]:
+def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], list[str]]:
     """Lint files that are given as bytes, all of them one project: the findings in order, and complaints.
 
-    YAML among them is what programs are configured with. `context` are the records of other files of the project."""
+    YAML among them is what programs are configured with."""
+    result = conclude(given(linter, texts), texts)
+    return list(result.findings), list(result.errors)
+
+
+def given(linter: Linter, texts: Mapping[str, bytes]) -> Gathered:
+    """What files that are given as bytes yield one by one."""
     linter.stand_in(texts)
     with collector_off():
         records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not yaml_names([path])}
-        together, complaints = whole_program.conclude(
-            linter, dict(sorted({**(context or {}), **records}.items())), texts, {}, (context or {}).keys()
-        )
-    findings = sorted(_of_given(linter, together, records, texts), key=lambda finding: finding.sort_key)
-    return findings, [*(error for record in records.values() for error in record.errors), *complaints]
+    return Gathered(linter, records, [error for record in records.values() for error in record.errors], {})

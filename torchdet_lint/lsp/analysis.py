@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +11,6 @@ import msgspec
 from torchdet_lint import config
 from torchdet_lint.engine import repair, run
 from torchdet_lint.engine.linter import Linter
-from torchdet_lint.engine.workers import collector_off
 from torchdet_lint.source.cache import Cache, content_hash
 from torchdet_lint.source.discovery import Exclusion, discover
 from torchdet_lint.source.modules import Still
@@ -18,9 +18,11 @@ from torchdet_lint.source.modules import Still
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torchdet_lint.catalogue.loading import Catalogue
     from torchdet_lint.config import Options, Settings
     from torchdet_lint.engine.record import Record
     from torchdet_lint.finding import Finding
+    from torchdet_lint.lsp.work import Work
 
 
 class Known(NamedTuple):
@@ -70,13 +72,34 @@ class Analysis:
         self._linters: dict[str, Remembering] = {}
         self._left_out: dict[str, bool] = {}
         self._around: dict[str, Around] = {}
+        self._frozen = False
 
     def forget(self) -> None:
         """Read every configuration anew: one of them has changed."""
         self._settings.clear()
         self._linters.clear()
+        self._frozen = False
+        self.forget_files()
+
+    def forget_files(self) -> None:
+        """Look anew at the files that are not open: one of them has changed."""
         self._left_out.clear()
         self._around.clear()
+        for linter in self._linters.values():
+            linter.stand_in({})
+
+    def tidy(self) -> None:
+        """Free what is left of the work so far, most of it cycles, while nobody waits for an answer.
+
+        What stays, the catalogue above all, is looked at once.
+        """
+        if self._frozen:
+            gc.collect()
+            return
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
+        self._frozen = True
 
     def settings(self, path: str) -> Settings:
         """The settings of the file `path`. Raises `ConfigError`."""
@@ -93,6 +116,11 @@ class Analysis:
             self._linters[key] = Remembering(settings)
         return self._linters[key]
 
+    def catalogue(self, path: str) -> Catalogue:
+        """The rules that the file `path` is judged by, the user's own among them. Raises `ConfigError` and
+        `CatalogueError`."""
+        return self.linter(self.settings(path)).catalogue
+
     def together(self, path: str, texts: Mapping[str, bytes]) -> dict[str, bytes]:
         """The buffers of `texts` that belong to the project of `path`, `path` among them."""
         mine = self.settings(path)
@@ -102,45 +130,47 @@ class Analysis:
             if (theirs := self.settings(other)).root == mine.root and theirs.file == mine.file
         }
 
-    def findings(self, path: str, texts: Mapping[str, bytes]) -> tuple[dict[str, list[Finding]], list[str]]:
+    def findings(
+        self, path: str, texts: Mapping[str, bytes], work: Work | None = None
+    ) -> tuple[dict[str, list[Finding]], list[str]]:
         """The findings of every buffer in the project of `path`, by path, and complaints.
 
-        Raises `ConfigError` and `CatalogueError`.
+        Raises `ConfigError`, `CatalogueError`, and `Dropped` where `work` was dropped.
         """
-        settings = self.settings(path)
-        project = {other: data for other, data in self.together(path, texts).items() if not self._excluded(other)}
-        found: dict[str, list[Finding]] = {other: [] for other in self.together(path, texts)}
+        together = self.together(path, texts)
+        project = {other: data for other, data in together.items() if not self._excluded(other)}
+        found: dict[str, list[Finding]] = {other: [] for other in together}
         if not project:
             return found, []
-        linter = self.linter(settings)
-        findings, errors = run.examine(linter, project, self._records_around(linter, project))
-        for finding in findings:
+        result = run.conclude(self._gathered(path, project, work), project)
+        for finding in result.findings:
             found.setdefault(finding.filename, []).append(finding)
-        return found, errors
+        return found, list(result.errors)
 
-    def _records_around(self, linter: Remembering, project: Mapping[str, bytes]) -> dict[str, Record]:
-        """The records of files on disk that import a buffer, and of those that these import."""
-        linter.stand_in(project)
-        with collector_off():
-            records = {path: linter.record(path, data) for path, data in sorted(project.items())}
-        by = tuple((path, record.outline.imports) for path, record in records.items())
+    def fixed(self, path: str, texts: Mapping[str, bytes], work: Work | None = None, *, unsafe: bool = False) -> bytes:
+        """The text of the buffer `path` after its fixes. Raises as `findings` does."""
+        project = self.together(path, texts)
+        changes = repair.mend(self._gathered(path, project, work), project, unsafe=unsafe).changes
+        return changes[path].new if path in changes else texts[path]
+
+    def _gathered(self, path: str, project: Mapping[str, bytes], work: Work | None) -> run.Gathered:
+        """What the buffers `project` yield one by one, and the files on disk that import one of them or are imported
+        by those."""
+        linter = self.linter(self.settings(path))
+        linter.interrupt = work.go_on if work is not None else None
+        gathered = run.given(linter, project)
+        by = tuple((path, record.outline.imports) for path, record in gathered.records.items())
         key = f"{linter.settings.root}\0{linter.settings.file}"
         known = self._around.get(key)
         if known is None or known.by != by:
             cache = Cache(linter.settings.cache_dir, linter.key())
-            found = run.around(linter, cache, records, {}, shown=str)
+            progress = work.progress if work is not None else None
+            found = run.around(linter, cache, gathered.records, {}, shown=str, progress=progress)
             cache.save()
             for path in found:
                 linter.known.pop(path, None)
             known = self._around[key] = Around(by, found)
-        return known.records
-
-    def fixed(self, path: str, texts: Mapping[str, bytes], *, unsafe: bool = False) -> bytes:
-        """The text of the buffer `path` after its fixes."""
-        settings = msgspec.structs.replace(self.settings(path), fix=True, unsafe_fixes=unsafe, cache_dir="", jobs=1)
-        project = self.together(path, texts)
-        changes = repair.repair([], settings, texts=project).changes
-        return changes[path].new if path in changes else texts[path]
+        return gathered._replace(context=known.records)
 
     def _excluded(self, path: str) -> bool:
         """Whether the configuration leaves the file out when its folder is linted."""

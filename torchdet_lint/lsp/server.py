@@ -1,13 +1,14 @@
 """What a client sends -> diagnostics, code actions and hovers.
 
-Each edit restarts a short wait, after which a thread lints. Results for a buffer that has
-changed meanwhile are dropped.
+Each edit restarts a short wait, after which a thread lints. Work for a buffer that has changed meanwhile, or that the
+client has cancelled, ends at the next rule or file.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -22,10 +23,12 @@ from torchdet_lint.catalogue.loading import load
 from torchdet_lint.catalogue.texts import CatalogueError
 from torchdet_lint.lsp.analysis import Analysis
 from torchdet_lint.lsp.translate import SOURCE, Sheet, Translator
+from torchdet_lint.lsp.work import Dropped, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from torchdet_lint.catalogue.loading import Catalogue
     from torchdet_lint.finding import Finding
 
 WAIT = 0.1
@@ -33,7 +36,8 @@ WAIT = 0.1
 
 FIX_ALL = "source.fixAll.torchdet-lint"
 FIX_ALL_UNSAFE = "torchdet-lint.fixAllUnsafe"
-_CONFIGURATIONS = ("**/pyproject.toml", "**/torchdet-lint.toml", "**/*.py", "**/*.yaml", "**/requirements*.txt")
+_CONFIGURATIONS = ("**/*.toml", "**/requirements*.txt")
+_SOURCES = ("**/*.py", "**/*.yaml", "**/*.yml")
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     notebook_selector=[
         types.NotebookDocumentFilterWithNotebook(
@@ -56,18 +60,27 @@ class Server(LanguageServer):
         self.waiting: asyncio.Task[None] | None = None
         self.pending: set[str] = set()
         self.told: set[str] = set()
+        self.shown: set[asyncio.Task[None]] = set()
         self.linting = ThreadPoolExecutor(1, thread_name_prefix="lint")
         for feature, answer in _FEATURES.items():
             self.feature(feature)(functools.partial(_on_event, answer))
         self.feature(types.INITIALIZE)(_initialize)
         self.feature(types.TEXT_DOCUMENT_CODE_ACTION, _ACTIONS)(_code_actions)
+        self.feature(types.CODE_ACTION_RESOLVE)(_resolve)
         self.feature(types.TEXT_DOCUMENT_HOVER)(_hover)
         self.command(FIX_ALL_UNSAFE)(_fix_all_unsafe)
 
     @functools.cached_property
     def translator(self) -> Translator:
         """Places as the client counts them."""
-        return Translator(self.workspace.position_codec, load())
+        return Translator(self.workspace.position_codec, self.catalogue)
+
+    def catalogue(self, path: str) -> Catalogue:
+        """The rules that the file `path` is judged by; without the user's own where these cannot be read."""
+        try:
+            return self.analysis.catalogue(path)
+        except (config.ConfigError, CatalogueError):
+            return load()
 
     # ------------------------------------------------------------------ documents
 
@@ -123,13 +136,15 @@ class Server(LanguageServer):
     async def lint(self) -> None:
         """Lint the projects of the pending buffers, and publish what is still true of them."""
         await asyncio.sleep(self.wait)
-        loop = asyncio.get_running_loop()
         while self.pending:
             path = min(self.pending)
             sheets = dict(self.sheets)
             texts = {other: sheet.data() for other, sheet in sheets.items()}
             try:
-                found, errors = await loop.run_in_executor(self.linting, self.analysis.findings, path, texts)
+                found, errors = await self.in_thread(self.analysis.findings, path, texts)
+            except Dropped:
+                self.pending.clear()
+                return
             except (config.ConfigError, CatalogueError) as fault:
                 self.pending.discard(path)
                 self.complain(str(fault))
@@ -141,6 +156,23 @@ class Server(LanguageServer):
             for other, findings in found.items():
                 if self.sheets.get(other) == sheets.get(other):
                     self.tell(other, findings)
+        await asyncio.get_running_loop().run_in_executor(self.linting, self.analysis.tidy)
+
+    async def in_thread(self, job: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        """The result of `job(*given, work, **options)`, which the thread does, and gives up where the waiting task is
+        cancelled. Raises what the job does; `Dropped` where the user stopped it."""
+        loop = asyncio.get_running_loop()
+        work = Work(loop)
+        showing = loop.create_task(work.show(self))
+        self.shown.add(showing)
+        showing.add_done_callback(self.shown.discard)
+        try:
+            return await loop.run_in_executor(self.linting, functools.partial(job, *given, work, **options))
+        except asyncio.CancelledError:
+            work.drop()
+            raise
+        finally:
+            work.end()
 
     def tell(self, path: str, findings: list[Finding]) -> None:
         """Publish the findings of one file."""
@@ -162,13 +194,16 @@ class Server(LanguageServer):
             self.told.add(text)
             self.window_show_message(types.ShowMessageParams(types.MessageType.Warning, f"torchdet-lint: {text}"))
 
-    def fix_all(self, path: str, *, unsafe: bool) -> types.WorkspaceEdit | None:
+    async def fix_all(self, path: str, *, unsafe: bool) -> types.WorkspaceEdit | None:
         """The edit that makes every fix of the file `path`; `None` where there is none."""
         sheet = self.sheets.get(path)
         if sheet is None:
             return None
         texts = {other: one.data() for other, one in self.sheets.items()}
-        new = self.analysis.fixed(path, texts, unsafe=unsafe)
+        try:
+            new = await self.in_thread(self.analysis.fixed, path, texts, unsafe=unsafe)
+        except Dropped:
+            return None
         if new == texts[path]:
             return None
         return self.translator.replacement(sheet, _documents(new, sheet))
@@ -184,7 +219,9 @@ def _documents(data: bytes, sheet: Sheet) -> list[str]:
 
 # ----------------------------------------------------------------------------------------------------------- features
 
-_ACTIONS = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll])
+_ACTIONS = types.CodeActionOptions(
+    code_action_kinds=[types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll], resolve_provider=True
+)
 
 
 def _initialize(ls: Server, params: types.InitializeParams) -> None:
@@ -211,15 +248,21 @@ def _configuration_changed(server: Server, params: types.DidChangeConfigurationP
 
 
 def _files_changed(server: Server, params: types.DidChangeWatchedFilesParams) -> None:
-    server.analysis.forget()
-    server.schedule(everything=True)
+    """Read what changed on disk; a file that is open counts as it stands in the editor."""
+    paths = {os.path.abspath(to_fs_path(change.uri) or "") for change in params.changes} - server.sheets.keys()
+    if any(path.endswith((".toml", ".txt")) for path in paths):
+        server.analysis.forget()
+    elif paths:
+        server.analysis.forget_files()
+    if paths:
+        server.schedule(everything=True)
 
 
 def _initialized(server: Server, params: types.InitializedParams) -> None:
     workspace = server.client_capabilities.workspace
     watched = workspace.did_change_watched_files if workspace is not None else None
     if watched is not None and watched.dynamic_registration:
-        watchers = [types.FileSystemWatcher(pattern) for pattern in _CONFIGURATIONS]
+        watchers = [types.FileSystemWatcher(pattern) for pattern in (*_CONFIGURATIONS, *_SOURCES)]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         registration = types.Registration("watch", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
         server.client_register_capability(types.RegistrationParams([registration]))
@@ -247,7 +290,7 @@ _FEATURES: Mapping[str, Any] = {
 }
 
 
-def _code_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+async def _code_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
     uri = params.text_document.uri
     path = ls.owner(uri)
     sheet = ls.sheets.get(path or "")
@@ -259,10 +302,27 @@ def _code_actions(ls: Server, params: types.CodeActionParams) -> list[types.Code
         found += ls.translator.actions(sheet, uri, ls.findings.get(path, []), params.range)
     if _asked(only, FIX_ALL):
         safe = [one for one in ls.findings.get(path, []) if one.fix and one.fix.applicability == "safe"]
-        edit = ls.fix_all(path, unsafe=False) if safe else None
-        if edit is not None:
-            found.append(types.CodeAction("torchdet-lint: Make all safe fixes", kind=FIX_ALL, edit=edit))
+        action = types.CodeAction("torchdet-lint: Make all safe fixes", kind=FIX_ALL, data={"path": path})
+        if safe and not _resolves(ls):
+            action.edit = await ls.fix_all(path, unsafe=False)
+        if safe and (action.edit or _resolves(ls)):
+            found.append(action)
     return found
+
+
+def _resolves(ls: Server) -> bool:
+    """Whether the client asks for the edit of an action once the user has picked it, not whenever the cursor moves."""
+    document = ls.client_capabilities.text_document
+    support = document.code_action.resolve_support if document and document.code_action else None
+    return support is not None and "edit" in support.properties
+
+
+async def _resolve(ls: Server, action: types.CodeAction) -> types.CodeAction:
+    """The action `action` with its edit."""
+    path = action.data.get("path") if isinstance(action.data, dict) else None
+    if action.edit is None and isinstance(path, str):
+        action.edit = await ls.fix_all(path, unsafe=False)
+    return action
 
 
 def _asked(only: Any, kind: str) -> bool:
@@ -286,11 +346,13 @@ def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
 async def _fix_all_unsafe(ls: Server, uri: str) -> None:
     """The command `torchdet-lint.fixAllUnsafe`: every fix of the document `uri`, unsafe ones too."""
     path = ls.owner(uri)
-    edit = ls.fix_all(path, unsafe=True) if path is not None else None
+    edit = await ls.fix_all(path, unsafe=True) if path is not None else None
     if edit is not None:
         await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, "torchdet-lint: Make all fixes"))
 
 
 def serve() -> None:
     """Speak with a client over standard input and output until it leaves."""
+    # `Analysis.tidy` collects when nobody waits.
+    gc.disable()
     Server().start_io()

@@ -16,7 +16,7 @@ from torchdet_lint.fixes.suppression import Comments
 from torchdet_lint.source.decoding import decode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pygls.workspace import PositionCodec
 
@@ -59,9 +59,10 @@ class Sheet(NamedTuple):
 
 
 class Translator:
-    """Places of findings to ranges in the documents of a client; `codec` counts columns as the client does."""
+    """Places of findings to ranges in the documents of a client; `codec` counts columns as the client does, and
+    `catalogue` gives the rules that a file is judged by."""
 
-    def __init__(self, codec: PositionCodec, catalogue: Catalogue) -> None:
+    def __init__(self, codec: PositionCodec, catalogue: Callable[[str], Catalogue]) -> None:
         self.codec = codec
         self.catalogue = catalogue
 
@@ -94,6 +95,7 @@ class Translator:
             code=finding.code,
             code_description=types.CodeDescription(finding.page) if finding.page else None,
             source=SOURCE,
+            tags=[types.DiagnosticTag.Unnecessary] if finding.code == UNUSED else None,
             related_information=list(self._related(finding, sheets)) or None,
         )
 
@@ -136,7 +138,7 @@ class Translator:
         )
 
     def _suppression(self, sheet: Sheet, finding: Finding, told: list[types.Diagnostic]) -> types.CodeAction:
-        names = {rule.name: code for code, rule in self.catalogue.rules.items()}
+        names = {rule.name: code for code, rule in self.catalogue(sheet.path).rules.items()}
         comments = Comments(decode(sheet.path, sheet.data()), names)
         fix = comments.fix((finding.cell, finding.noqa_row), [finding.code])
         return types.CodeAction(
@@ -182,7 +184,7 @@ class Translator:
         for finding in findings:
             place = self.range(sheet, finding.cell, finding.location, finding.end_location)
             if sheet.uris[sheet.number(finding.cell)] == uri and place.start <= at <= place.end:
-                rule = self.catalogue.rules.get(finding.code)
+                rule = self.catalogue(sheet.path).rules.get(finding.code)
                 if rule is not None:
                     told.append(brief(rule))
         if not told:
