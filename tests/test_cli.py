@@ -177,6 +177,47 @@ def test_flags_undo_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "a.py\nb.py\n"
 
 
+def test_keys_that_only_a_configuration_had_are_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("import torch\nfrom lab import prepare\nprepare()\nprint(torch.rand(3))\n")
+    Path("lib.py").write_text("import torch\nx = torch.rand(3)\n")
+    Path("b.py").write_text("import torch\ntorch.manual_seed(0)\nimport lib\nlib.x\n")
+    Path("net.py").write_text(
+        "import torch\ntorch.manual_seed(0)\nnet = torch.nn.Conv2d(3, 3, 3).cuda()\n"
+        "optimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
+        "net(torch.ones(1, 3, 8, 8).cuda()).sum().backward()\noptimizer.step()\n"
+    )
+    Path("rules").mkdir()
+    Path("rules/ACME001-prepare.toml").write_text(
+        "summary = 's'\nmessage = '`{name}`'\nseverity = 'error'\nwhy = 'w'\ninstead = 'i'\n"
+        "[[calls]]\nnames = ['lab.prepare']\n"
+    )
+
+    def found(*arguments: str) -> list[str]:
+        main([*arguments, "--no-cache", "-q", "--output-format", "concise"])
+        return [line.split(":")[0] + line.split()[1] for line in capsys.readouterr().out.splitlines()]
+
+    assert found("a.py", "--select", "TDL101") == ["a.pyTDL101"]
+    assert found("a.py", "--select", "TDL101", "--seed-functions", "lab.prepare") == []
+    assert found("b.py", "lib.py", "--select", "TDL101") == []
+    assert found("b.py", "lib.py", "--select", "TDL101", "--entry-points", "lib.py") == ["lib.pyTDL101"]
+    assert found("a.py", "--select", "ACME", "--rule-files", "rules/*.toml") == ["a.pyACME001"]
+    assert found("net.py", "--select", "TDL203") == ["net.pyTDL203"]
+    assert found("net.py", "--select", "TDL203", "--deterministic-algorithms") == []
+    assert main(["a.py", "--rule-files", "none/*.toml"]) == 2
+    assert capsys.readouterr().err == "torchdet-lint: error: --rule-files: nothing matches 'none/*.toml'\n"
+
+
+def test_a_baseline_is_not_replaced_by_what_could_be_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    assert main(["baseline", "-q"]) == 0
+    before = Path(".torchdet-baseline.json").read_bytes()
+    Path("empty").mkdir()
+    for paths in (["nowhere"], ["a.py", "nowhere"], ["empty"]):
+        assert main(["baseline", *paths]) == 2
+        assert Path(".torchdet-baseline.json").read_bytes() == before
+    assert "no Python file or notebook found in empty" in capsys.readouterr().err
+
+
 def test_noqa_can_be_ignored() -> None:
     Path("a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True  # noqa: TDL201\n")
     assert main(["a.py", "-q"]) == 0
@@ -226,7 +267,7 @@ def test_help_of_the_verifier_needs_no_torch(tmp_path: Path) -> None:
 def test_a_release_that_no_table_knows_is_told(release: str, known: bool, capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.py").write_text("x = 1\n")
     assert main(["a.py", "-q", "--torch-version", release]) == 0
-    note = f"torchdet-lint: torch-version: the tables of operations know torch 1.7 to 2.15, not {release}\n"
+    note = f"torchdet-lint: warning: torch-version: the tables of operations know torch 1.7 to 2.15, not {release}\n"
     assert capsys.readouterr().err == ("" if known else note)
 
 
@@ -259,16 +300,16 @@ def test_a_patch_goes_to_the_file_that_was_asked_for(capsys: pytest.CaptureFixtu
     assert "benchmark = False" in Path("a.py").read_text()
 
 
-COMMANDS = "check baseline rule config lsp completion run verify record compare forecast probe".split()
+COMMANDS = "check baseline rule config lsp completion run verify record compare show forecast probe".split()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "rule new", "rule test"])
 def test_help_fits_80_columns_and_says_what_each_option_does(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     try:
-        assert main([command, "--help"]) == 0
+        assert main([*command.split(), "--help"]) == 0
     except SystemExit as leave:
         assert leave.code == 0
     lines = capsys.readouterr().out.splitlines()

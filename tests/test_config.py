@@ -210,6 +210,12 @@ def test_a_file_that_is_no_pattern_is_named(tmp_path: Path) -> None:
         config.merge(config.isolated([str(tmp_path)]), config.Options(per_file_ignores={"[z-a]": ("TDL2",)}))
 
 
+def test_a_file_of_its_own_has_the_keys_at_the_top(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "torchdet-lint.toml").write_text("[tool.torchdet-lint]\nseed = 1\n")
+    assert main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err.endswith("unknown key 'tool'; the keys stand at the top of this file\n")
+
+
 def test_every_key_is_explained() -> None:
     assert list(keys.KEYS) == [field.encode_name for field in msgspec.structs.fields(config.Options)]
 

@@ -156,3 +156,11 @@ def test_an_op_changes_its_rule_with_the_release() -> None:
 def test_the_matrix_in_the_documentation_is_fresh() -> None:
     page = Path(__file__).parents[1] / "docs" / "ops.md"
     assert page.read_text(encoding="utf-8") == explain.matrix(OPS, measurements=shipped()), "run `make docs`"
+
+
+def test_an_operation_is_told_once() -> None:
+    """Rows that differ only in how the operation is called are one for the reader."""
+    rule = load().rules["TDL401"]
+    told = [line for line in explain.as_text(rule, OPS, width=1000) if line.startswith("  torch.")]
+    assert len(told) == len(set(told)) > 100
+    assert sum("torch.nn.NLLLoss (" in line for line in told) == 1

@@ -15,7 +15,7 @@ from torchdet_lint.catalogue.rules import Example
 from torchdet_lint.catalogue.verdicts import key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torchdet_lint.catalogue.measured import Measurement, Result, Row
     from torchdet_lint.catalogue.ops import Op
@@ -83,9 +83,7 @@ def as_text(
     if table:
         yield ""
         yield f"Operations{f' in torch {release[0]}.{release[1]}' if release else ''}:"
-        for op in sorted(table, key=lambda op: (op.op, op.direction)):
-            condition = f", {op.condition}" if op.condition else ""
-            told = f"{op.op} ({op.direction}{condition}): {_status(op, release)}"
+        for told in _lines(table, lambda op: _in_words(op, release)):
             yield from textwrap.wrap(told, width, initial_indent="  ", subsequent_indent="      ")
     yield from _examples(rule)
     if rule.references:
@@ -93,6 +91,16 @@ def as_text(
         yield from (f"See {reference}" for reference in rule.references)
     if rule.page:
         yield f"Page: {rule.page}"
+
+
+def _in_words(op: Op, release: tuple[int, int] | None) -> str:
+    condition = f", {op.condition}" if op.condition else ""
+    return f"{op.op} ({op.direction}{condition}): {_status(op, release)}"
+
+
+def _lines(ops: Iterable[Op], line: Callable[[Op], str]) -> Iterable[str]:
+    """The line of each op in order. Rows that differ only in how the op is called are one line."""
+    return dict.fromkeys(map(line, sorted(ops, key=lambda op: (op.op.lower(), op.direction, op.devices, op.condition))))
 
 
 def _status(op: Op, release: tuple[int, int] | None) -> str:
@@ -198,7 +206,7 @@ def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
         lines += ["", "## At run time", "", f"{command} applies the fix `{rule.runtime_fix}` without an edit{note}."]
     elif rule.runtime_note:
         lines += ["", "## At run time", "", f"There is no fix at run time: {rule.runtime_note}."]
-    table = sorted((*rule.ops, *ops), key=lambda op: (op.op, op.direction))
+    table = [*rule.ops, *ops]
     if table:
         lines += [
             "",
@@ -207,9 +215,9 @@ def page(rule: Rule, ops: Iterable[Op] = ()) -> str:
             "| operation | direction | condition | status by release |",
             "|---|---|---|---|",
         ]
-        lines += [
-            f"| `{op.op}` | {op.direction} | {_cell(op.condition)} | {_cell(_status(op, None))} |" for op in table
-        ]
+        lines += _lines(
+            table, lambda op: f"| `{op.op}` | {op.direction} | {_cell(op.condition)} | {_cell(_status(op, None))} |"
+        )
     lines += _sections(rule)
     if rule.references:
         lines += ["", "## References", "", *(f"- <{reference}>" for reference in rule.references)]
@@ -247,16 +255,23 @@ def matrix(
     """The page of all ops in Markdown: torch's with a column for each release that changes one, then the others'; and
     what was measured, with a column for each machine.
     """
-    every = sorted(ops, key=lambda op: (op.op.lower(), op.direction, op.devices, op.condition))
+    every = list(ops)
     torch = [op for op in every if op.package == "torch"]
     releases = sorted({parsed(row.since) for op in torch for row in op.status} | {newest})
     columns = [f"{major}.{minor}" for major, minor in releases]
     lines = [_MATRIX.format(newest=columns[-1]), "## torch", ""]
     lines.append(f"| operation | direction | devices | {' | '.join(columns)} | reported |")
     lines.append("|---|---|---|" + "---|" * (len(columns) + 1))
-    for op in torch:
+
+    def of_torch(op: Op) -> str:
         cells = " | ".join(_SHORT.get(status_in(op.status, target), "·") for target in releases)
-        lines.append(f"| {_named(op)} | {op.direction} | {', '.join(op.devices)} | {cells} | {_reported(op, newest)} |")
+        return f"| {_named(op)} | {op.direction} | {', '.join(op.devices)} | {cells} | {_reported(op, newest)} |"
+
+    def of_others(op: Op) -> str:
+        history = "; ".join(f"{row.since}: {_SHORT.get(row.status, row.status)}" for row in op.status)
+        return f"| {_named(op)} | {op.direction} | {op.package} | {history} | {_reported(op, newest)} |"
+
+    lines += _lines(torch, of_torch)
     lines += [
         "",
         "## Other packages",
@@ -264,10 +279,7 @@ def matrix(
         "| operation | direction | package | history | reported |",
         "|---|---|---|---|---|",
     ]
-    for op in every:
-        if op.package != "torch":
-            history = "; ".join(f"{row.since}: {_SHORT.get(row.status, row.status)}" for row in op.status)
-            lines.append(f"| {_named(op)} | {op.direction} | {op.package} | {history} | {_reported(op, newest)} |")
+    lines += _lines((op for op in every if op.package != "torch"), of_others)
     if measurements:
         lines += _measured(every, measurements)
     return "\n".join(lines) + "\n"
@@ -280,10 +292,11 @@ def _measured(ops: Sequence[Op], measurements: Sequence[tuple[str, Measurement]]
     yield f"| operation | direction | {' | '.join(names)} |"
     yield "|---|---|" + "---|" * len(names)
     rows = [{row.key: row for row in about.rows} for _, about in measurements]
-    for op in ops:
-        found = [known.get(key(op)) for known in rows]
-        if any(found):
-            yield f"| {_named(op)} | {op.direction} | {' | '.join(map(_counts, found))} |"
+
+    def of_machines(op: Op) -> str:
+        return f"| {_named(op)} | {op.direction} | {' | '.join(_counts(known.get(key(op))) for known in rows)} |"
+
+    yield from _lines((op for op in ops if any(key(op) in known for known in rows)), of_machines)
 
 
 def _counts(row: Row | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, fail, say
+from torchdet_lint.cli.console import CLEAN, UsageError, fail, say
 from torchdet_lint.cli.options import settings_of
 
 if TYPE_CHECKING:
@@ -26,6 +26,10 @@ def baseline(given: argparse.Namespace) -> int:
     result = run.run(paths, msgspec.structs.replace(settings, baseline=""))
     for error in (*complaints, *result.errors):
         fail(error)
+    if complaints or result.errors:
+        return fail(f"baseline: {os.path.relpath(target)} is left as it was: not everything could be looked at")
+    if not result.files:
+        return fail(f"baseline: no Python file or notebook found in {', '.join(paths)}")
     try:
         number = baseline.write(target, result.findings)
     except OSError as error:
@@ -34,7 +38,7 @@ def baseline(given: argparse.Namespace) -> int:
         say(f"Wrote {number} finding{'s' * (number != 1)} to {os.path.relpath(target)}.")
         if settings.baseline != target:
             say(f"`--baseline {os.path.relpath(target)}`, or `baseline` in the configuration, subtracts them.")
-    return FAILED if complaints or result.errors else CLEAN
+    return CLEAN
 
 
 def _target(given: argparse.Namespace, settings: Settings) -> str:

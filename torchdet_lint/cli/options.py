@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from torchdet_lint import __version__
@@ -37,6 +38,13 @@ further commands (each with --help):
 exit status: 0 nothing to report, 1 findings, 2 the run failed"""
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help in which no option is broken at a hyphen."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are a `UsageError`."""
 
@@ -67,7 +75,7 @@ def check_parser(command: str) -> argparse.ArgumentParser:
         if command == "check"
         else "Write the present findings to a file that later runs subtract.",
         epilog=_COMMANDS if command == "check" else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -95,6 +103,12 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     rules.add_argument(
         "--devices", metavar="LIST", help="the devices it runs on: cpu, cuda, mps, xpu (default: cpu,cuda)"
     )
+    rules.add_argument("--entry-points", metavar="GLOBS", action="append", help="the files that people start")
+    rules.add_argument(
+        "--seed-functions", metavar="NAMES", action="append", help="functions of yours that seed everything"
+    )
+    rules.add_argument("--rule-files", metavar="GLOBS", action="append", help="files with rules of your own")
+    _switch(rules, "--deterministic-algorithms", "the programs are run in deterministic mode by other means")
     known = rules.add_mutually_exclusive_group()
     known.add_argument("--baseline", metavar="FILE", help="subtract the findings in this file")
     known.add_argument("--no-baseline", action="store_true", help="subtract none")
@@ -108,7 +122,7 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     )
     files.add_argument("--extend-exclude", metavar="GLOBS", action="append", help="what to leave out in addition")
     _switch(files, "--force-exclude", "leave it out where it is named too, as pre-commit names files")
-    _switch(files, "--respect-gitignore", "leave out what git ignores (default; --no-respect-gitignore)")
+    _switch(files, "--respect-gitignore", "leave out what git ignores (default); --no-respect-gitignore undoes it")
     if command == "check":
         files.add_argument("--stdin-filename", metavar="NAME", help="the name of what `-` reads from standard input")
         files.add_argument("--watch", action="store_true", help="run again whenever a file of the project changes")
@@ -212,6 +226,10 @@ def _flags(given: argparse.Namespace) -> Options:
         devices=_listed([given.devices]) if given.devices is not None else None,
         baseline=given.baseline,
         measured=given.measured,
+        entry_points=_listed(given.entry_points),
+        seed_functions=_listed(given.seed_functions),
+        rule_files=_listed(given.rule_files),
+        deterministic_algorithms=given.deterministic_algorithms,
         exclude=_listed(given.exclude),
         extend_exclude=_listed(given.extend_exclude),
         respect_gitignore=given.respect_gitignore,
@@ -284,7 +302,7 @@ def _merged(given: argparse.Namespace, found: Configuration) -> Settings:
     config.must_fit(flags.extend_select or (), names, "--extend-select: ")
     for pattern, codes in (flags.per_file_ignores or {}).items():
         config.must_fit(codes, names, f"--per-file-ignores: {pattern}: ")
-    emit((f"torchdet-lint: {note}\n" for note in settings.notes), sys.stderr)
+    emit((f"torchdet-lint: warning: {note}\n" for note in settings.notes), sys.stderr)
     if given.no_cache:
         settings = msgspec.structs.replace(settings, cache_dir="")
     if given.no_baseline:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchdet_lint.cli.console import CLEAN, FINDINGS, UsageError, say
+from torchdet_lint.cli.options import Parser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,9 +49,13 @@ sorted_scatter(x, index)
 
 def new(arguments: Sequence[str]) -> int:
     """Write a rule file to begin with, in the working folder; the exit status."""
-    if len(arguments) != 1 or not _NAME.fullmatch(arguments[0].removesuffix(".toml")):
+    parser = Parser(
+        prog="torchdet-lint rule new", description="Write a commented rule file, in the working folder, to begin with."
+    )
+    parser.add_argument("rule", metavar="CODE-NAME", help="a code of your own and a name: ACME001-fast-scatter")
+    name = parser.parse_args(arguments).rule.removesuffix(".toml")
+    if not _NAME.fullmatch(name):
         raise UsageError("rule new: name the rule by a code of your own and a name, such as ACME001-fast-scatter")
-    name = arguments[0].removesuffix(".toml")
     try:
         with open(f"{name}.toml", "x", encoding="utf-8") as file:
             file.write(_BEGINNING.replace("CODE", name.partition("-")[0]))
@@ -60,12 +65,18 @@ def new(arguments: Sequence[str]) -> int:
     return CLEAN
 
 
-def test(paths: Sequence[str]) -> int:
-    """Try the examples of the rule files `paths`; the exit status."""
+def test(arguments: Sequence[str]) -> int:
+    """Try the examples of rule files; the exit status."""
     from torchdet_lint.catalogue import loading
 
+    parser = Parser(
+        prog="torchdet-lint rule test",
+        description="Lint the examples of rule files, and compare what is reported with their marks.",
+        epilog="exit status: 0 all hold, 1 some do not, 2 a file cannot be used",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="rule files")
     failed = 0
-    for path in paths:
+    for path in parser.parse_args(arguments).files:
         rules = loading.load(examples=True, extra=[Path(path).absolute()]).rules
         code = os.path.basename(path).partition("-")[0]
         examples = [(kind, one) for kind in ("bad", "good") for one in getattr(rules[code], kind)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from pathlib import Path
@@ -53,7 +54,9 @@ def merge(found: Configuration, flags: Options) -> Settings:
     given["exclude"] = (*(exclude or ()), *(file.extend_exclude or ()), *(flags.extend_exclude or ()))
     release = flags.torch_version or file.torch_version
     given["torch"] = _release(release) if release else found.torch or NEWEST_TORCH
-    given["rule_files"] = tuple(_expanded(file.rule_files or (), root, where))
+    given["rule_files"] = tuple(
+        _expanded(file.rule_files or (), root, where) if flags.rule_files is None else _named(flags.rule_files)
+    )
     if file.machine is not None:
         given["machine"] = file.machine
     for name in ("baseline", "cache_dir", "measured"):
@@ -146,6 +149,15 @@ def _expanded(patterns: Iterable[str], root: Path, where: str) -> Iterable[str]:
         if not files:
             raise ConfigError(f"{where}rule-files: nothing matches {pattern!r} under {root}")
         yield from files
+
+
+def _named(patterns: Iterable[str]) -> Iterable[str]:
+    """The files that the user names, wherever they are."""
+    for pattern in patterns:
+        files = sorted(glob.glob(pattern, recursive=True))
+        if not files:
+            raise ConfigError(f"--rule-files: nothing matches {pattern!r}")
+        yield from map(os.path.abspath, files)
 
 
 def _release(text: str) -> tuple[int, int]:

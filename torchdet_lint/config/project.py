@@ -183,7 +183,9 @@ def _options(table: Any, path: Path, prefix: str) -> Options:
     known = [field.encode_name for field in msgspec.structs.fields(Options)]
     for key in table:
         if key not in known:
-            raise ConfigError(f"{path}: {prefix}unknown key {key!r}{nearest(key, known)}")
+            own = key == "tool" and not prefix
+            hint = "; the keys stand at the top of this file" if own else nearest(key, known)
+            raise ConfigError(f"{path}: {prefix}unknown key {key!r}{hint}")
     for key, value in table.items():
         try:
             msgspec.convert({key: value}, Options)

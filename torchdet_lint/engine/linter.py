@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 SYNTAX = "TDL001"
 _UNFILLED = "TDL206"
+_MODE = "TDL203"
 _READS = "TDL501"
 
 _RULE_FILE = re.compile(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
@@ -261,7 +262,9 @@ class Linter:
         return Record((finding,), (Rows(fault.row, fault.row, fault.row),))
 
     def silent(self, code: str) -> bool:
-        """Whether the rule speaks of devices that the program does not run on."""
+        """Whether the rule speaks of devices that the code does not run on, or of a mode that the user says is on."""
+        if code == _MODE and self.settings.deterministic_algorithms:
+            return True
         rule = self.catalogue.rules.get(code)
         return rule is not None and rule.devices != () and set(rule.devices).isdisjoint(self.settings.devices)
 

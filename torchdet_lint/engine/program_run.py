@@ -103,10 +103,11 @@ class ProgramRun:
                 self.errors.append(_complaint(token(path), "the project's rules", error))
                 continue
             entries.append(entry)
+        codes = sorted(code for code in self.linter.codes & PROGRAM_CHECKS.keys() if not self.linter.silent(code))
         # What a self-test shares with a program is told of the program.
         for entry in sorted(entries, key=self.points.tries_out):
             severity: Severity | None = "note" if self.points.tries_out(entry) else None
-            for code in sorted(self.linter.codes & PROGRAM_CHECKS.keys()):
+            for code in codes:
                 rule = self.linter.catalogue.rules[code]
                 self.linter.pause()
                 try:

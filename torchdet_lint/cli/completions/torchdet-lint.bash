@@ -7,10 +7,10 @@
 
 _shtab_torchdet_lint_subparsers=(check rule config baseline lsp completion verify run record compare show forecast probe)
 
-_shtab_torchdet_lint_check_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --evidence --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
+_shtab_torchdet_lint_check_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --entry-points --seed-functions --rule-files --deterministic-algorithms --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --evidence --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
 _shtab_torchdet_lint_rule_option_strings=(-h --help --all --output-format --torch-version --config --isolated)
 _shtab_torchdet_lint_config_option_strings=(-h --help --schema --output-format --config --isolated)
-_shtab_torchdet_lint_baseline_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --output-file --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
+_shtab_torchdet_lint_baseline_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --entry-points --seed-functions --rule-files --deterministic-algorithms --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --output-file --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
 _shtab_torchdet_lint_lsp_option_strings=(-h --help)
 _shtab_torchdet_lint_completion_option_strings=(-h --help)
 _shtab_torchdet_lint_verify_option_strings=(-h --help --runs --mode --timeout --in-place --workdir --steps --keep --no-values --replay --measured --no-measured --most-runs --lint --fix --no-fix --seed --output-format -o --output-file --output --color --no-lint)
@@ -20,7 +20,7 @@ _shtab_torchdet_lint_compare_option_strings=(-h --help --tolerance --output-form
 _shtab_torchdet_lint_show_option_strings=(-h --help --step --op --at --stream --limit --output-format)
 _shtab_torchdet_lint_forecast_option_strings=(-h --help --device --torch-version --measured --no-measured --timeout --output-format -o --output-file)
 _shtab_torchdet_lint_probe_option_strings=(-h --help --device --ops --dtype --modes --rules --programs --budget --runs --processes --threads --memory --timeout -o --output --fresh --markdown --contribute --compare)
-_shtab_torchdet_lint_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --evidence --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
+_shtab_torchdet_lint_option_strings=(-h --help --select --ignore --extend-select --extend-ignore --per-file-ignores --min-severity --torch-version --devices --entry-points --seed-functions --rule-files --deterministic-algorithms --baseline --no-baseline --ignore-noqa --measured --no-measured --exclude --extend-exclude --force-exclude --respect-gitignore --stdin-filename --watch --fix --unsafe-fixes --seed --add-noqa --diff --output-format --output-file --evidence --statistics --show-files --show-settings --fail-on --exit-zero --exit-non-zero-on-fix --config --isolated --jobs -j --no-cache --cache-dir --quiet -q --verbose -v --color --version)
 
 _shtab_torchdet_lint_check_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_torchdet_lint_check___baseline_COMPGEN=_shtab_compgen_files
@@ -110,6 +110,7 @@ _shtab_torchdet_lint___color_choices=(auto always never)
 _shtab_torchdet_lint_check_pos_0_nargs='*'
 _shtab_torchdet_lint_check__h_nargs=0
 _shtab_torchdet_lint_check___help_nargs=0
+_shtab_torchdet_lint_check___deterministic_algorithms_nargs=0
 _shtab_torchdet_lint_check___no_baseline_nargs=0
 _shtab_torchdet_lint_check___ignore_noqa_nargs=0
 _shtab_torchdet_lint_check___no_measured_nargs=0
@@ -145,6 +146,7 @@ _shtab_torchdet_lint_config___isolated_nargs=0
 _shtab_torchdet_lint_baseline_pos_0_nargs='*'
 _shtab_torchdet_lint_baseline__h_nargs=0
 _shtab_torchdet_lint_baseline___help_nargs=0
+_shtab_torchdet_lint_baseline___deterministic_algorithms_nargs=0
 _shtab_torchdet_lint_baseline___no_baseline_nargs=0
 _shtab_torchdet_lint_baseline___ignore_noqa_nargs=0
 _shtab_torchdet_lint_baseline___no_measured_nargs=0
@@ -199,6 +201,7 @@ _shtab_torchdet_lint_pos_0_nargs=A...
 _shtab_torchdet_lint_pos_1_nargs='*'
 _shtab_torchdet_lint__h_nargs=0
 _shtab_torchdet_lint___help_nargs=0
+_shtab_torchdet_lint___deterministic_algorithms_nargs=0
 _shtab_torchdet_lint___no_baseline_nargs=0
 _shtab_torchdet_lint___ignore_noqa_nargs=0
 _shtab_torchdet_lint___no_measured_nargs=0

@@ -51,7 +51,7 @@ function _shtab_torchdet_lint_using
 end
 
 set -g _shtab_torchdet_lint_commands check rule config baseline lsp completion verify run record compare show forecast probe
-set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --config --device --devices --dtype --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --processes --rules --runs --seed --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --workdir -j -o
+set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --config --device --devices --dtype --entry-points --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --processes --rule-files --rules --runs --seed --seed-functions --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --workdir -j -o
 
 complete -c torchdet-lint -e
 complete -c torchdet-lint -f
@@ -65,6 +65,10 @@ complete -c torchdet-lint -n _shtab_torchdet_lint_using -l per-file-ignores -x -
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l min-severity -xka "error warning note" -d 'report this and worse (default: warning)'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l torch-version -x -d 'the torch release the code is judged for'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l devices -x -d 'the devices it runs on: cpu, cuda, mps, xpu (default: cpu,cuda)'
+complete -c torchdet-lint -n _shtab_torchdet_lint_using -l entry-points -x -d 'the files that people start'
+complete -c torchdet-lint -n _shtab_torchdet_lint_using -l seed-functions -x -d 'functions of yours that seed everything'
+complete -c torchdet-lint -n _shtab_torchdet_lint_using -l rule-files -x -d 'files with rules of your own'
+complete -c torchdet-lint -n _shtab_torchdet_lint_using -l deterministic-algorithms -d 'the programs are run in deterministic mode by other means'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'subtract the findings in this file'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l no-baseline -d 'subtract none'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l ignore-noqa -d 'report what `# noqa` comments suppress too'
@@ -73,7 +77,7 @@ complete -c torchdet-lint -n _shtab_torchdet_lint_using -l no-measured -d 'by th
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l exclude -x -d 'what to leave out, in place of the usual folders'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l extend-exclude -x -d 'what to leave out in addition'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l force-exclude -d 'leave it out where it is named too, as pre-commit names files'
-complete -c torchdet-lint -n _shtab_torchdet_lint_using -l respect-gitignore -d 'leave out what git ignores (default; --no-respect-gitignore)'
+complete -c torchdet-lint -n _shtab_torchdet_lint_using -l respect-gitignore -d 'leave out what git ignores (default); --no-respect-gitignore undoes it'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l stdin-filename -x -d 'the name of what `-` reads from standard input'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l watch -d 'run again whenever a file of the project changes'
 complete -c torchdet-lint -n _shtab_torchdet_lint_using -l fix -d 'write the safe fixes; --no-fix undoes the key `fix`'
@@ -109,6 +113,10 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l per-file-igno
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l min-severity -xka "error warning note" -d 'report this and worse (default: warning)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l torch-version -x -d 'the torch release the code is judged for'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l devices -x -d 'the devices it runs on: cpu, cuda, mps, xpu (default: cpu,cuda)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l entry-points -x -d 'the files that people start'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l seed-functions -x -d 'functions of yours that seed everything'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l rule-files -x -d 'files with rules of your own'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l deterministic-algorithms -d 'the programs are run in deterministic mode by other means'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'subtract the findings in this file'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l no-baseline -d 'subtract none'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l ignore-noqa -d 'report what `# noqa` comments suppress too'
@@ -117,7 +125,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l no-measured -
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l exclude -x -d 'what to leave out, in place of the usual folders'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l extend-exclude -x -d 'what to leave out in addition'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l force-exclude -d 'leave it out where it is named too, as pre-commit names files'
-complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l respect-gitignore -d 'leave out what git ignores (default; --no-respect-gitignore)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l respect-gitignore -d 'leave out what git ignores (default); --no-respect-gitignore undoes it'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l stdin-filename -x -d 'the name of what `-` reads from standard input'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l watch -d 'run again whenever a file of the project changes'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using check' -l fix -d 'write the safe fixes; --no-fix undoes the key `fix`'
@@ -169,6 +177,10 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l per-file-i
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l min-severity -xka "error warning note" -d 'report this and worse (default: warning)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l torch-version -x -d 'the torch release the code is judged for'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l devices -x -d 'the devices it runs on: cpu, cuda, mps, xpu (default: cpu,cuda)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l entry-points -x -d 'the files that people start'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l seed-functions -x -d 'functions of yours that seed everything'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l rule-files -x -d 'files with rules of your own'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l deterministic-algorithms -d 'the programs are run in deterministic mode by other means'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l baseline -xka "(__fish_complete_path (commandline -ct))" -d 'subtract the findings in this file'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l no-baseline -d 'subtract none'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l ignore-noqa -d 'report what `# noqa` comments suppress too'
@@ -177,7 +189,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l no-measure
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l exclude -x -d 'what to leave out, in place of the usual folders'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l extend-exclude -x -d 'what to leave out in addition'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l force-exclude -d 'leave it out where it is named too, as pre-commit names files'
-complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l respect-gitignore -d 'leave out what git ignores (default; --no-respect-gitignore)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l respect-gitignore -d 'leave out what git ignores (default); --no-respect-gitignore undoes it'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l output-file -xka "(__fish_complete_path (commandline -ct))" -d 'the baseline file (default: the configured one, else .torchdet-baseline.json)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l config -xka "(__fish_complete_path (commandline -ct))" -d 'this pyproject.toml or torchdet-lint.toml and no other'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using baseline' -l isolated -d 'read no configuration'
