@@ -73,6 +73,34 @@ def test_a_function_that_seeds_nothing_any_more_is_known_by_its_name() -> None:
     assert found("seeding.py") == [("seeding.py", 1, "TDL101"), ("seeding.py", 1, "TDL103")]
 
 
+TRAINING = """\
+import torch
+from seeding import everything
+
+if __name__ == "__main__":
+    everything(1)
+    net = torch.nn.Conv2d(3, 3, 3).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    net(torch.ones(1, 3, 8, 8).cuda()).sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("left", ["    torch.manual_seed(seed)\n", "    pass\n"])
+def test_a_removed_deterministic_mode_is_told_of_the_function_that_lost_it(left: str) -> None:
+    name = "everything" if "seed" in left else "make_deterministic"
+    Path("train.py").write_text(TRAINING.replace("everything", name))
+    switch = f"import torch\n\ndef {name}(seed):\n{left}    torch.use_deterministic_algorithms(True)\n"
+    Path("seeding.py").write_text(switch)
+    assert "TDL203" not in {code for *_, code in [*found("seeding.py"), *found(".")]}
+    Path("seeding.py").write_text(switch.replace("    torch.use_deterministic_algorithms(True)\n", ""))
+    (one,) = [one for one in torchdet_lint.lint(["seeding.py"]) if one.code == "TDL203"]
+    assert (one.location.row, one.message.split(":")[:2]) == (
+        3, [f"`{name}` does not turn deterministic mode on", " train.py"]
+    )  # fmt: skip
+    assert [one[0] for one in found(".") if one[2] == "TDL203"] == ["train.py"]
+
+
 def test_a_function_that_no_such_program_calls_is_not_to_blame() -> None:
     Path("train.py").write_text(TRAIN.replace("    everything(1)\n", ""))
     assert found("seeding.py") == []

@@ -11,7 +11,8 @@ from torchdet_lint.source.suppress import Rows
 WORKERS = "TDL301"
 DRAWN = "TDL107"
 RECURRENT = "TDL404"
-UNSEEDED = {"TDL101": "torch", "TDL102": "numpy", "TDL103": "python"}
+MISSED = {"TDL101": "seed:torch", "TDL102": "seed:numpy", "TDL103": "seed:python", "TDL203": "flag:mode"}
+"""Rule -> the effect that a program lacks of which the rule speaks."""
 BACKWARD = frozenset({"TDL403", "TDL405"})
 LOADERS = frozenset({WORKERS, "TDL302", "TDL303"})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.checks import PROGRAM_CHECKS
 from torchdet_lint.engine.entry_points import TEST, EntryPoints
-from torchdet_lint.engine.outcome import UNSEEDED, Outcome, token
+from torchdet_lint.engine.outcome import MISSED, Outcome, token
 from torchdet_lint.engine.program_reports import Cause, Reporter
 from torchdet_lint.engine.settled import Settling
 from torchdet_lint.program.call_graph import Project
@@ -141,10 +141,10 @@ class ProgramRun:
         self.cache.save()
 
     def _cause(self, entry: Entry, code: str) -> Cause | None:
-        """The function of a file that the user named which the program calls, which seeds generators or speaks of it,
-        and does not seed the one that is missed."""
-        library = UNSEEDED.get(code)
-        if library is None:
+        """The function of a file that the user named which the program calls, which seeds generators or speaks of
+        seeds or determinism, and does not do what is missed."""
+        missed = MISSED.get(code)
+        if missed is None:
             return None
         found: list[Cause] = []
         for node in entry.reached():
@@ -153,7 +153,7 @@ class ProgramRun:
                 continue
             effects = entry.project.effects(node)
             seeds = any(key.startswith("seed:") for key in effects)
-            if f"seed:{library}" not in effects and (seeds or name in self.records[path].outline.seeders):
+            if missed not in effects and (seeds or name in self.records[path].outline.seeders):
                 found += self._defined(path, name)
         return min(found, default=None)
 

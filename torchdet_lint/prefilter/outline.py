@@ -72,7 +72,8 @@ def outline(text: str, conventions: Conventions, bodies: tuple[int, ...] = ()) -
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     guard = "__main__" in text and _GUARD.search(text) is not None
-    seeders = tuple(conventions.defines_seeder.findall(text)) if "seed" in text else ()
+    speaks = any(word in text for word in conventions.seeders)
+    seeders = tuple(conventions.defines_seeder.findall(text)) if speaks else ()
     return Outline(imports(text), guard, _works(text), seeders, bodies, tuple(_added_paths(text)))
 
 
