@@ -15,13 +15,21 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.recording.recorder import Recorder as record  # noqa: N813
     from torchdet_lint.verifier.recording.watching.expected import expected
     from torchdet_lint.verifier.remedies.determinism import deterministic
+    from torchdet_lint.verifier.steps.checkpoints import Checkpoints
+    from torchdet_lint.verifier.steps.huggingface import TrainerSteps
+    from torchdet_lint.verifier.steps.ignite import IgniteSteps
+    from torchdet_lint.verifier.steps.lightning import LightningSteps
     from torchdet_lint.verifier.verification.verify import compare_traces as compare
     from torchdet_lint.verifier.verification.verify import verify_function as verify
     from torchdet_lint.verifier.verification.verify import verify_program
 
 _HOMES = {
+    "Checkpoints": ("steps.checkpoints", "Checkpoints"),
+    "IgniteSteps": ("steps.ignite", "IgniteSteps"),
     "Interventions": ("launch.interventions", "Interventions"),
+    "LightningSteps": ("steps.lightning", "LightningSteps"),
     "Program": ("launch.launch", "Program"),
+    "TrainerSteps": ("steps.huggingface", "TrainerSteps"),
     "audit": ("recording.auditing", "audit"),
     "compare": ("verification.verify", "compare_traces"),
     "deterministic": ("remedies.determinism", "deterministic"),
@@ -33,8 +41,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "Checkpoints",
+    "IgniteSteps",
     "Interventions",
+    "LightningSteps",
     "Program",
+    "TrainerSteps",
     "audit",
     "compare",
     "deterministic",

@@ -54,7 +54,7 @@ def main(argv: Sequence[str], measured: str = "") -> int:
     from torchdet_lint.verifier.launch.launch import LaunchError
 
     try:
-        if not {"-h", "--help"} & set(arguments[1:2]):
+        if arguments[0] != "compare" and not {"-h", "--help"} & set(arguments[1:2]):
             _need_torch(arguments[0])
         from torchdet_lint.verifier.trace import TraceError
         from torchdet_lint.verifier.verification.outcome import VerifyError
@@ -167,6 +167,11 @@ def _ended(result: ChildResult, timeout: float | None) -> int:
 def _compare(arguments: list[str]) -> int:
     parser = compare_parser()
     options = parser.parse_args(arguments)
+    from torchdet_lint.verifier.steps.format import is_steps
+
+    if is_steps(options.a) or is_steps(options.b):
+        return _compare_steps(options)
+    _need_torch("compare")
     from torchdet_lint.verifier.verification.verify import compare_traces
 
     return _deliver(
@@ -174,8 +179,37 @@ def _compare(arguments: list[str]) -> int:
     )
 
 
+def _compare_steps(options: argparse.Namespace) -> int:
+    from torchdet_lint.verifier.steps.compare import compare_steps
+    from torchdet_lint.verifier.steps.text import text
+
+    if options.output_format not in ("text", "json"):
+        raise UsageError(f"torchdet-lint compare: --output-format {options.output_format} is for traces, not for steps")
+    if options.tolerance is not None:
+        raise UsageError("torchdet-lint compare: --tolerance is for traces, not for steps")
+    return _put(compare_steps(options.a, options.b), text, options)
+
+
+def _put(report: Any, text: Callable[..., str], options: argparse.Namespace) -> int:
+    """Print a report, or write it where it is asked for, as JSON or as the lines that `text` makes of it."""
+    to_screen = options.output_file is None
+    if options.output_format == "json":
+        import msgspec
+
+        lines = msgspec.json.encode(report).decode() + "\n"
+    else:
+        lines = text(report, colour=to_screen and terminal.coloured(options.color))
+    if to_screen:
+        sys.stdout.write(lines)
+    else:
+        options.output_file.write_text(lines, encoding="utf-8")
+    status: int = report.exit_status
+    return status
+
+
 def _show(arguments: list[str]) -> int:
     options = show_parser().parse_args(arguments)
+    from torchdet_lint.verifier.comparison.screen import inert
     from torchdet_lint.verifier.trace.listing import Asked, overview, records
     from torchdet_lint.verifier.trace.reader import Trace
 
@@ -185,13 +219,8 @@ def _show(arguments: list[str]) -> int:
     as_json = options.output_format == "json"
     trace = Trace(options.trace)
     for line in records(trace, asked, as_json=as_json) if asked.anything or as_json else overview(trace):
-        sys.stdout.write(f"{line if as_json else _inert(line)}\n")
+        sys.stdout.write(f"{line if as_json else inert(line)}\n")
     return OK
-
-
-def _inert(line: str) -> str:
-    """A line of somebody's trace without what would steer a terminal."""
-    return "".join(letter if letter.isprintable() else "�" for letter in line)
 
 
 def _verify(arguments: list[str], *, configured: str) -> int:

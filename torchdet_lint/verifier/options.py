@@ -76,8 +76,10 @@ def record_parser() -> Parser:
 
 def compare_parser() -> Parser:
     """The options of `compare`."""
-    parser = _parser("compare", "Compare two traces.", "a.tdtrace b.tdtrace")
-    parser.add_argument("a", type=Path, help="the trace of one run")
+    parser = _parser(
+        "compare", "Compare two traces, or two files of steps.", "a.tdtrace b.tdtrace | a.tdsteps b.tdsteps"
+    )
+    parser.add_argument("a", type=Path, help="the trace of one run, or what its Checkpoints wrote")
     parser.add_argument("b", type=Path, help="that of another")
     parser.add_argument(
         "--tolerance",

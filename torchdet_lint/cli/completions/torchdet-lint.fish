@@ -252,7 +252,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -l output-form
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -s o -l output-file -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write the report there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -l color -xka "auto always never" -d '(default: auto, on a terminal)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare' -l no-lint -d 'do not look for the linter'"'"'s findings on the lines'
-complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare; and test $_shtab_torchdet_lint_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace of one run'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare; and test $_shtab_torchdet_lint_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the trace of one run, or what its Checkpoints wrote'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using compare; and test $_shtab_torchdet_lint_npos -eq 1' -ka "(__fish_complete_path (commandline -ct))" -d 'that of another'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torchdet_lint_npos -eq 0' -a show -d 'look into a trace'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using show' -s h -l help -d 'show this help message and exit'

@@ -180,7 +180,7 @@ _shtab_torchdet_lint_compare_options=(
   {-o,--output-file,--output}"[write the report there]:FILE:_files"
   "--color[(default\: auto, on a terminal)]:color:(auto always never)"
   "--no-lint[do not look for the linter\'s findings on the lines]"
-  ":the trace of one run:_files"
+  ":the trace of one run, or what its Checkpoints wrote:_files"
   ":that of another:_files"
 )
 

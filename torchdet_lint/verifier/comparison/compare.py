@@ -10,7 +10,7 @@ from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.comparison.picture import Heat, Picture
 from torchdet_lint.verifier.comparison.processes import compare_aside, together, without_received
 from torchdet_lint.verifier.comparison.timeline import Timeline, losses
-from torchdet_lint.verifier.trace import Trace, TraceError
+from torchdet_lint.verifier.trace import Trace, TraceError, environments
 
 if TYPE_CHECKING:
     import os
@@ -33,6 +33,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
     aside = compare_aside(a, b, identities)
     found = without_received(together(main.divergences(), aside.found))
     said = [str(note[kind]) for kind in ("missed", "steps") for t in (a, b) for note in t.notes if kind in note]
+    flat = (environments.flat(a.header), environments.flat(b.header))
     notes = [*main.excused(), *main.notes, *aside.notes, *dict.fromkeys(said)]
     compared = main.compared + min(aside.records)
     for one in (a, b):
@@ -49,12 +50,12 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
         divergences=tuple(found),
         partings=tuple(main.partings),
         persistence=("transient" if main.heals() else "persistent") if found else "",
-        environment=_environments(a, b),
+        environment=environments.differing(*flat),
         harmless=main.harmless() if found and not aside.found else "",
         notes=tuple(notes),
         aside=max(aside.records),
         losses=losses(*_with_losses(a, b)),
-        picture=Picture((main.lane("main"), *aside.lanes), tuple(map(_heat, found)), (_flat(a), _flat(b))),
+        picture=Picture((main.lane("main"), *aside.lanes), tuple(map(_heat, found)), flat),
         devices=("cpu", "cuda") if a.header.get("environment", {}).get("cuda") else ("cpu",),
     )
 
@@ -72,19 +73,3 @@ def _with_losses(a: Trace, b: Trace) -> tuple[Timeline, Timeline]:
 
 def _heat(item: Divergence) -> Heat:
     return Heat(item.site, item.kind, item.differing, item.compared, item.index, item.step, item.stream)
-
-
-def _flat(one: Trace) -> dict[str, str]:
-    """The environment of a run, its variables under their names with a dollar sign."""
-    values = dict(one.header.get("environment", {}))
-    variables = values.pop("variables", {})
-    return {**{k: str(v) for k, v in values.items()}, **{f"${k}": str(v) for k, v in variables.items()}}
-
-
-def _environments(a: Trace, b: Trace) -> dict[str, tuple[str, str]]:
-    """What differs between the two environments, by name."""
-    flat = (_flat(a), _flat(b))
-    names = sorted(set(flat[0]) | set(flat[1]))
-    return {
-        name: (flat[0].get(name, ""), flat[1].get(name, "")) for name in names if flat[0].get(name) != flat[1].get(name)
-    }

@@ -11,6 +11,7 @@ trace, and digests of different names are never compared.
 
 from __future__ import annotations
 
+import collections
 import ctypes
 import functools
 import operator
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     Buffer = ctypes.Array[ctypes.c_char]
     Bytes = Callable[[Any, int], int]
@@ -78,6 +79,11 @@ _PLAIN = frozenset(
 
 
 _OWN = (torch.Tensor, torch.nn.Parameter)
+
+
+def on_other_device(tensor: torch.Tensor) -> bool:
+    """Whether it is a plain tensor whose digest another device than the CPU can make."""
+    return type(tensor) in _OWN and tensor.dtype in _PLAIN and tensor.device.type not in ("cpu", "meta")
 
 
 def hasher(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], int]:
@@ -174,20 +180,25 @@ def is_fake(tensor: torch.Tensor) -> bool:
 
 
 def _strided(tensor: torch.Tensor, digest: Bytes) -> int:
-    seed = hash(tensor.shape) & MASK
-    if tensor.numel() == 0:
+    flat, seed = _flat(tensor)
+    if flat.numel() == 0:
         return seed
+    if not flat.data_ptr():
+        return UNHASHABLE
+    if flat.device.type == "cpu":
+        return digest((ctypes.c_char * flat.nbytes).from_address(flat.data_ptr()), seed)
+    return (multilinear(flat) ^ seed) & MASK
+
+
+def _flat(tensor: torch.Tensor) -> tuple[torch.Tensor, int]:
+    """The elements of a strided tensor in one dimension, and what its digest begins with."""
+    seed = hash(tensor.shape) & MASK
     tensor = tensor.resolve_conj().resolve_neg()
     if not tensor.is_contiguous():
         dense = dense_seed(tensor.shape, tensor.stride())
         seed = dense or seed
         tensor = tensor if dense else tensor.contiguous()
-    flat = tensor.as_strided((tensor.numel(),), (1,))
-    if not flat.data_ptr():
-        return UNHASHABLE
-    if tensor.device.type == "cpu":
-        return digest((ctypes.c_char * tensor.nbytes).from_address(flat.data_ptr()), seed)
-    return (multilinear(flat) ^ seed) & MASK
+    return tensor.as_strided((tensor.numel(),), (1,)), seed
 
 
 @functools.lru_cache(maxsize=8)
@@ -204,13 +215,54 @@ def multilinear(flat: torch.Tensor) -> int:
     return int(multilinear_on_device(flat).item()) & MASK
 
 
+def _words(flat: torch.Tensor) -> torch.Tensor:
+    if flat.dtype is torch.bool or flat.element_size() in (1, 2):
+        return flat.view(torch.uint8 if flat.element_size() == 1 else torch.int16)
+    return flat.view(torch.int32)
+
+
+def many_on_device(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The digests of plain tensors of one device, as `general` gives them, left there as int64, in a few kernels: the
+    small ones are put together, within `CHUNK` words at a time.
+    """
+    flats = [_flat(tensor.detach()) for tensor in tensors]
+    pieces: list[tuple[list[int], torch.Tensor]] = []
+    waiting: dict[torch.dtype, list[tuple[int, torch.Tensor]]] = {}
+    filled: collections.Counter[torch.dtype] = collections.Counter()
+
+    def together(batch: list[tuple[int, torch.Tensor]]) -> None:
+        ends = torch.tensor([len(words) for _, words in batch]).cumsum(0).to(batch[0][1].device) - 1
+        weights = _weights(batch[0][1].device)
+        every = torch.cat([words for _, words in batch]).to(torch.int64) + 1
+        sums = (every * torch.cat([weights[: len(words)] for _, words in batch])).cumsum(0)[ends]
+        pieces.append(([number for number, _ in batch], sums.diff(prepend=sums.new_zeros(1))))
+
+    for number, (flat, _) in enumerate(flats):
+        if flat.numel() == 0:
+            pieces.append(([number], torch.zeros(1, dtype=torch.int64, device=flat.device)))
+            continue
+        words = _words(flat)
+        if len(words) > CHUNK:
+            pieces.append(([number], multilinear_on_device(flat).reshape(1)))
+            continue
+        batch = waiting.setdefault(words.dtype, [])
+        if batch and filled[words.dtype] + len(words) > CHUNK:
+            together(batch)
+            batch.clear()
+            filled[words.dtype] = 0
+        batch.append((number, words))
+        filled[words.dtype] += len(words)
+    for batch in waiting.values():
+        together(batch)
+    order = sorted(range(len(flats)), key=[number for numbers, _ in pieces for number in numbers].__getitem__)
+    found = torch.cat([sums for _, sums in pieces])
+    signed = [seed - (1 << 64) if seed >> 63 else seed for _, seed in flats]
+    return found[torch.tensor(order, device=found.device)] ^ torch.tensor(signed, device=found.device)
+
+
 def multilinear_on_device(flat: torch.Tensor) -> torch.Tensor:
     """As `multilinear`, left on the device as one int64 element, so that nothing waits for the device."""
-    if flat.dtype is torch.bool or flat.element_size() in (1, 2):
-        size = flat.element_size()
-        words = flat.view(torch.uint8 if size == 1 else torch.int16)
-    else:
-        words = flat.view(torch.int32)
+    words = _words(flat)
     weights = _weights(flat.device)
     pieces = []
     for number, start in enumerate(range(0, words.numel(), CHUNK)):

@@ -15,27 +15,28 @@ from torchdet_lint.verifier.trace.format import BLOCK, MAGIC, PROLOGUE, VERSION,
 _FOREIGN = "exists, is no trace of torchdet-lint, and is not written over"
 
 
-def unwritable(path: Path) -> str:
-    """Why no trace may be written to `path`, in a few words; empty where one may. A file of another kind is left."""
+def unwritable(path: Path, magic: bytes = MAGIC) -> str:
+    """Why no file that begins with `magic` may be written to `path`, in a few words; empty where one may. A file of
+    another kind is left."""
     try:
         if path.is_dir():
             return "a folder"
         if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
             return "no permission to write it"
-        if _foreign(path):
+        if _foreign(path, magic):
             return _FOREIGN
     except OSError as error:
         return str(error.strerror)
     return ""
 
 
-def _foreign(path: Path) -> bool:
-    """Whether `path` is a file with something in it that is no trace."""
+def _foreign(path: Path, magic: bytes) -> bool:
+    """Whether `path` is a file with something in it that does not begin with `magic`."""
     try:
         if not path.is_file() or not path.stat().st_size:
             return False
         with path.open("rb") as opened:
-            return opened.read(len(MAGIC)) != MAGIC
+            return opened.read(len(magic)) != magic
     except PermissionError:
         return True
 
@@ -47,10 +48,10 @@ class Writer:
     reason, and what follows is not recorded.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, magic: bytes = MAGIC, version: int = VERSION) -> None:
         self.path = path
         self.failure = ""
-        if _foreign(Path(path)):
+        if _foreign(Path(path), magic):
             raise TraceError(f"{path}: the trace cannot be written: the file {_FOREIGN}")
         self._lock = threading.Lock()
         self._streams = 0
@@ -60,7 +61,7 @@ class Writer:
             )
         except OSError as error:
             raise TraceError(f"{path}: the trace cannot be written: {error.strerror}") from error
-        self._put(PROLOGUE.pack(MAGIC, VERSION))
+        self._put(PROLOGUE.pack(magic, version))
 
     def stream(self, kind: str, name: str, **more: Any) -> int:
         """Begin a stream and return its number."""

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
+from torchdet_lint.verifier.comparison.screen import BOLD, DIM, GREEN, RED, YELLOW, paint, wrapped
 from torchdet_lint.verifier.verification.closer.wording import amounts
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.outcome import Cause, Outcome
 
 LINES = 30
-_WIDTH = 118
 _MEASURABLE = 1.1
 """Ratios of CPU time up to this differ from run to run."""
-_RED, _GREEN, _YELLOW, _BOLD, _DIM, _OFF = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 def text(report: Outcome, *, colour: bool = False) -> str:
@@ -25,7 +23,7 @@ def text(report: Outcome, *, colour: bool = False) -> str:
     head += _environment(report) if report.mode == "compare" else []
     tail = [
         *_left(report),
-        *(line for told in amounts(report) for line in _wrapped(told)),
+        *(line for told in amounts(report) for line in wrapped(told)),
         *_spread(report),
         *_fix(report, colour),
         *_held(report),
@@ -59,31 +57,31 @@ def _verdict(report: Outcome, colour: bool) -> str:
     )
     fixes = f" with {len(report.fixes)} fixes applied" if report.fixes else ""
     if report.verdict == "failed":
-        return _paint(f"✗ the program failed: {report.failure}", _RED, colour)
+        return paint(f"✗ the program failed: {report.failure}", RED, colour)
     if report.verdict == "nothing":
-        return _paint(f"✗ nothing was compared: {report.failure}", _RED, colour)
+        return paint(f"✗ nothing was compared: {report.failure}", RED, colour)
     if report.verdict == "identical" and report.fix is not None:
         plain = f"without them {len(report.causes)} root cause{'s' if len(report.causes) != 1 else ''}"
-        return _paint(f"✓ with the fixes of {','.join(report.fix.fixes)} the runs are equal; {plain}", _GREEN, colour)
+        return paint(f"✓ with the fixes of {','.join(report.fix.fixes)} the runs are equal; {plain}", GREEN, colour)
     if report.verdict == "identical":
         ops = f"{report.spread.compared:,} ops".replace(",", " ")
         compared = " and ".join(filter(None, (ops if report.spread.compared else "", _left_equal(report))))
-        return _paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {compared or ops}", _GREEN, colour)
+        return paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {compared or ops}", GREEN, colour)
     causes = len(report.causes)
     what = f"{causes} root cause{'s' if causes != 1 else ''}"
     ops = f"{report.spread.differing:,} of {report.spread.compared:,} ops differ".replace(",", " ")
     if report.left and not report.spread.differing and not report.spread.partings:
         ops = f"{report.spread.compared:,} ops are equal".replace(",", " ")
         what = f"{', '.join(left.name for left in report.left if left.certain)} not equal"
-    return _paint(f"✗ {count} runs{under}{fixes} diverged · {what} · {ops}", _RED, colour)
+    return paint(f"✗ {count} runs{under}{fixes} diverged · {what} · {ops}", RED, colour)
 
 
 def _tolerance(report: Outcome, colour: bool) -> list[str]:
     told = report.tolerance
     if told is None:
         return []
-    mark, words, shade = ("✓", "within", _GREEN) if told.met else ("✗", "not within", _RED)
-    return [_paint(f"{mark} {words} the tolerance {told.relative:g}: {told.why}", shade, colour)]
+    mark, words, shade = ("✓", "within", GREEN) if told.met else ("✗", "not within", RED)
+    return [paint(f"{mark} {words} the tolerance {told.relative:g}: {told.why}", shade, colour)]
 
 
 def _left_equal(report: Outcome) -> str:
@@ -98,11 +96,11 @@ def _left(report: Outcome) -> list[str]:
     """What differs in what the runs left behind, and how a run ended that failed alone."""
     lines = []
     for left in [left for left in report.left if left.certain][:4]:
-        lines += _wrapped(f"left behind: {left.name}: {left.difference}", 1)
+        lines += wrapped(f"left behind: {left.name}: {left.difference}", 1)
         if left.hint:
-            lines += _wrapped(f"  {left.hint}", 2)
+            lines += wrapped(f"  {left.hint}", 2)
         if left.last:
-            lines += _wrapped(f"  the last of it: {left.last}", 1)
+            lines += wrapped(f"  the last of it: {left.last}", 1)
     if report.crash and report.verdict == "diverged":
         first, *rest = report.crash.splitlines()
         lines += [first, *(f"  {line}" for line in rest)]
@@ -118,10 +116,8 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
         place = f"{cause.forward_file}:{cause.forward_line} (backward, from {place})"
     if cause.reader and cause.reader != place:
         place = f"{place} (allocated there, read at {cause.reader})"
-    lines = [
-        f"{_paint(f'{number} {rule}', _BOLD, colour)}   {_paint(place, _YELLOW, colour)}   {cause.op}, {cause.phase}"
-    ]
-    lines += _wrapped(cause.message)
+    lines = [f"{paint(f'{number} {rule}', BOLD, colour)}   {paint(place, YELLOW, colour)}   {cause.op}, {cause.phase}"]
+    lines += wrapped(cause.message)
     facts = [*_when(cause), f"op #{cause.op_index}", f"{cause.differing} of {cause.compared} executions differ"]
     if cause.kind != "path" and cause.source == "op":
         facts.append("inputs identical")
@@ -141,9 +137,9 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
         lines.append(f"  may also be: {', '.join(cause.also)}")
     if cause.finding is not None:
         found = cause.finding
-        lines += _wrapped(f"the linter: {found.filename}:{found.line} {found.code} {found.message}", 1)
+        lines += wrapped(f"the linter: {found.filename}:{found.line} {found.code} {found.message}", 1)
     elif cause.instead:
-        lines += _wrapped(f"instead: {cause.instead}", 1)
+        lines += wrapped(f"instead: {cause.instead}", 1)
     return lines
 
 
@@ -153,23 +149,16 @@ def _when(cause: Cause) -> list[str]:
 
 
 def _of_what_is_left(number: int, cause: Cause, colour: bool) -> list[str]:
-    lines = [_paint(f"{number} {cause.op}", _BOLD, colour), *_wrapped(cause.message)]
+    lines = [paint(f"{number} {cause.op}", BOLD, colour), *wrapped(cause.message)]
     if cause.finding is not None:
         found = cause.finding
-        lines += _wrapped(f"the linter: {found.filename}:{found.line} {found.code} {found.message}", 1)
+        lines += wrapped(f"the linter: {found.filename}:{found.line} {found.code} {found.message}", 1)
     return lines
 
 
 def _without_effect(cause: Cause) -> list[str]:
     place = f"{cause.file}:{cause.line}" if cause.file else cause.op
-    return _wrapped(f"differs without effect: {place} {cause.op}, {cause.differing} of {cause.compared} executions", 1)
-
-
-def _wrapped(message: str, most: int = 2) -> list[str]:
-    lines = textwrap.wrap(" ".join(message.split()), _WIDTH - 2) or [""]
-    if len(lines) > most:
-        lines = [*lines[: most - 1], textwrap.shorten(" ".join(lines[most - 1 :]), _WIDTH - 2, placeholder=" …")]
-    return [f"  {line}" for line in lines]
+    return wrapped(f"differs without effect: {place} {cause.op}, {cause.differing} of {cause.compared} executions", 1)
 
 
 def _spread(report: Outcome) -> list[str]:
@@ -196,10 +185,10 @@ def _fix(report: Outcome, colour: bool) -> list[str]:
     if fix.cured:
         chosen = ",".join(fix.fixes)
         price = f": {fix.ratio:.2f} times the CPU time of a plain run" if fix.ratio > _MEASURABLE else ""
-        lines = [_paint(f"fix {chosen}{price}", _GREEN, colour)]
+        lines = [paint(f"fix {chosen}{price}", GREEN, colour)]
     else:
         tried = f"{len(fix.fixes)} fixes" if len(fix.fixes) > 6 else f"the fixes of {', '.join(fix.fixes)}"
-        lines = [_paint(f"fix: the runs still differ with {tried}", _RED, colour)]
+        lines = [paint(f"fix: the runs still differ with {tried}", RED, colour)]
     if fix.command:
         lines.append(f"  write it into the source: {fix.command}")
         if fix.edited_runs:
@@ -214,7 +203,7 @@ def _held(report: Outcome) -> list[str]:
     lines = []
     for held in report.held[:3]:
         place = f"{held.file}:{held.line} " if held.file else ""
-        lines += _wrapped(f"held: {place}{held.rule} {held.message}", 1)
+        lines += wrapped(f"held: {place}{held.rule} {held.message}", 1)
     if len(report.held) > 3:
         lines.append(f"  … and {len(report.held) - 3} more")
     return lines
@@ -229,7 +218,7 @@ def _evidence(report: Outcome) -> list[str]:
     lines = [f"the linter's findings: {', '.join(counts)}"]
     order = sorted(report.evidence, key=lambda judged: judged.state != "confirmed")
     for judged in order[:5]:
-        lines += _wrapped(f"{judged.state}: {judged.filename}:{judged.line} {judged.code}: {judged.why}", 1)
+        lines += wrapped(f"{judged.state}: {judged.filename}:{judged.line} {judged.code}: {judged.why}", 1)
     if len(order) > 5:
         lines.append(f"  … and {len(order) - 5} more (--output-format json lists all)")
     return lines
@@ -238,7 +227,7 @@ def _evidence(report: Outcome) -> list[str]:
 def _measured_on(report: Outcome) -> list[str]:
     if report.measured_on is None:
         return []
-    return _wrapped(f"judged by a measurement, which is valid for {report.measured_on.whole}")
+    return wrapped(f"judged by a measurement, which is valid for {report.measured_on.whole}")
 
 
 def _environment(report: Outcome) -> list[str]:
@@ -249,9 +238,5 @@ def _environment(report: Outcome) -> list[str]:
 
 
 def _not_covered(report: Outcome, colour: bool) -> list[str]:
-    notes = [line for note in report.not_covered[:3] for line in _wrapped(f"not covered: {note}")]
-    return [_paint(line.strip(), _DIM, colour) for line in notes]
-
-
-def _paint(words: str, code: str, colour: bool) -> str:
-    return f"{code}{words}{_OFF}" if colour else words
+    notes = [line for note in report.not_covered[:3] for line in wrapped(f"not covered: {note}")]
+    return [paint(line.strip(), DIM, colour) for line in notes]

@@ -1,0 +1,79 @@
+"""What the comparison of two files of steps gave -> lines for a screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.verifier.comparison.screen import DIM, GREEN, RED, inert, paint, wrapped
+from torchdet_lint.verifier.steps.format import BATCH
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.steps.compare import Difference, StepReport
+
+_SHOWN = 3
+
+
+def text(report: StepReport, *, colour: bool = False) -> str:
+    """The report for a screen: verdict, the first step that differs, what differs in it and what that means."""
+    lines = [_verdict(report, colour)]
+    if report.differences:
+        first, *others = report.differences
+        lines += wrapped(f"first: {_parts(first)}", 3)
+        if others:
+            lines += wrapped(f"then, in the same step: {'; '.join(map(_parts, others))}", 3)
+    if report.meaning:
+        lines += wrapped(report.meaning, 3)
+    lines += _range(report)
+    lines += _losses(report)
+    if report.environment:
+        pairs = [f"{name}: {a or 'unset'} | {b or 'unset'}" for name, (a, b) in report.environment.items()]
+        lines += [line.strip() for line in wrapped(f"environments differ: {'; '.join(pairs)}")]
+    lines += [paint(line.strip(), DIM, colour) for note in report.notes for line in wrapped(f"not covered: {note}")]
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(report: StepReport, colour: bool) -> str:
+    who = f"{report.b} and {report.a}" if report.mode == "replicas" else "the runs"
+    if report.verdict == "nothing":
+        return paint("✗ nothing was compared: the runs have no step in common", RED, colour)
+    if report.verdict == "identical":
+        last = f"{_count(report.compared)}, {report.first} to {report.last}"
+        what = "are equal replicas" if report.mode == "replicas" else "are equal, bit for bit,"
+        return paint(f"✓ {who} {what} in all {last}", GREEN, colour)
+    if not report.differences:
+        return paint(f"✗ the runs are equal in {_count(report.compared)}, and one goes on", RED, colour)
+    when = f"first in step {report.step}" if report.step else "before the first step"
+    told = f"{report.differing} of {_count(report.compared)} differ"
+    return paint(f"✗ {who} differ {when} · {report.differences[0].group} first · {told}", RED, colour)
+
+
+def _count(steps: int) -> str:
+    return f"{steps} step{'s' * (steps != 1)}"
+
+
+def _parts(found: Difference) -> str:
+    if not found.names:
+        return found.group
+    names = ", ".join(found.names[:_SHOWN]) + (", …" if found.count > _SHOWN else "")
+    return f"{found.group} ({found.count} of {found.parts}: {names})"
+
+
+def _range(report: StepReport) -> list[str]:
+    """Up to where everything was compared, where that is not the step before."""
+    if report.step < 1 or report.since >= report.step - 1 or report.differences[0].group == BATCH:
+        return []
+    if report.since < 0:
+        return wrapped("The parameters were compared in no step before, so a difference in them may be the cause.")
+    return wrapped(
+        f"Parameters, buffers and states were compared last after step {report.since}: a difference in them since then "
+        "may be the cause. `Checkpoints(…, every=1)` compares them in each step."
+    )
+
+
+def _losses(report: StepReport) -> list[str]:
+    lines = []
+    for name, (a, b) in report.losses.items():
+        last = report.last_losses.get(name)
+        more = f"; in step {report.last}: {last[0]:.9g} | {last[1]:.9g}" if last and report.last > report.step else ""
+        lines.append(f"  {inert(name)} in step {report.step}: {a:.9g} | {b:.9g}{more}")
+    return lines
