@@ -65,6 +65,10 @@ class Calls:
     def _distinctive(self) -> frozenset[str]:
         return frozenset(self.facts.distinctive)
 
+    @cached_property
+    def _moves(self) -> frozenset[str]:
+        return frozenset(self.module.library.facts.programs.moves)
+
     def of(self, node: cst.Call) -> AbstractValue:
         """What the call `node` gives."""
         call = self.module.call_at(node)
@@ -99,11 +103,17 @@ class Calls:
                 return held
         elif receiver is None and (inner := self._inner(call)) is not None:
             return self._given(inner, call)
-        return self._unknown_call(call)
+        return self._object_called(call) or self._unknown_call(call)
 
-    @staticmethod
-    def _held(owner: AbstractValue, call: Call) -> AbstractValue | None:
+    def _object_called(self, call: Call) -> AbstractValue | None:
+        """What an object gives that is called by a name which says nothing, as that of an annotated parameter."""
+        function = self.infer(call.node.func) if not call.own else UNKNOWN
+        return self._instance_called(function.instance, call) if function.instance else None
+
+    def _held(self, owner: AbstractValue, call: Call) -> AbstractValue | None:
         """What a method of a layer or a container gives of what it holds."""
+        if owner.instance and call.attribute in self._moves:
+            return owner
         if call.attribute == "parameters" and not call.arguments.positional:
             return AbstractValue(what="other", each=PARAMETER)
         if call.attribute == "named_parameters" and not call.arguments.positional:
@@ -209,11 +219,20 @@ class Calls:
         if name == "torch.nn.ParameterList":
             return AbstractValue(what="other", gradient="no", instance=name, each=PARAMETER)
         if name in ("torch.nn.ModuleList", "torch.nn.Sequential"):
-            return AbstractValue(
-                what="other", gradient="no", instance=name, each=AbstractValue(what="other", instance="torch.nn.Module")
-            )
+            layer = AbstractValue(what="other", instance="torch.nn.Module")
+            dims = self._dims_of_last(call) if name == "torch.nn.Sequential" else None
+            return AbstractValue(what="other", gradient="no", instance=name, each=layer, dims=dims)
         if last[:1].isupper():
             return AbstractValue(what="other", gradient="no", instance=name)
+        return None
+
+    def _dims_of_last(self, call: Call) -> int | None:
+        """The dimensions of what the last of the layers of `call` gives, where that is evident."""
+        for arg in reversed(call.node.args):
+            layer = UNKNOWN if arg.star else self.infer(arg.value)
+            dims = self.facts.dims.get(layer.instance, layer.dims)
+            if dims is not None or layer.instance.rpartition(".")[2] not in self.facts.same_dims:
+                return dims
         return None
 
     def _builtin(self, last: str, call: Call) -> AbstractValue:
@@ -253,12 +272,17 @@ class Calls:
             dims = self.facts.dims.get(class_name)
             if dims is None and class_name.rpartition(".")[2] in self.facts.same_dims:
                 dims = self.results.arguments.kind_of(call, 0).dims
-            single = class_name.rpartition(".")[2] not in self.facts.several_outputs
+            elif class_name == "torch.nn.Sequential":
+                dims = self.infer(call.node.func).dims
+            single = dims is not None or class_name.rpartition(".")[2] not in self.facts.several_outputs
             gradient: Gradient = "no" if self.gradients.untracked(call.node) else "yes"
             if gradient == "yes" and class_name.removeprefix("torch.nn.") in self.facts.passing_layers:
                 gradient = "no" if self.results.arguments.kind_of(call, 0).gradient == "no" else "yes"
             return AbstractValue(what="tensor" if single else "unknown", dtype="floating", gradient=gradient, dims=dims)
-        return None
+        if self.module.foreign is None or class_name.startswith("@.") or ancestry != [class_name]:
+            return None
+        made: AbstractValue | None = self.module.foreign(class_name)
+        return replace(made, gradient="no") if made is not None and self.gradients.untracked(call.node) else made
 
     def _is_self(self, node: cst.BaseExpression, scope: Scope) -> bool:
         return isinstance(node, cst.Name) and self.infer(node).instance.startswith("@.")
@@ -277,13 +301,12 @@ class Calls:
             return self._given(found, call)
         if not self.gradients.is_layer(class_) or self.gradients.untracked(call.node):
             return UNKNOWN
-        if self._unknown_call(call).gradient == "yes":
-            return AbstractValue(gradient="yes")
         # The call was named before the constructor was read, which says what the layer is.
         made = [
             self._instance_called(name[:-2], call) for name in self.module.resolve(call.node.func) if name[-1] == ")"
         ]
-        return joined(inferred or UNKNOWN for inferred in made)
+        found = joined(inferred or UNKNOWN for inferred in made)
+        return replace(found, gradient="yes") if self._unknown_call(call).gradient == "yes" else found
 
     def _local(self, name: str, call: Call) -> AbstractValue | None:
         if self.module.local_class(name) is not None:

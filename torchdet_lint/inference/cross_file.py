@@ -80,7 +80,8 @@ class CrossFile:
         return tuple(sorted(found))
 
     def returned(self, name: str, file: str) -> AbstractValue | None:
-        """What the function that `file` calls `name` returns; None where nothing is known of it."""
+        """What the function that `file` calls `name` returns, for a layer what an object of it gives when it is called;
+        None where nothing is known of it."""
         found = self._called(name, file)
         return None if found == UNKNOWN else found
 
@@ -188,7 +189,8 @@ class CrossFile:
             return UNKNOWN
         module.foreign = lambda dotted: self.returned(dotted, path)
         module.ask_for_stars(lambda name, stars: self.starred(name, stars, path))
-        function = module.definition(name)
+        class_ = module.local_class(f"@.{name}")
+        function = module.definition(name) if class_ is None else module.definition("forward", class_)
         found = module.shared(Inference).returned(function) if function is not None else UNKNOWN
         module.release()
         return _portable(found)
@@ -246,10 +248,10 @@ def _parsed(statements: list[str]) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 
 def _cut_out(text: str, name: str) -> tuple[str, str] | None:
-    """The last function `name` at top level: decorators and signature, and the body. None where the seam is not
-    evident."""
+    """The last function or class `name` at top level: decorators and signature, and the body. None where the seam is
+    not evident."""
     first = -1
-    for match in re.finditer(rf"^def[ \t]+{name}[ \t]*[\[(]", text, re.MULTILINE):
+    for match in re.finditer(rf"^(?:def|class)[ \t]+{name}[ \t]*[\[(]", text, re.MULTILINE):
         first = match.start()
     if first < 0:
         return None

@@ -47,6 +47,7 @@ class Dictionaries:
 
     def __init__(self, values: Values) -> None:
         self.values = values
+        values.entry = self.entry
         self.library = values.resolver.library
         self.relations = values.resolver.relations
         self._facts = values.resolver.facts
@@ -54,6 +55,15 @@ class Dictionaries:
         self._updates: dict[str, list[CallSite]] = {}
         self._items: dict[str, list[Assigned]] = {}
         self._indexed = 0, 0
+
+    def entry(self, node: cst.Subscript, scope: Scope, order: int | None) -> Value | None:
+        """What `table["name"]` picks from a dictionary in sight; None where that is not evident."""
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        if not isinstance(index, cst.Index) or not isinstance(index.value, cst.SimpleString):
+            return None
+        key = self.values.constant(index.value, scope, order)
+        entries = self.dictionary(node.value, scope, order) if key is not None else None
+        return entries.get(str(key[0])) if entries and key is not None else None
 
     def dictionary(
         self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH

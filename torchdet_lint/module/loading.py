@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class, Facts, Unit
     from torchdet_lint.prefilter.library import Library
 
-_ALIASES = (cst.Name, cst.Attribute, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
+_NAMES = (cst.Name, cst.Attribute)
+_ALIASES = (*_NAMES, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _EVERY = frozenset({"statements", "imports", "table"})
 _INDEXED_AFTER = 32
 _TOO_DEEP = "a statement is too deeply nested for libcst"
@@ -175,6 +176,9 @@ class Loading:
             for binding in bindings:
                 if binding.kind == "import":
                     aliases.append((name, binding.target.split(".")))
+                elif binding.kind == "assign" and isinstance(binding.value, cst.Dict):
+                    held = [element.value for element in binding.value.elements]
+                    aliases += [(name, names.dotted(one).split(".")) for one in held if isinstance(one, _NAMES)]
                 elif (
                     binding.kind == "assign" and isinstance(binding.value, _ALIASES) and not self._makes(binding.value)
                 ):

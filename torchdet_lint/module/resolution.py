@@ -177,8 +177,16 @@ class Resolver:
                 if node.args:
                     found.extend(self._resolve(node.args[0].value, scope, order, depth - 1))
             elif function.count("()") < _CHAINED:
-                found.append(f"{function}()")
+                found.append(self._result(function))
         return found
+
+    def _result(self, function: str) -> str:
+        """The name of what a call of `function` gives: a method that moves a module gives the module."""
+        owner, _, method = function.rpartition(".")
+        moved = owner.endswith("()") and method in self.library.facts.programs.moves
+        if moved and (owner.startswith("torch.nn.") or owner.partition(".")[0] not in self.library.roots):
+            return owner
+        return f"{function}()"
 
     def self_attribute(self, node: cst.Attribute, scope: Scope) -> list[Expression]:
         """The values that the methods of the class give to `self.name`; none where it is not such an attribute."""

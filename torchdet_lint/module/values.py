@@ -15,7 +15,7 @@ from torchdet_lint.module.resolution import Resolver
 from torchdet_lint.module.tree import code
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from torchdet_lint.module.loading import Loading
     from torchdet_lint.module.names import Scope
@@ -82,6 +82,8 @@ class Values:
     def __init__(self, loading: Loading, relations: Relations) -> None:
         self.resolver = Resolver(loading, relations, self.constant)
         self._facts = loading.facts
+        # The entry of a dictionary in sight that a subscript picks, where somebody knows the dictionaries.
+        self.entry: Callable[[cst.Subscript, Scope, int | None], Value | None] | None = None
 
     def constant(
         self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
@@ -122,7 +124,11 @@ class Values:
             return self._agreed(values, depth)
         if isinstance(node, cst.NamedExpr):
             return self.constant(node.value, scope, order, depth - 1)
-        return None
+        return self._constant_entry(node, scope, order, depth) if isinstance(node, cst.Subscript) else None
+
+    def _constant_entry(self, node: cst.Subscript, scope: Scope, order: int | None, depth: int) -> tuple[object] | None:
+        entry = self.entry(node, scope, order) if self.entry is not None else None
+        return self.constant(entry.node, entry.scope, entry.order, depth - 1) if entry is not None else None
 
     def _class_attribute(self, node: cst.Attribute, scope: Scope, order: int | None) -> list[Expression]:
         """The value of `Config.workers` where the body of a class at top level alone gives it."""
@@ -222,9 +228,21 @@ class Values:
                 iterated, path = iterated.args[0].value, ()
             elif called == ("builtins.zip",) and path[0] < len(iterated.args):
                 iterated, path = iterated.args[path[0]].value, ()
-        elements = self.elements(iterated, home, bindings[0].order) if not path else None
+        elements = self._given_elements(iterated, home, bindings[0].order) if not path else None
         found = [self.constant(element, home, bindings[0].order) for element in elements or ()]
         return [one[0] for one in found if one is not None] if None not in found else []
+
+    def _given_elements(
+        self, node: cst.BaseExpression, scope: Scope, order: int | None
+    ) -> list[cst.BaseExpression] | None:
+        """The elements of a list or tuple in sight, or of the default of a parameter."""
+        home = scope.home(node.value) if isinstance(node, cst.Name) else None
+        if home is not None and isinstance(node, cst.Name):
+            bindings = live(home.bindings[node.value], order if home.function is scope.function else None)
+            param = bindings[0].node if len(bindings) == 1 else None
+            if isinstance(param, cst.Param):
+                return self.elements(param.default, home, order) if param.default is not None else None
+        return self.elements(node, scope, order)
 
 
 def _unary(operator: cst.BaseUnaryOp, value: tuple[object] | None) -> tuple[object] | None:

@@ -54,16 +54,23 @@ class Operations:
     def _look_for_instances(self, names: frozenset[str]) -> None:
         """Parse what may call an instance: the units with the variable or attribute that it was assigned to."""
         words: set[str] = set()
+        shared: set[str] = set()
         for call in list(self.module.calls_to(*names)) if self.module.calls_any(names) else ():
             parent = self.module.parent(call.node)
+            # `nn.NLLLoss().to(device)`: an argument has an `Arg` around it.
+            while isinstance(parent, (cst.Attribute, cst.Call)):
+                parent = self.module.parent(parent)
             targets = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
             for target in targets:
-                if isinstance(target, cst.Name):
-                    words.add(target.value)
+                if isinstance(target, cst.Name) and call.scope is self.module.scope:
+                    shared.add(target.value)
                 elif isinstance(target, cst.Attribute):
                     words.add(target.attr.value)
         if words:
             self.module.look_for(*sorted(words))
+        if shared:
+            called = re.compile(rf"\b(?:{'|'.join(sorted(shared))})\(")
+            self.module.load_where(lambda text: called.search(text) is not None)
 
     def candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
         """The ops of `index` that `call` spells, whether or not they are reported."""
@@ -93,18 +100,24 @@ class Operations:
     def _choices(self, call: Call) -> Iterator[str]:
         function = call.node.func
         if isinstance(function, cst.Subscript):
-            value = self.module.value_at(function.value, call.scope, call.order)
-            entries = self.module.dictionary(value.node, value.scope, value.order)
-            for entry in (entries or {}).values():
-                yield from self.module.resolve(entry.node, entry.scope, entry.order)
+            yield from self._entries(function, call)
         elif isinstance(function, cst.Name):
             home = call.scope.home(function.value)
             bindings = home.bindings[function.value] if home is not None else []
             for binding in bindings:
                 if isinstance(binding.node, cst.Param) and binding.node.default is not None:
                     yield from self.module.resolve(binding.node.default)
+                elif isinstance(binding.value, cst.Subscript) and not binding.path:
+                    yield from self._entries(binding.value, call)
         elif isinstance(function, cst.Call) and len(function.args) > 1:
             yield from self._named(function, call)
+
+    def _entries(self, function: cst.Subscript, call: Call) -> Iterator[str]:
+        """What stands in the dictionary that `function` picks from."""
+        value = self.module.value_at(function.value, call.scope, call.order)
+        entries = self.module.dictionary(value.node, value.scope, value.order)
+        for entry in (entries or {}).values():
+            yield from self.module.resolve(entry.node, entry.scope, entry.order)
 
     def _named(self, function: cst.Call, call: Call) -> Iterator[str]:
         """The classes that `getattr(nn, kind)` may be: by the default of the parameter `kind`, and by what a condition
