@@ -47,6 +47,7 @@ def _root(codes: list[str], shell: str) -> argparse.ArgumentParser:
         "compare": ("compare two traces", options.compare_parser()),
         "show": ("look into a trace", options.show_parser()),
         "forecast": ("list what would differ on another device", forecast.parser()),
+        "preflight": ("write what a run on this machine will depend on", options.preflight_parser()),
         "probe": ("measure the ops on this machine", probe.parser()),
     }
     for name, (about, parser) in known.items():

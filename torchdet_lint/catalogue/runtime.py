@@ -43,6 +43,7 @@ class Surroundings(NamedTuple):
     """What a run depends on, and what may differ in what it prints; each list is explained in `surroundings.toml`."""
 
     variables: Words
+    libraries: Words
     timed: Words
     units: Words
 

@@ -12,7 +12,7 @@ from torchdet_lint.cli.console import CLEAN, FAILED, INTERRUPTED, UsageError, fa
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-RUNTIME = ("run", "verify", "record", "compare", "show", "forecast", "probe")
+RUNTIME = ("run", "verify", "record", "compare", "show", "forecast", "probe", "preflight")
 COMMANDS = ("check", "rule", "config", "baseline", "lsp", "completion", *RUNTIME)
 _OTHER_WORDS = {
     "completions": "completion",

@@ -33,6 +33,7 @@ further commands (each with --help):
   record, compare       a trace of one run; what differs between two
   show TRACE            what is in a trace
   forecast PROGRAM      run it on the CPU, and list what would differ on a GPU
+  preflight             what a run here will depend on, to compare two machines
   probe                 measure which operations vary on this machine
 
 exit status: 0 nothing to report, 1 findings, 2 the run failed"""

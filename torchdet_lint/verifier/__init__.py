@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.steps.huggingface import TrainerSteps
     from torchdet_lint.verifier.steps.ignite import IgniteSteps
     from torchdet_lint.verifier.steps.lightning import LightningSteps
+    from torchdet_lint.verifier.verification.preflight.gather import preflight
     from torchdet_lint.verifier.verification.verify import compare_traces as compare
     from torchdet_lint.verifier.verification.verify import verify_function as verify
     from torchdet_lint.verifier.verification.verify import verify_program
@@ -35,6 +36,7 @@ _HOMES = {
     "deterministic": ("remedies.determinism", "deterministic"),
     "expected": ("recording.watching.expected", "expected"),
     "environment": ("launch.interventions", "environment"),
+    "preflight": ("verification.preflight.gather", "preflight"),
     "record": ("recording.recorder", "Recorder"),
     "verify": ("verification.verify", "verify_function"),
     "verify_program": ("verification.verify", "verify_program"),
@@ -52,6 +54,7 @@ __all__ = [
     "deterministic",
     "environment",
     "expected",
+    "preflight",
     "record",
     "verify",
     "verify_program",

@@ -13,6 +13,7 @@ from torchdet_lint.verifier.options import (
     Parser,
     UsageError,
     compare_parser,
+    preflight_parser,
     record_parser,
     run_parser,
     show_parser,
@@ -45,6 +46,7 @@ def main(argv: Sequence[str], measured: str = "") -> int:
         "run": _run,
         "forecast": functools.partial(_forecast, configured=measured),
         "probe": _probe,
+        "preflight": _preflight,
     }
     arguments = list(argv)
     command = commands.get(arguments[0]) if arguments else None
@@ -89,7 +91,7 @@ def _split(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
     takes = {}
     for action in parser._actions:
         for option in action.option_strings:
-            takes[option] = action.nargs is None
+            takes[option] = 1 if action.nargs is None else action.nargs if isinstance(action.nargs, int) else 0
     position = 0
     while position < len(arguments):
         word = arguments[position]
@@ -98,7 +100,7 @@ def _split(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
         if word == "-m" or not word.startswith("-") or word == "-":
             break
         name = word.partition("=")[0]
-        position += 2 if takes.get(name, False) and "=" not in word else 1
+        position += 1 + (takes.get(name, 0) if "=" not in word else 0)
     return arguments[:position], arguments[position:]
 
 
@@ -227,6 +229,8 @@ def _verify(arguments: list[str], *, configured: str) -> int:
     parser = verify_parser()
     ours, words = _split(parser, arguments)
     options = parser.parse_args(ours)
+    if options.preflight:
+        return _compare_preflight(options, words)
     from torchdet_lint.verifier.verification.outcome import VerifyError
     from torchdet_lint.verifier.verification.verify import verify_program
 
@@ -269,6 +273,31 @@ def _verify(arguments: list[str], *, configured: str) -> int:
             where = {"in_place": options.in_place, "workdir": options.workdir}
             report = with_evidence(report, program, options.lint, timeout=options.timeout, **where)
     return _deliver(report, options)
+
+
+def _compare_preflight(options: argparse.Namespace, words: list[str]) -> int:
+    from torchdet_lint.verifier.verification.preflight.compare import compare_preflight, text
+
+    if words:
+        raise UsageError(f"torchdet-lint verify: --preflight runs no program, and {words[0]} is given")
+    if options.output_format not in ("text", "json"):
+        raise UsageError(f"torchdet-lint verify: --preflight has no --output-format {options.output_format}")
+    return _put(compare_preflight(*options.preflight), text, options)
+
+
+def _preflight(arguments: list[str]) -> int:
+    options = preflight_parser().parse_args(arguments)
+    from torchdet_lint.verifier.verification.preflight.gather import preflight
+
+    preflight(
+        options.output,
+        weights=options.weights,
+        data=options.data,
+        contents=options.contents,
+        seed=options.seed,
+        generators=False,
+    )
+    return OK
 
 
 def _valid(path: str) -> Valid | None:

@@ -140,6 +140,13 @@ def verify_parser() -> Parser:
         metavar="N",
         help="repeat the first op that differs N times on the same inputs, in each run (default 100)",
     )
+    parser.add_argument(
+        "--preflight",
+        nargs=2,
+        type=Path,
+        metavar="FILE",
+        help="run nothing: compare what `torchdet-lint preflight` wrote on two machines",
+    )
     parser.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there too")
     parser.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
     parser.add_argument(
@@ -158,6 +165,22 @@ def verify_parser() -> Parser:
     )
     _fix_options(parser)
     _report_options(parser)
+    return parser
+
+
+def preflight_parser() -> Parser:
+    """The options of `preflight`."""
+    about = "Write what a run on this machine will depend on, for `verify --preflight` to compare."
+    parser = _parser("preflight", about, "-o FILE.json")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the file, as JSON")
+    parser.add_argument(
+        "--weights", action="append", default=[], metavar="FILE", help="a file of weights (may be repeated)"
+    )
+    parser.add_argument(
+        "--data", action="append", default=[], metavar="FOLDER", help="a folder of data (may be repeated)"
+    )
+    parser.add_argument("--contents", action="store_true", help="digest the files of data, not only names and sizes")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the first draws (default 0)")
     return parser
 
 

@@ -50,8 +50,8 @@ function _shtab_torchdet_lint_using
   test "$_shtab_torchdet_lint_cmdpath" = "$argv"
 end
 
-set -g _shtab_torchdet_lint_commands check rule config baseline lsp completion verify run record compare show forecast probe
-set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --config --device --devices --dtype --entry-points --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --processes --rule-files --rules --runs --seed --seed-functions --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --workdir -j -o
+set -g _shtab_torchdet_lint_commands check rule config baseline lsp completion verify run record compare show forecast preflight probe
+set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --config --data --device --devices --dtype --entry-points --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --preflight --processes --rule-files --rules --runs --seed --seed-functions --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --weights --workdir -j -o
 
 complete -c torchdet-lint -e
 complete -c torchdet-lint -f
@@ -217,6 +217,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l steps -x -d 
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l keep -xka "(__fish_complete_path (commandline -ct))" -d 'keep the traces and the output there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-values -d 'do not run again to the first difference for the numbers there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l replay -d 'repeat the first op that differs N times on the same inputs, in each run (default 100)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l preflight -xka "(__fish_complete_path (commandline -ct))" -d 'run nothing: compare what `torchdet-lint preflight` wrote on two machines'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l measured -xka "(__fish_complete_path (commandline -ct))" -d 'judge ops by what `torchdet-lint probe` wrote there too'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-measured -d 'by the table alone'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l most-runs -x -d 'with --fix: for the search of the smallest set (default 60)'
@@ -272,6 +273,13 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using forecast' -l timeout -x
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using forecast' -l output-format -xka "text json" -d '(default: text)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using forecast' -s o -l output-file -xka "(__fish_complete_path (commandline -ct))" -d 'write the list there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using forecast; and test $_shtab_torchdet_lint_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the program and its words'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torchdet_lint_npos -eq 0' -a preflight -d 'write what a run on this machine will depend on'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using preflight' -s h -l help -d 'show this help message and exit'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using preflight' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'the file, as JSON'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using preflight' -l weights -xka "(__fish_complete_path (commandline -ct))" -d 'a file of weights (may be repeated)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using preflight' -l data -xka "(__fish_complete_path (commandline -ct))" -d 'a folder of data (may be repeated)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using preflight' -l contents -d 'digest the files of data, not only names and sizes'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using preflight' -l seed -x -d 'the seed of the first draws (default 0)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using; and test $_shtab_torchdet_lint_npos -eq 0' -a probe -d 'measure the ops on this machine'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -s h -l help -d 'show this help message and exit'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l device -xka "cuda cpu mps xpu" -d 'default: the GPU, where torch sees one'

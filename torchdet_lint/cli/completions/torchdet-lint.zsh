@@ -17,6 +17,7 @@ _shtab_torchdet_lint_commands() {
     config:'say what the configuration'"'"'s keys mean'
     forecast:'list what would differ on another device'
     lsp:'serve an editor'
+    preflight:'write what a run on this machine will depend on'
     probe:'measure the ops on this machine'
     record:'record every op of a run into a trace'
     rule:'say all that is known about a rule'
@@ -229,6 +230,18 @@ _shtab_torchdet_lint_lsp_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_torchdet_lint_lsp_defaults_added=0
 
+_shtab_torchdet_lint_preflight_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  {-o,--output}"[the file, as JSON]:FILE:_files"
+  "*--weights[a file of weights (may be repeated)]:FILE:_files"
+  "*--data[a folder of data (may be repeated)]:FOLDER:_files"
+  "--contents[digest the files of data, not only names and sizes]"
+  "--seed[the seed of the first draws (default 0)]:N:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_torchdet_lint_preflight_defaults_added=0
+
 _shtab_torchdet_lint_probe_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--device[default\: the GPU, where torch sees one]:device:(cuda cpu mps xpu)"
@@ -318,6 +331,7 @@ _shtab_torchdet_lint_verify_options=(
   "--keep[keep the traces and the output there]:FOLDER:_files"
   "--no-values[do not run again to the first difference for the numbers there]"
   "--replay[repeat the first op that differs N times on the same inputs, in each run (default 100)]"
+  "--preflight[run nothing\: compare what \`torchdet-lint preflight\` wrote on two machines]:FILE:_files"
   "--measured[judge ops by what \`torchdet-lint probe\` wrote there too]:FILE:_files"
   "--no-measured[by the table alone]"
   "--most-runs[with --fix\: for the search of the smallest set (default 60)]:N:"
@@ -366,6 +380,7 @@ _shtab_torchdet_lint() {
         config) _arguments -C -s $_shtab_torchdet_lint_config_options ;;
         forecast) _arguments -C -s $_shtab_torchdet_lint_forecast_options ;;
         lsp) _arguments -C -s $_shtab_torchdet_lint_lsp_options ;;
+        preflight) _arguments -C -s $_shtab_torchdet_lint_preflight_options ;;
         probe) _arguments -C -s $_shtab_torchdet_lint_probe_options ;;
         record) _arguments -C -s $_shtab_torchdet_lint_record_options ;;
         rule) _arguments -C -s $_shtab_torchdet_lint_rule_options ;;
