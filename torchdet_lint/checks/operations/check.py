@@ -43,7 +43,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
             "device": _PLACES.get(op.devices, "CUDA"),
             "condition": _conditions(op),
             "release": ".".join(map(str, module.target.torch)),
-            "instead": op.instead or _advice(operation),
+            "instead": f"{op.instead}." if op.instead else _advice(operation),
             "measured_on": op.machine,
         }
         yield Violation(
@@ -68,7 +68,7 @@ def _conditions(op: Op) -> str:
 
 def _advice(operation: Operation) -> str:
     if operation.status == "switchable":
-        return "torch.use_deterministic_algorithms(True) switches it to a deterministic kernel."
+        return "Call `torch.use_deterministic_algorithms(True)`, which switches it to a deterministic kernel."
     return ""
 
 
