@@ -237,6 +237,7 @@ def test_a_buffer_alone_has_the_findings_that_it_has_in_the_project(tmp_path: Pa
         await client.until(lambda: client.codes(uri) == ["TDL101"])
         (shown,) = client.diagnostics[uri]
         assert shown.range.start.line == 2
+        assert " train.py:" in shown.message or " deterministic.py:" in shown.message
         assert shown.related_information
         assert shown.related_information[0].location.uri in {
             (tmp_path / name).as_uri() for name in ("train.py", "deterministic.py")

@@ -60,6 +60,16 @@ class Around(NamedTuple):
     records: dict[str, Record]
 
 
+def _below(root: str, finding: Finding) -> Finding:
+    """`finding` with the paths in its texts as seen from `root`."""
+
+    def told(text: str) -> str:
+        return text.replace(os.path.join(root, ""), "")
+
+    related = tuple(msgspec.structs.replace(other, message=told(other.message)) for other in finding.related)
+    return msgspec.structs.replace(finding, message=told(finding.message), help=told(finding.help), related=related)
+
+
 class Analysis:
     """What the server knows of the projects that its buffers belong to.
 
@@ -144,7 +154,7 @@ class Analysis:
             return found, []
         result = run.conclude(self._gathered(path, project, work), project)
         for finding in result.findings:
-            found.setdefault(finding.filename, []).append(finding)
+            found.setdefault(finding.filename, []).append(_below(self.settings(path).root, finding))
         return found, list(result.errors)
 
     def fixed(self, path: str, texts: Mapping[str, bytes], work: Work | None = None, *, unsafe: bool = False) -> bytes:
