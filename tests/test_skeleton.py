@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import ast
+
 import pytest
 
+from torchdet_lint.dataflow.workers.project_file import every_statement
 from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.skeleton import SyntaxFault
 
@@ -119,3 +122,28 @@ def test_the_type_parameters_of_a_newer_python_are_left_out():
     )
     body = skeleton.parsed(text.replace("[\n  T,\n]", "[T]")).body
     assert [getattr(node, "name", "") for node in body[:2]] == ["Box", "f"]
+
+
+def test_every_statement_comes_as_in_a_walk_over_all_nodes():
+    source = """
+try:
+    for a in b: c
+    else: d
+except E: e
+finally:
+    match x:
+        case [y] if z: h
+        case _:
+            with i as j: k
+if l: m
+elif n:
+    class C:
+        async def o(self): return lambda: p
+else:
+    while q: r
+"""
+    tree = ast.parse(SOURCE + source)
+    walked = [
+        node for node in ast.walk(tree) if isinstance(node, (ast.mod, ast.stmt, ast.excepthandler, ast.match_case))
+    ]
+    assert list(every_statement(tree)) == walked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -209,7 +210,7 @@ class Draft:
 
     def fresh(self, names: Sequence[str]) -> str:
         """The first of `names`, or one like them, that means nothing in the file."""
-        for name in (*names, *(f"{names[0]}_{number}" for number in range(2, 100))):
+        for name in itertools.chain(names, (f"{names[0]}_{number}" for number in range(2, 100))):
             if self.layout.free(name):
                 return name
         raise Refusal(f"the file uses every name like `{names[0]}`")

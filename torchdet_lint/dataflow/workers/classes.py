@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.dataflow.workers.project_file import File, below, bindings, handed_on, method, passed
+from torchdet_lint.dataflow.workers.project_file import (
+    File,
+    below,
+    bindings,
+    handed_on,
+    method,
+    own_assignments,
+    own_attributes,
+    passed,
+)
 from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, parsed
 
 if TYPE_CHECKING:
@@ -41,6 +51,9 @@ class Classes:
         self.facts = module.library.facts.workers
         self.files: dict[str, File | None] = {}
         self.foreign_base = False
+        # A method is asked once for each object of its class.
+        self._own_assignments = functools.cache(own_assignments)
+        self._own_attributes = functools.cache(own_attributes)
 
     def instance(
         self, class_: ast.ClassDef, file: File, call: ast.Call | None = None, scope: Scope | None = None
@@ -71,20 +84,8 @@ class Classes:
         return instance
 
     def _attributes(self, function: ast.FunctionDef, scope: Scope, instance: Instance) -> None:
-        for node in ast.walk(function):
-            if isinstance(node, ast.Assign):
-                pairs = [(target, node.value) for target in node.targets]
-            elif isinstance(node, ast.AnnAssign) and node.value is not None:
-                pairs = [(node.target, node.value)]
-            else:
-                continue
-            for target, value in pairs:
-                if (
-                    isinstance(target, ast.Attribute)
-                    and isinstance(target.value, ast.Name)
-                    and target.value.id == "self"
-                ):
-                    instance.attributes.setdefault(target.attr, []).append((value, scope))
+        for name, value in self._own_assignments(function):
+            instance.attributes.setdefault(name, []).append((value, scope))
 
     def _lineage(self, class_: ast.ClassDef, file: File) -> Iterator[tuple[ast.ClassDef, File]]:
         yield class_, file
@@ -110,11 +111,7 @@ class Classes:
             if name in found or name not in known:
                 continue
             found[name] = None
-            queue += [
-                node.attr
-                for node in ast.walk(known[name][0])
-                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-            ]
+            queue += self._own_attributes(known[name][0])
         return [known[name] for name in found]
 
     def known(self, name: str) -> bool:

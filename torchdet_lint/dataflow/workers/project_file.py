@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.skeleton import imported
 
@@ -22,7 +23,7 @@ class File:
         self.imports: dict[str, str] = {}
         self.definitions: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.values: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(tree):
+        for node in every_statement(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 self.imports.update(imported(node))
         for statement in statements(tree.body):
@@ -53,6 +54,18 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from statements(handler.body)
 
 
+def every_statement(root: ast.AST) -> Iterator[ast.AST]:
+    """`root`, and every statement, handler and case below it, in the order of `ast.walk`, without the expressions."""
+    queue = deque([root])
+    while queue:
+        node = queue.popleft()
+        for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+            below = getattr(node, field, ())
+            if isinstance(below, list):
+                queue.extend(below)
+        yield node
+
+
 def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names that a statement gives a value."""
     if isinstance(statement, ast.Assign):
@@ -75,6 +88,30 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
 def method(class_: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     """The method `name` that the class itself defines."""
     return next((one for one in class_.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
+
+
+def own_assignments(function: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
+    """What a method assigns to attributes of `self`: their names and the values."""
+    found = []
+    for node in every_statement(function):
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        else:
+            continue
+        if node.value is not None:
+            found += [(target.attr, node.value) for target in targets if _is_own(target)]
+    return found
+
+
+def own_attributes(function: ast.FunctionDef) -> list[str]:
+    """The attributes of `self` that a method names."""
+    return [node.attr for node in ast.walk(function) if _is_own(node)]
+
+
+def _is_own(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def passed(function: Function, call: ast.Call, *, bound: bool) -> dict[str, ast.expr]:
