@@ -28,7 +28,7 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 DEFAULT = ("torch-geometric", "timm", "transformers")
-FLOOR_GOAL, PEER_GOAL, WARM_GOAL, JOBS_GOAL, FILE_GOAL, MEMORY_GOAL = 0.6, 20.0, 0.05, 1.6, 2.5, 300.0
+FLOOR_GOAL, PEER_GOAL, WARM_GOAL, JOBS_GOAL, FILE_GOAL, MEMORY_GOAL = 0.5, 20.0, 0.03, 1.7, 1.4, 300.0
 PATIENCE = 1.25
 
 
