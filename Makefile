@@ -12,7 +12,7 @@ run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	$(BIN)/torchdet-lint examples/birdsong --diff || test $$? -eq 1
 
 test: .venv/test.stamp  ## the whole suite
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 lint: .venv/dev.stamp  ## ruff, mypy, generated files, and the project by itself
 	$(BIN)/ruff check .

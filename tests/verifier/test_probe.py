@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -74,7 +75,9 @@ def found(measurement, name, mode="default"):
 def varying(tmp_path_factory):
     """What the planted ops showed that come to an end; 1,000 runs miss a rate of 1 % once in 23,000 times."""
     names = ("equal", "rarely", "always", "cured", "alerting", "each_process", "raises", "gradient")
-    return probed(tmp_path_factory.mktemp("varying"), *names, budget="300s", more=["--runs", "1000"])
+    return probed(
+        tmp_path_factory.mktemp("varying"), *names, budget="300s", more=["--runs", "1000", "--processes", "3"]
+    )
 
 
 def test_an_op_that_never_differs_was_not_seen_to(varying):
@@ -238,13 +241,23 @@ def test_no_process_outlives_the_command(tmp_path):
 # ----------------------------------------------------------------------------------------------------------- the output
 
 
-def test_what_a_file_holds_of_other_ops_stays(tmp_path):
-    more = ["--runs", "5", "--modes", "default", "--processes", "1"]
-    probed(tmp_path, "equal", more=more)
-    both = probed(tmp_path, "raises", more=more)
-    assert {row.op for row in both.rows} == {"planted_ops.equal", "planted_ops.raises"}
-    alone = probed(tmp_path, "raises", more=[*more, "--fresh"])
-    assert {row.op for row in alone.rows} == {"planted_ops.raises"}
+FEW = ("--runs", "5", "--modes", "default", "--processes", "1")
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """The file of a short measurement of two ops."""
+    folder = tmp_path_factory.mktemp("few")
+    probed(folder, "equal", "raises", more=FEW)
+    return folder / "p.json"
+
+
+def test_what_a_file_holds_of_other_ops_stays(tmp_path, few):
+    shutil.copy(few, tmp_path)
+    more = probed(tmp_path, "always", more=FEW)
+    assert {row.op for row in more.rows} == {"planted_ops.equal", "planted_ops.raises", "planted_ops.always"}
+    alone = probed(tmp_path, "always", more=[*FEW, "--fresh"])
+    assert {row.op for row in alone.rows} == {"planted_ops.always"}
 
 
 def test_a_file_that_is_not_ours_is_left_alone(tmp_path):
@@ -255,9 +268,8 @@ def test_a_file_that_is_not_ours_is_left_alone(tmp_path):
     assert (tmp_path / "p.json").read_text() == '{"weights": [1, 2, 3]}'
 
 
-def test_a_file_of_another_machine_is_left_alone(tmp_path):
-    more = ["--runs", "5", "--modes", "default", "--processes", "1"]
-    here = probed(tmp_path, "equal", more=more)
+def test_a_file_of_another_machine_is_left_alone(tmp_path, few):
+    here = measured.read(str(few))
     machine = msgspec.structs.replace(here.machine, name="NVIDIA H100")
     (tmp_path / "p.json").write_bytes(measured.encode(msgspec.structs.replace(here, machine=machine)))
     _, err = ran(tmp_path, "probe", "--device", "cpu", "--ops", "torch.take", "-o", "p.json", status=2)
@@ -292,15 +304,15 @@ def test_the_programs_can_be_read(tmp_path):
     assert out.count("# torch.kthvalue, forward, float32: no equal elements") == 2
 
 
-def test_a_measurement_is_shown_in_every_shape_and_compared(tmp_path):
-    probed(tmp_path, "equal", "raises", more=["--runs", "5", "--modes", "default", "--processes", "1"])
+def test_a_measurement_is_shown_in_every_shape_and_compared(few):
+    folder = few.parent
     assert (
         "in 5 runs or more, which find a rate of 60 % with 99 %:\n    planted_ops.equal"
-        in ran(tmp_path, "probe", "p.json")[0]
+        in ran(folder, "probe", "p.json")[0]
     )
-    assert "| planted_ops.equal |" in ran(tmp_path, "probe", "p.json", "--markdown")[0]
-    assert 'op = "planted_ops.equal"' in ran(tmp_path, "probe", "p.json", "--contribute")[0]
-    assert "0 of 2 results that both have changed" in ran(tmp_path, "probe", "--compare", "p.json", "p.json")[0]
+    assert "| planted_ops.equal |" in ran(folder, "probe", "p.json", "--markdown")[0]
+    assert 'op = "planted_ops.equal"' in ran(folder, "probe", "p.json", "--contribute")[0]
+    assert "0 of 2 results that both have changed" in ran(folder, "probe", "--compare", "p.json", "p.json")[0]
 
 
 # ---------------------------------------------------------------------------------------------------- the CPU's own ops
@@ -367,6 +379,8 @@ def test_what_varies_on_a_cpu_is_found_and_only_that(tmp_path):
         "200",
         "--budget",
         "60s",
+        "--processes",
+        "2",
         "--threads",
         "4",
         "-o",

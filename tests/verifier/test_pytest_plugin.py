@@ -126,9 +126,9 @@ def test_marked_tests_fail_with_the_report_where_an_op_differs(tmp_path):
 
 def test_the_option_seeds_every_test_and_says_so(tmp_path):
     source = "import torch\n\ndef test_a():\n    print('drew', torch.rand(1).item())\n"
-    drawn = {re.search(r"drew .*", run(tmp_path, source, "--torchdet=3", "-s"))[0] for _ in range(2)}
-    assert len(drawn) == 1
-    assert "torchdet-lint: every test from seed 3" in run(tmp_path, source, "--torchdet=3", "-v")
+    outputs = [run(tmp_path, source, "--torchdet=3", "-s", "-v") for _ in range(2)]
+    assert len({re.search(r"drew .*", output)[0] for output in outputs}) == 1
+    assert "torchdet-lint: every test from seed 3" in outputs[0]
 
 
 def test_the_plugin_imports_nothing_of_torch_by_itself(tmp_path):

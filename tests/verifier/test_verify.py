@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 from torchdet_lint.verifier import cli  # noqa: E402
 from torchdet_lint.verifier.comparison.picture import Picture  # noqa: E402
 from torchdet_lint.verifier.comparison.timeline import Loss, Losses  # noqa: E402
-from torchdet_lint.verifier.launch.launch import Program  # noqa: E402
+from torchdet_lint.verifier.launch.launch import Program, run_child  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
 from torchdet_lint.verifier.verification import machine, outcome, verify  # noqa: E402
 from torchdet_lint.verifier.verification.outcome import Diverged, FixOutcome  # noqa: E402
@@ -313,7 +313,7 @@ torch.backends.cudnn.benchmark = True
 model = torch.nn.Linear(3, 2)
 optimizers = [torch.optim.SGD(model.parameters(), lr=0.1), torch.optim.AdamW(model.parameters())]
 atexit.register(print, "ended in order")
-for step in range(1000):
+for step in range(30):
     model(torch.ones(4, 3)).sum().backward()
     for optimizer in optimizers:
         optimizer.step()
@@ -327,8 +327,14 @@ def test_each_run_ends_after_the_steps_asked_for_and_the_report_says_so(tmp_path
     assert outcome.verdict == "identical"
     assert "the program was ended after 3 optimizer steps" in outcome.not_covered
     assert (tmp_path / "kept" / "A.out").read_text() == "0\n1\nended in order\n"
-    whole = verify.verify_program(Program("script", program.target), steps=2000, lint=False, timeout=200)
-    assert not any("steps" in note for note in whole.not_covered)
+
+
+def test_a_program_that_ends_before_the_steps_asked_for_ends_by_itself(tmp_path):
+    script, trace = write(tmp_path, "import torch\n" + TRAINS), tmp_path / "a.tdtrace"
+    with (tmp_path / "out").open("wb") as out:
+        assert run_child(Program("script", str(script)), trace=trace, steps=31, stdout=out, timeout=200).ok
+    assert (tmp_path / "out").read_text().splitlines()[-2:] == ["29", "ended in order"]
+    assert not any("steps" in note for note in Trace(trace).notes)
 
 
 def test_what_the_program_does_against_the_fixes_is_told_with_its_line(tmp_path, capsys):
