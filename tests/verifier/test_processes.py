@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,9 @@ torch = pytest.importorskip("torch")
 from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program, run_child  # noqa: E402
+from torchdet_lint.verifier.recording import onset  # noqa: E402
 from torchdet_lint.verifier.trace import Site, Trace, Writer  # noqa: E402
+from torchdet_lint.verifier.verification import session  # noqa: E402
 from torchdet_lint.verifier.verification.verify import compare_traces, verify_program  # noqa: E402
 
 if TYPE_CHECKING:
@@ -234,3 +237,56 @@ def test_processes_that_are_called_alike_are_told_apart(tmp_path):
     names = [(stream.name, stream.records) for stream in opened.streams]
     assert names == [("main", 0), ("train.py", 8), ("train.py #2", 7)]
     assert json.loads(json.dumps(opened.header))["hash"] == "xxh3-64"
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "expected"),
+    [
+        (["-u", "/x/train.py", "--epochs", "3"], {"RANK": "1", "WORLD_SIZE": "2"}, "rank 1 of train.py --epochs 3"),
+        (["-c", "from multiprocessing.spawn import spawn_main"], {"RANK": "0", "WORLD_SIZE": "2"}, "rank 0 spawn"),
+        (["-c", "from multiprocessing.spawn import spawn_main"], {}, "spawn"),
+        (["-u", "/x/train.py"], {"RANK": "1"}, "-u train.py"),
+    ],
+)
+def test_a_rank_is_called_by_its_rank(monkeypatch, words, environment, expected):
+    """Ranks begin in any order, and their command lines are equal."""
+    for name in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable, *words])
+    assert onset._label() == expected
+
+
+FAILED = """{said}Traceback (most recent call last):
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  rank      : 0 (local_rank: 0)
+  exitcode  : -15 (pid: 8433)  (SIGTERM)
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-22_15:11:14
+  rank      : 1 (local_rank: 1)
+  exitcode  : {status}
+  error_file: <N/A>
+============================================================"""
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (FAILED.format(said="", status="-9 (pid: 8434)  (SIGKILL)"), "rank 1 was ended by SIGKILL"),
+        (
+            FAILED.format(said="[rank1]: Traceback\n[rank1]:   x\n[rank1]: ValueError: no\n", status="1 (pid: 8434)"),
+            "rank 1 ended with exit status 1: ValueError: no",
+        ),
+        ("ValueError: no", ""),
+    ],
+)
+def test_the_rank_that_failed_first_is_named(said, expected):
+    assert session._rank_that_failed(said) == expected

@@ -6,6 +6,7 @@ Where the evidence leaves several rules open they are all named, the likeliest f
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.comparison.outcome import Divergence
 
+_MULTIPROCESSING = re.compile(r"process (?:rank \d+ )?(?:spawn|forkserver)\b")
 _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
 _PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}
 OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TDL103", "TDL105", "TDL107", "TDL106")
@@ -169,7 +171,7 @@ def _outside(item: Divergence) -> Explanation:
 
 def _in_a_process_of_its_own(item: Divergence) -> bool:
     """Whether multiprocessing started the process where this was, afresh: no seed of its parent reaches it."""
-    return item.stream.startswith(("process spawn", "process forkserver"))
+    return _MULTIPROCESSING.match(item.stream) is not None
 
 
 def _unwritten(item: Divergence) -> Explanation:

@@ -83,12 +83,18 @@ def _own_folder() -> list[str]:
 
 
 def _label() -> str:
-    """What this process is, the same in every run: its place among multiprocessing's, else its command line."""
+    """What this process is, the same in every run: its place among multiprocessing's, else its command line; before
+    that its rank, where a launcher has given it one."""
     words = getattr(sys, "orig_argv", sys.argv)[1:]
+    rank = os.environ.get("RANK", "")
+    ranked = rank.isdigit() and "WORLD_SIZE" in os.environ
     for kind in ("spawn", "forkserver"):
         if any(f"from multiprocessing.{kind}" in word for word in words):
-            return kind
-    return " ".join(Path(word).name if os.sep in word else word for word in words)[:200] or "python"
+            return f"rank {rank} {kind}" if ranked else kind
+    if ranked and words[:1] == ["-u"]:
+        words = words[1:]
+    command = " ".join(Path(word).name if os.sep in word else word for word in words)[:200] or "python"
+    return f"rank {rank} of {command}" if ranked else command
 
 
 def _end(one: Recorder, pid: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -33,6 +34,14 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
     from torchdet_lint.verifier.probe.validity import Valid
     from torchdet_lint.verifier.verification.workspace import Workspace
+
+
+_FIRST_FAILURE = re.compile(
+    r"Root Cause \(first observed failure\):.*?^\s*rank\s*: (?P<rank>\d+).*?"
+    r"^\s*exitcode\s*: (?P<status>-?\d+)[^\n(]*\([^)]*\)(?:\s*\((?P<signal>SIG\w+)\))?",
+    re.DOTALL | re.MULTILINE,
+)
+_ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
 
 class Progress(Protocol):
@@ -230,7 +239,10 @@ class Session:
         """The report on runs of which one failed."""
         number = next(n for n, result in enumerate(self.results) if not result.ok)
         why = f"run {letter(number)} {self.results[number].sentence(self.timeout)}"
-        tail = self._tail(number, 1)
+        said = self._said(number)
+        tail = _rank_that_failed(said) or said.rpartition("\n")[2].strip()
+        if self.results[number].status == "timeout" and _ENDED_BY_US.search(tail):
+            tail = ""
         failure = why + (f": {tail}" if tail else "")
         report = self._report(lint=False) if self.outcome is not None else self._empty()
         return msgspec.structs.replace(report, verdict="failed", failure=failure, not_covered=())
@@ -294,13 +306,27 @@ class Session:
 
     def _tail(self, number: int, count: int) -> str:
         """The last lines that a run wrote to standard error."""
+        return "\n".join(self._said(number).splitlines()[-count:]).strip()
+
+    def _said(self, number: int) -> str:
+        """The end of what a run wrote to standard error."""
         path = self.output(number, "err")
         if not path.exists():
             return ""
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - 16384))
-            lines = file.read().decode("utf-8", "replace").strip().splitlines()
-        return self.workspace.turned_back("\n".join(lines[-count:])).strip()
+            return self.workspace.turned_back(file.read().decode("utf-8", "replace").strip())
+
+
+def _rank_that_failed(said: str) -> str:
+    """How the rank ended that failed first, where torch's launcher says so at the end of `said`."""
+    found = _FIRST_FAILURE.search(said)
+    if found is None:
+        return ""
+    rank, status, signal = found["rank"], found["status"], found["signal"]
+    last = re.findall(rf"^\[rank{rank}\]: (\S.*)$", said, re.MULTILINE)
+    how = f"was ended by {signal}" if signal else f"ended with exit status {status}"
+    return f"rank {rank} {how}" + (f": {last[-1]}" if last and not signal else "")
 
 
 def _nothing_recorded() -> Comparison:

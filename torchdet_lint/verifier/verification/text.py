@@ -122,7 +122,8 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     if cause.kind != "path" and cause.source == "op":
         facts.append("inputs identical")
     if cause.stream != "main":
-        facts.append(f"in {cause.stream}" if cause.stream.startswith("process ") else f"in another {cause.stream}")
+        ranked = cause.stream.removeprefix("process ") if cause.stream.startswith("process rank ") else cause.stream
+        facts.append(f"in {ranked}" if cause.stream.startswith("process ") else f"in another {cause.stream}")
     if cause.other:
         facts.append(f"run B goes on at {cause.other}")
     states = ", ".join(
