@@ -105,3 +105,68 @@ def test_a_loader_is_as_bad_as_the_data_sets_of_which_one_is_picked(project, sec
     folder = project(sets_DOT_py=SETS, main_DOT_py=LOADS.replace("SECOND", second))
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert finding.severity == severity
+
+
+FAR = """
+import lmdb
+import numpy as np
+from torch.utils.data import Dataset
+from torchvision.datasets import CIFAR10
+
+class Some(CIFAR10):
+    def __init__(self, root, transform=None):
+        super().__init__(root, transform=transform)
+    def __getitem__(self, index):
+        return self.transform(self.data[index])
+
+class Rows(Dataset):
+    def __init__(self, path):
+        self.env = lmdb.open(path)
+    def __getitem__(self, index):
+        return self.env.begin().get(index)
+
+class Noise:
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+    def __call__(self, image):
+        return image + self.rng.normal()
+
+def flip(image):
+    return image[::-1]
+
+def some(path):
+    return Some(path, flip), Rows(path)
+
+def noisy(path):
+    return Some(path, Noise()), Rows(path)
+
+MAKERS = {"some": some, "other": OTHER}
+"""
+READS = """
+import sys
+import torch
+from torch.utils.data import ConcatDataset, DataLoader, random_split
+from far import MAKERS
+
+class Data(torch.nn.Module):
+    def setup(self, name):
+        train, rows = MAKERS[name]("data")
+        self.train, self.test = random_split(dataset=ConcatDataset(datasets=[train, rows]), lengths=[8, 2])
+    def loader(self):
+        def collate(batch):
+            return list(batch)
+        return DataLoader(self.train, num_workers=2, collate_fn=collate)
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    data = Data()
+    data.setup(sys.argv[1])
+    print(len(data.loader()))
+"""
+
+
+@pytest.mark.parametrize(("other", "severity"), [("some", "note"), ("noisy", "error"), ("unknown", "warning")])
+def test_data_sets_are_followed_through_tables_of_other_files_and_base_classes_of_libraries(project, other, severity):
+    folder = project(far_DOT_py=FAR.replace("OTHER", other), main_DOT_py=READS)
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity

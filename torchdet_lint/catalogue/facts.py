@@ -126,6 +126,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     attention_words: tuple[str, ...] = ()
     no_grad: tuple[str, ...] = ()
     gradient_switches: tuple[str, ...] = ()
+    differentiates: tuple[str, ...] = ()
     evaluated: frozenset[str] = frozenset()
     decoding: frozenset[str] = frozenset()
     casts: frozenset[str] = frozenset()

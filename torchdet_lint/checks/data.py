@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.dataflow.workers.objects import Handed, WorkerObjects
 from torchdet_lint.finding import DropArgument, NeedFunction, NeedHelper, NeedImport, SetArgument, Violation, Withhold
+from torchdet_lint.module.tree import returned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -184,11 +186,11 @@ def _is_ordered(module: Module, call: Call) -> bool:
 
 def _takes_random_sampler(module: Module, rule: Rule, call: Call) -> bool:
     """Whether the order that `call` is given, straight or in batches, comes from a sampler without a generator."""
-    for made in _made(module, call, "batch_sampler"):
-        if "torch.utils.data.BatchSampler" in made.names and _takes_random_sampler(module, rule, made):
+    for there, made in _made(module, call, "batch_sampler"):
+        if "torch.utils.data.BatchSampler" in made.names and _takes_random_sampler(there, rule, made):
             return True
     samplers = rule.words["samplers"]
-    for made in _made(module, call, "sampler"):
+    for _, made in _made(module, call, "sampler"):
         if not set(made.names).isdisjoint(samplers) and not made.opaque:
             generator = made.argument("generator")
             if generator is None or generator.is_none:
@@ -196,13 +198,40 @@ def _takes_random_sampler(module: Module, rule: Rule, call: Call) -> bool:
     return False
 
 
-def _made(module: Module, call: Call, argument: str) -> Iterator[Call]:
-    """The calls that may have made an argument."""
+def _made(module: Module, call: Call, argument: str) -> Iterator[tuple[Module, Call]]:
+    """The calls that may have made an argument, each with its file."""
     value = call.argument(argument)
     for origin in origins(module, value) if value is not None else ():
         made = module.call_at(origin.node)
         if made is not None:
-            yield made
+            yield module, made
+            yield from _returned(module, made)
+
+
+def _returned(module: Module, call: Call) -> Iterator[tuple[Module, Call]]:
+    """The calls that may have made what a function of the project returns to `call`, each with its file."""
+    for name in call.own:
+        found = module.function(name)
+        if found is None:
+            continue
+        there, function = found
+        for value in returned(function):
+            if not _is_ruled_out(there, value, function, call):
+                made = (there.call_at(origin.node) for origin in origins(there, there.value(value)))
+                yield from ((there, one) for one in made if one is not None)
+
+
+def _is_ruled_out(module: Module, node: cst.CSTNode, function: cst.FunctionDef, call: Call) -> bool:
+    """Whether `node` stands in a branch of `function` that a constant which `call` passes rules out."""
+    parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+    inner = node
+    for around in itertools.takewhile(lambda one: one is not function, module.ancestors(node)):
+        if isinstance(around, cst.If) and isinstance(around.test, cst.Name):
+            given = call.argument(around.test.value, parameters)
+            if given is not None and given.known and bool(given.constant) is (inner is around.orelse):
+                return True
+        inner = around
+    return False
 
 
 def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint import reading
-from torchdet_lint.config.options import NEWEST_TORCH
+from torchdet_lint.config.options import NEWEST_TORCH, OLDEST_TORCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,6 @@ _CLAUSE = re.compile(r"(?P<operator>===?|~=|!=|<=?|>=?)(?P<release>\d+(?:\.\d+)*
 _POETRY = re.compile(r"""torch=["']([^"'\n]+)["']""")
 _CARET = re.compile(r"\^(\d+)((?:\.\d+)*)")
 _CONDA = re.compile(r"-?[\"']?(?:[\w.-]+::)?(?:py)?torch(?:=(?P<pinned>\d[\w.+]*)|(?P<specifier>[<>=!~]=.*|[<>]\d.*))")
-_OLDEST = (1, 4)
 _DIGITS = 9
 
 
@@ -71,14 +70,18 @@ def newest_allowed(specifier: str, newest: tuple[int, int] = NEWEST_TORCH) -> tu
         (match["operator"], tuple(int(part[:_DIGITS]) for part in match["release"].split(".")))
         for match in _CLAUSE.finditer("".join(specifier.split()))
     ]
-    candidates = [(2, minor) for minor in range(newest[1], -1, -1)] + [(1, minor) for minor in range(13, 3, -1)]
+    candidates = [(2, minor) for minor in range(newest[1], -1, -1)] + [
+        (1, minor) for minor in range(13, OLDEST_TORCH[1] - 1, -1)
+    ]
     for candidate in candidates:
         if all(_allows(operator, release, candidate) for operator, release in clauses):
             return candidate
     below = [
-        release for operator, release in clauses if operator in ("==", "===", "~=", "<", "<=") and release < _OLDEST
+        release
+        for operator, release in clauses
+        if operator in ("==", "===", "~=", "<", "<=") and release < OLDEST_TORCH
     ]
-    return _OLDEST if below else None
+    return OLDEST_TORCH if below else None
 
 
 def _allows(operator: str, release: tuple[int, ...], candidate: tuple[int, int]) -> bool:

@@ -1,4 +1,5 @@
-"""A call that takes or gives the value -> the uses of the parameter that it binds, and of what callers do with it."""
+"""A call that takes or gives the value, alone or in a display -> the uses of the parameter that it binds, and of what
+callers do with it."""
 
 from __future__ import annotations
 
@@ -109,3 +110,52 @@ class Calling(Variables):
             yield Use(node, "other")
         else:
             yield from self.of(call)
+
+    # A display or a dictionary that holds the value, and goes somewhere in its turn.
+
+    def in_display(self, node: cst.CSTNode, display: Any) -> Iterator[Use]:
+        """A sequence inside a display, `[{"params": x}]`: where the display, or the name it is given, goes out of
+        sight, or a list of them is returned, `x` does too. An entry of a dictionary is an option like others, unless
+        torch is given it."""
+        above = self.module.parent(display)
+        option = isinstance(display, cst.Dict)
+        while isinstance(above, (cst.Element, cst.DictElement)) and getattr(above, "key", None) is not display:
+            display = self.module.parent(above)
+            above = self.module.parent(display)
+            option |= isinstance(display, cst.Dict)
+        holders: list[Any] = [display]
+        if (
+            isinstance(above, cst.Return)
+            and isinstance(display, cst.List)
+            and not (self.trail.is_set or self.trail.nested)
+        ):
+            yield Use(node, "returned")
+            return
+        if isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
+            holders = self.definitions.loads_after(above.targets[0].target, above)
+        for holder in holders if not self.trail.is_set else ():
+            arg = self.module.parent(holder)
+            call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
+            if isinstance(call, cst.Call) and self.goes_out_of_sight(call, torch=option):
+                yield Use(call, "handed")
+                return
+        yield Use(node, "other")
+
+    def entry(self, node: Any, parent: Any) -> Iterator[Use]:
+        """A value of a dictionary: `{"names": x}`, `{key: x for …}`."""
+        table: Any = parent if isinstance(parent, cst.DictComp) else self.module.parent(parent)
+        above = self.module.parent(table)
+        call = self.module.parent(above) if isinstance(above, cst.Arg) else None
+        if node is not parent.value:
+            yield Use(node, "keyed")
+        elif isinstance(above, (cst.Return, cst.Yield)):
+            yield from self.of(table)
+        elif isinstance(call, cst.Call) and not self.trail.is_set:
+            kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
+            if kind not in ("gathered", "saved", "written"):
+                kind = "handed" if self.goes_out_of_sight(call, torch=True) else "other"
+            yield Use(call, kind)
+        elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
+            yield from self.of_entries(self.definitions.loads_after(above.targets[0].target, above))
+        else:
+            yield from self.in_display(node, table)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.loops import Rounds, counted, is_length, opened_outside, outermost, takes_in
-from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, nodes
+from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
 from torchdet_lint.dataflow.uses import KEPT, Trace, Use
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 class Collecting(Trace):
@@ -104,6 +104,35 @@ class Collecting(Trace):
                 yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
             elif isinstance(parent, cst.Return):
                 yield Use(parent, "returned")
+
+    def of_entries(self, tables: Sequence[cst.BaseExpression]) -> Iterator[Use]:
+        """The uses of the values of a dictionary where it is read, by key or as something goes through it; none where
+        these are sorted."""
+        found = [use for table in tables for use in self._of_values(table)]
+        if not any(use.kind == "sorted" for use in found):
+            yield from found
+
+    def _of_values(self, table: cst.BaseExpression) -> Iterator[Use]:
+        """The uses of `table[key]`, of `table.get(key)`, and of what a loop over `table.values()` or `table.items()`
+        gets."""
+        above = self.module.parent(table)
+        if isinstance(above, cst.Subscript) and table is above.value:
+            yield from self.of(above)
+            return
+        call = self.module.parent(above) if isinstance(above, cst.Attribute) else None
+        if not isinstance(above, cst.Attribute) or not isinstance(call, cst.Call):
+            return
+        loop = self.module.parent(call)
+        if above.attr.value == "get":
+            yield from self.of(call)
+        elif above.attr.value in ("values", "items") and isinstance(loop, (cst.For, cst.CompFor)):
+            target: cst.CSTNode = loop.target
+            if above.attr.value == "items":
+                pair = isinstance(target, cst.Tuple) and len(target.elements) == 2
+                target = target.elements[1].value if pair and isinstance(target, cst.Tuple) else loop
+            root = loop.body if isinstance(loop, cst.For) else self.module.parent(loop)
+            for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) and root else ():
+                yield from self.of(load)
 
     def _numbered(self, node: cst.Assign, loop: cst.For) -> Iterator[Use]:
         """`index[name] = len(index)`: the order becomes a number."""

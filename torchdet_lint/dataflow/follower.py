@@ -90,57 +90,7 @@ class Follower(Calling):
         elif isinstance(above, cst.Assign) and (target := opposite(above, parent)) is not None:
             yield from self.stored(target, above)
         else:
-            yield from self._in_display(node, display)
-
-    def _in_display(self, node: cst.CSTNode, display: Any) -> Iterator[Use]:
-        """A sequence inside a display, `[{"params": x}]`: where the display, or the name it is given, goes out of
-        sight, or a list of them is returned, `x` does too. An entry of a dictionary is an option like others, unless
-        torch is given it."""
-        above = self.module.parent(display)
-        option = isinstance(display, cst.Dict)
-        while isinstance(above, (cst.Element, cst.DictElement)) and getattr(above, "key", None) is not display:
-            display = self.module.parent(above)
-            above = self.module.parent(display)
-            option |= isinstance(display, cst.Dict)
-        holders: list[Any] = [display]
-        if (
-            isinstance(above, cst.Return)
-            and isinstance(display, cst.List)
-            and not (self.trail.is_set or self.trail.nested)
-        ):
-            yield Use(node, "returned")
-            return
-        if isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
-            holders = self.definitions.loads_after(above.targets[0].target, above)
-        for holder in holders if not self.trail.is_set else ():
-            arg = self.module.parent(holder)
-            call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
-            if isinstance(call, cst.Call) and self.goes_out_of_sight(call, torch=option):
-                yield Use(call, "handed")
-                return
-        yield Use(node, "other")
-
-    def _entry(self, node: Any, parent: Any) -> Iterator[Use]:
-        """A value of a dictionary: `{"names": x}`, `{key: x for …}`."""
-        table: Any = parent if isinstance(parent, cst.DictComp) else self.module.parent(parent)
-        above = self.module.parent(table)
-        call = self.module.parent(above) if isinstance(above, cst.Arg) else None
-        if node is not parent.value:
-            yield Use(node, "keyed")
-        elif isinstance(above, (cst.Return, cst.Yield)):
-            yield from self.of(table)
-        elif isinstance(call, cst.Call) and not self.trail.is_set:
-            kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
-            if kind not in ("gathered", "saved", "written"):
-                kind = "handed" if self.goes_out_of_sight(call, torch=True) else "other"
-            yield Use(call, kind)
-        elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
-            for load in self.definitions.loads_after(above.targets[0].target, above):
-                taken = self.module.parent(load)
-                if isinstance(taken, cst.Subscript) and load is taken.value:
-                    yield from self.of(taken)
-        else:
-            yield from self._in_display(node, table)
+            yield from self.in_display(node, display)
 
     def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
         sets = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
@@ -171,8 +121,8 @@ class Follower(Calling):
         kind = self.kind_of_call(names, word)
         if self.trail.is_set and kind in ("saved", "gathered", "written"):
             kind = "called"
-        if self.trail.nested and kind in _OUTER:
-            yield Use(call, "other")
+        if self.trail.nested and (some := self._of_many(call, arg, word, kind)) is not None:
+            yield from some
             return
         if (
             kind == "passes"
@@ -204,6 +154,25 @@ class Follower(Calling):
             yield from self.handed(node, call, arg, names)
         else:
             yield Use(call, kind, node if self.trail.is_set else None)
+
+    def _of_many(self, call: cst.Call, arg: cst.Arg, word: str, kind: str) -> Iterator[Use] | None:
+        """What is done with some of many such values: one is chosen, several in a list, all of them one behind the
+        other; None where `call` asks for nothing of the kind."""
+        if word == "from_iterable" or (word == "chain" and arg.star):
+            return self._inside(call)
+        if kind not in _OUTER:
+            return None
+        if kind == "drawn" and word == "choice":
+            return self._inside(call)
+        if kind == "drawn" and word in ("sample", "choices"):
+            return self.of(call)
+        return iter((Use(call, "other"),))
+
+    def _inside(self, node: cst.BaseExpression) -> Iterator[Use]:
+        """What is done with `node`, which is one of many such values, or all of them one behind the other."""
+        self.trail.nested -= 1
+        yield from self.of(node)
+        self.trail.nested += 1
 
     def _only_shown(self, counted: cst.Call) -> cst.For | None:
         """The loop over `enumerate(…)` whose number does nothing but be shown."""
@@ -261,9 +230,7 @@ class Follower(Calling):
             return
         index = parent.slice[0].slice
         if self.trail.nested and isinstance(index, cst.Index):
-            self.trail.nested -= 1
-            yield from self.of(parent)
-            self.trail.nested += 1
+            yield from self._inside(parent)
             return
         if self.trail.nested:
             yield from self.of(parent)
@@ -334,11 +301,14 @@ class Follower(Calling):
         if isinstance(parent, cst.NamedExpr):
             yield from self.of(parent)
         for target in targets:
-            if isinstance(target, (cst.Tuple, cst.List)):
+            if isinstance(target, (cst.Tuple, cst.List)) and self.trail.nested:
+                self.trail.nested -= 1
+                for element in target.elements:
+                    yield from self.stored(element.value, parent)
+                self.trail.nested += 1
+            elif isinstance(target, (cst.Tuple, cst.List)):
                 only = len(target.elements) == 1
-                yield Use(
-                    parent, "measured" if only else "other" if self.trail.is_set or self.trail.nested else "indexed"
-                )
+                yield Use(parent, "measured" if only else "other" if self.trail.is_set else "indexed")
             else:
                 yield from self.stored(target, parent)
 
@@ -368,8 +338,8 @@ class Follower(Calling):
         cst.CompFor: _comprehension_part,
         cst.ListComp: _one_of,
         cst.GeneratorExp: _one_of,
-        cst.DictComp: _entry,
-        cst.DictElement: _entry,
+        cst.DictComp: Calling.entry,
+        cst.DictElement: Calling.entry,
         cst.For: _loop,
         cst.Return: Calling.returned,
         cst.Yield: Calling.returned,

@@ -34,18 +34,6 @@ def condition(node: cst.BaseExpression) -> tuple[str, bool]:
     return bare(node), truth
 
 
-def returned(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
-    """What the `return` statements of `function` return, in the order of the source."""
-    stack: list[cst.CSTNode] = [function.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Return):
-            if node.value is not None:
-                yield node.value
-        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
-            stack.extend(reversed(children(node)))
-
-
 def bare(node: cst.CSTNode) -> str:
     """The source of `node` without white space and parentheses around it."""
     text = cst.Module([]).code_for_node(node)

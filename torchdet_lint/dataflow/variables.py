@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.collecting import Collecting
+from torchdet_lint.dataflow.loops import outermost
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.dataflow.uses import Use
 
@@ -34,6 +35,9 @@ class Variables(Collecting):
         elif isinstance(target, cst.Attribute):
             yield from self._object_uses(target, node)
         elif isinstance(target, cst.Subscript) and not self.trail.is_set and not self.trail.nested:
+            if isinstance(target.value, cst.Name):
+                around = outermost(self.module, node, target.value.value)
+                yield from self.of_entries(self.definitions.loads_after(target.value, around))
             yield from self.table_uses(target, node)
         else:
             yield Use(node, "stored")

@@ -24,7 +24,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     `trained` says that every entry point that imports it and trains is in that mode, `workspace` that every one sets
     the workspace of cuBLAS; `seeds` are the libraries that one of them seeds, `aside` the first and last rows of what
     only tries the file out. `strict` says that no entry point only warns in that mode, `ungraded` that all of them run
-    without gradients."""
+    without gradients; `scored` are the rows of findings in what all of them run without gradients."""
 
     covered: bool = False
     seeded: bool = False
@@ -35,6 +35,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     aside: tuple[int, ...] = ()
     strict: bool = False
     ungraded: bool = False
+    scored: tuple[int, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):

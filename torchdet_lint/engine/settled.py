@@ -11,6 +11,7 @@ from torchdet_lint.engine.outcome import BACKWARD, DRAWN, LOADERS, RECURRENT, WO
 from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.graded import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import is_guard
 
@@ -55,7 +56,7 @@ def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
 
 
 def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
-    if settled.ungraded and finding.gradient:
+    if finding.gradient and (settled.ungraded or rows.first in settled.scored):
         return None
     cured = settled.covered or (settled.trained and finding.code in BACKWARD)
     if finding.switchable and cured and (settled.strict or not finding.strict):
@@ -101,8 +102,7 @@ class Settling:
 
     def __init__(self, project: Project, records: Mapping[str, Record], points: EntryPoints, tensors: Tensors) -> None:
         self.project = project
-        self.no_grad = frozenset(tensors.no_grad)
-        self.switches = frozenset(tensors.gradient_switches)
+        self.tensors = tensors
         self.records = records
         self.points = points
 
@@ -118,7 +118,7 @@ class Settling:
             files = sorted({*wanted, *aside})
             return {path: Settled(covered=True, aside=aside.get(path, ()), strict=True) for path in files}
         lenient = self.points.reached(entry.file for entry in entries if entry.has("lenient"))
-        without, graded = self._graded(entries, wanted)
+        ungraded, scored = self._ungraded(entries, wanted)
         programs = [entry for entry in entries if not self.points.tries_out(entry)]
         reach = self.points.reached
         exposed = reach(entry.file for entry in programs if not entry.has("mode"))
@@ -146,7 +146,8 @@ class Settling:
                 ),
                 aside.get(path, ()),
                 path not in lenient,
-                path in without and path not in graded,
+                path in ungraded,
+                scored.get(path, ()),
             )
             for path in sorted({*wanted, *aside})
         }
@@ -169,15 +170,38 @@ class Settling:
                 rows += (node.lineno, node.end_lineno or node.lineno)
         return tuple(rows)
 
-    def _graded(self, entries: Sequence[Entry], wanted: Iterable[str]) -> tuple[set[str], set[str]]:
-        """The files that programs without gradients reach, and those that others do; nothing where it is of no use."""
-        if not any(finding.gradient for path in wanted for finding in self.records[path].findings):
-            return set(), set()
-        without = [entry.file for entry in entries if entry.without_gradients(self.no_grad, self.switches)]
-        if not without:
-            return set(), set()
-        others = {entry.file for entry in entries}.difference(without)
-        return self.points.reached(without), self.points.reached(sorted(others))
+    def _ungraded(self, entries: Sequence[Entry], wanted: Iterable[str]) -> tuple[set[str], dict[str, tuple[int, ...]]]:
+        """The files that only programs without gradients reach, and by file the rows of the findings about gradients
+        that stand in what runs without them."""
+        rows = {path: told for path in wanted if (told := self._graded_rows(path))}
+        if not rows:
+            return set(), {}
+        without = {entry.file: entry for entry in entries if entry.without_gradients(self.tensors)}
+        others = [entry for entry in entries if entry.file not in without]
+        files = self.points.reached(without)
+        files -= self.points.reached(entry.file for entry in others)
+        runs = GradedRuns(others, self.tensors.no_grad)
+        found: dict[str, tuple[int, ...]] = {}
+        for path in sorted(rows.keys() - files):
+            body = self.project.files.summary(path).body
+            names = runs.layers(path)
+            if path in without:
+                names += self._own_functions(without[path], runs)
+            above = {function.row for name in names if (function := body(name)) is not None}
+            around = self.functions_around(path, rows[path]) if above else ()
+            found[path] = tuple(row for row, function in around if function in above)
+        return files, found
+
+    def _own_functions(self, entry: Entry, others: GradedRuns) -> list[str]:
+        """The functions of an entry point's file that it runs and other programs do not."""
+        own = {node.name for node in entry.reached() if node.file == entry.file}
+        return sorted(name for name in own - {MODULE, STARTED} if not others.reaches(entry.file, name))
+
+    def _graded_rows(self, path: str) -> list[int]:
+        """The rows of the findings about gradients in a file."""
+        record = self.records[path]
+        pairs = zip(record.findings, record.rows, strict=True)
+        return sorted({rows.first for finding, rows in pairs if finding.gradient})
 
     def _runs(self, entry: Entry) -> bool:
         """Whether the entry point is known to be one. A file with only a few calls at top level, none of which draws,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.dataflow.syntax import returned
 from torchdet_lint.inference.abstract_values import (
     BATCH,
     EMPTY,
@@ -24,6 +23,7 @@ from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.torch_calls.returns import TorchReturns
 from torchdet_lint.inference.variables import iterated
 from torchdet_lint.module.names import live
+from torchdet_lint.module.tree import returned
 
 if TYPE_CHECKING:
     from collections.abc import Callable

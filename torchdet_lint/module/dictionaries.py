@@ -11,10 +11,11 @@ import libcst as cst
 
 from torchdet_lint.module import names
 from torchdet_lint.module.names import live
+from torchdet_lint.module.tree import returned
 from torchdet_lint.module.values import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from torchdet_lint.module.facts import Assigned, CallSite
     from torchdet_lint.module.names import Scope
@@ -45,9 +46,11 @@ class _Change(NamedTuple):
 class Dictionaries:
     """The dictionaries of one file."""
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, defined: Callable[[str], tuple[Dictionaries, cst.FunctionDef] | None]) -> None:
+        """`defined` finds a function of the project by its resolved name, and the dictionaries of its file."""
         self.values = values
         values.entry = self.entry
+        self.defined = defined
         self.library = values.resolver.library
         self.relations = values.resolver.relations
         self._facts = values.resolver.facts
@@ -107,7 +110,19 @@ class Dictionaries:
             return self._keywords(call, scope, order, depth)
         if len(function) == 1 and function[0] in _COPIES and len(call.args) == 1 and not call.args[0].star:
             return self.dictionary(call.args[0].value, scope, order, depth - 1)
-        return None
+        return self._returned_dictionary(function, depth) if len(function) == 1 else None
+
+    def _returned_dictionary(self, function: Sequence[str], depth: int) -> dict[str, Value] | None:
+        """The entries of what a function of the project returns."""
+        found = self.defined(function[0])
+        if found is None:
+            return None
+        there, node = found
+        made = [
+            there.dictionary(value, there.relations.scope_of(value), there.relations.order_of(value), depth - 1)
+            for value in returned(node)
+        ]
+        return _either(made) if made else None
 
     def _literal_dictionary(
         self, node: cst.Dict, scope: Scope, order: int | None, depth: int

@@ -124,7 +124,7 @@ class Module:
         self.family = resolver.family
         self.ancestry = resolver.ancestry
 
-        dictionaries = self.dictionaries = Dictionaries(values)
+        dictionaries = self.dictionaries = Dictionaries(values, self._function)
         self.dictionary = dictionaries.dictionary
 
         calls = self.every_call = Calls(dictionaries)
@@ -161,6 +161,16 @@ class Module:
     def calls(self) -> list[Call]:
         """The calls of the units that matter, in the order of the source."""
         return self.every_call.every()
+
+    def function(self, name: str) -> tuple[Module, cst.FunctionDef] | None:
+        """The top-level function that a resolved name means, in whichever file, and that file."""
+        told = (self, name[2:]) if name.startswith("@.") else self.neighbour(name) if self.neighbour else None
+        node = told[0].definition(told[1]) if told is not None else None
+        return (told[0], node) if told is not None and node is not None else None
+
+    def _function(self, name: str) -> tuple[Dictionaries, cst.FunctionDef] | None:
+        found = self.function(name)
+        return (found[0].dictionaries, found[1]) if found is not None else None
 
     def ask_for_stars(self, starred: Callable[[str, Sequence[str]], str]) -> None:
         """Let `starred` say what a name means that may come from one of the modules taken whole."""

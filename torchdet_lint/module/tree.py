@@ -14,7 +14,7 @@ import libcst as cst
 from libcst._nodes.internal import CodegenState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _Result = TypeVar("_Result")
 _DEEP_STACK = 512 * 1024 * 1024
@@ -32,6 +32,18 @@ _NOT_CHILDREN = frozenset(
     lines_after_colon operator posonly_ind raw rpar rbrace rbracket relative semicolon star_ind
     trailing_whitespace""".split()
 )
+
+
+def returned(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
+    """What the `return` statements of `function` return, in the order of the source."""
+    stack: list[cst.CSTNode] = [function.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Return):
+            if node.value is not None:
+                yield node.value
+        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+            stack.extend(reversed(children(node)))
 
 
 def parse(text: str) -> cst.Module:

@@ -52,11 +52,12 @@ class Ref(NamedTuple):
 class Step(NamedTuple):
     """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later` or `process` (of `node`).
 
-    Channels of draws are `python`, `numpy`, `torch`, `weights` (torch, initialisation), `dropout`, `numpy_training` and
+    Channels of draws are `python`, `numpy`, `torch`, `on_cuda` (torch, evidently there), `weights` (torch,
+    initialisation), `dropout`, `numpy_training` and
     `python_training` (in training only), `estimator` (NumPy's, for want of a generator that was passed) and `cublas`
     (the first use of CUDA); `now` is false for what draws later than here. What a step draws that `initialises` are
     weights. A `borrow` draws from the parameter `channel` of the function; `lends` says of such parameters of the
-    function called what they get: nothing, or a parameter here.
+    function called what they get: nothing, or a parameter here. An `ungraded` one stands in a `with torch.no_grad()`.
     """
 
     kind: str
@@ -68,6 +69,7 @@ class Step(NamedTuple):
     locked: bool = False
     initialises: bool = False
     lends: tuple[tuple[str, str], ...] = ()
+    ungraded: bool = False
 
 
 Effects = dict[str, Any]
@@ -84,6 +86,7 @@ _GENERATOR = {
     "torch": "torch",
     "weights": "torch",
     "dropout": "torch",
+    "on_cuda": "torch",
     "numpy_training": "numpy",
     "estimator": "numpy",
     "python_training": "python",

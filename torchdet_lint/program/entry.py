@@ -12,12 +12,14 @@ from torchdet_lint.program.seeders import seeding_function
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from torchdet_lint.catalogue.facts import Tensors
     from torchdet_lint.finding import Change
     from torchdet_lint.module.module import Target
     from torchdet_lint.program.call_graph import Project
+    from torchdet_lint.program.events import Event
 
 CHANNELS = {
-    "torch": ("torch", "weights", "dropout"),
+    "torch": ("torch", "on_cuda", "weights", "dropout"),
     "numpy": ("numpy", "numpy_training", "estimator"),
     "python": ("python", "python_training"),
 }
@@ -141,9 +143,9 @@ class Entry(NamedTuple):
         """Whether the generator of `library` is seeded, as far as anyone can see."""
         return f"seed:{library}" in self.effects or self.has("perhaps")
 
-    def without_gradients(self, no_grad: frozenset[str], switches: frozenset[str]) -> bool:
-        """Whether the program evidently runs without gradients: nothing in it trains, and what its file calls last is
-        decorated with one of `no_grad`, or one of `switches` is called with False and none with anything else."""
+    def without_gradients(self, tensors: Tensors) -> bool:
+        """Whether the program evidently runs without gradients: nothing in it trains, and it only evaluates what it
+        makes, or what its file calls last is decorated with a `no_grad`, or gradients are switched off and never on."""
         if any(self.has(flag) for flag in ("backward", "fits", "trains")):
             return False
         main: Node | None = None
@@ -152,28 +154,36 @@ class Entry(NamedTuple):
                 main = step.node
         body = self.project.files.summary(main.file).body(main.name) if main is not None else None
         for names in body.decorators if body is not None else ():
-            if not no_grad.isdisjoint(name.removesuffix("()") for name in names):
+            if any(name.removesuffix("()") in tensors.no_grad for name in names):
                 return True
-        told = list(self._switched(switches))
-        return bool(told) and not any(told)
+        calls = list(self._calls())
+        told = [
+            _may_switch_on(event) for event in calls if any(name in tensors.gradient_switches for name in event.names)
+        ]
+        if told and not any(told):
+            return True
+        return self.has("evaluates") and not any(
+            name in tensors.differentiates or name.startswith("torch.optim.") for event in calls for name in event.names
+        )
 
-    def _switched(self, switches: frozenset[str]) -> Iterator[bool]:
-        """Whether each call of `switches` that the program reaches may switch gradients on."""
+    def _calls(self) -> Iterator[Event]:
+        """The calls that the program reaches."""
         for node in self.reached():
             body = self.project.files.summary(node.file).body(MODULE if node.name == STARTED else node.name)
             for event in body.events if body is not None else ():
-                if event.kind == "call" and not switches.isdisjoint(event.names):
-                    value = event.positional[0] if event.positional else None
-                    yield not (value is not None and value.known and value.value is False)
+                if event.kind == "call":
+                    yield event
 
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
-        dropout and its like do not draw in evaluation."""
+        dropout and its like do not draw in evaluation. CUDA has a generator of its own, which may be seeded alone."""
         found = []
         for channel in CHANNELS[library]:
             if f"draw:{channel}" not in self.effects:
                 continue
             if channel == "weights" and self.has("loads") and not self.has("trains"):
+                continue
+            if channel == "on_cuda" and "seed:cuda" in self.effects:
                 continue
             if channel in TRAINING and not (self.has("trains") or (channel == "dropout" and self._left_in_training)):
                 continue
@@ -229,3 +239,9 @@ class Entry(NamedTuple):
                 if step.node is not None and step.node not in seen:
                     seen.add(step.node)
                     queue.append(step.node)
+
+
+def _may_switch_on(event: Event) -> bool:
+    """Whether a switch of gradients may be given anything but False."""
+    value = event.positional[0] if event.positional else None
+    return not (value is not None and value.known and value.value is False)

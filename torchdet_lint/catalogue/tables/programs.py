@@ -14,6 +14,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     containers: frozenset[str] = frozenset()
     moves: tuple[str, ...] = ()
     modules: frozenset[str] = frozenset()
+    optimizers: frozenset[str] = frozenset()
+    checkpoints: frozenset[str] = frozenset()
     fitted: frozenset[str] = frozenset()
     fits: str = ""
     reads: frozenset[str] = frozenset()

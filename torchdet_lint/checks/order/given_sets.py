@@ -11,8 +11,9 @@ import libcst as cst
 from torchdet_lint.checks.order.elements import set_kind
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.follower import Follower
-from torchdet_lint.dataflow.syntax import names_read, returned
+from torchdet_lint.dataflow.syntax import names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
+from torchdet_lint.module.tree import returned
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:

@@ -11,11 +11,12 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
-from torchdet_lint.dataflow.syntax import last_word, returned
+from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import Replace, SetArgument, Violation
 from torchdet_lint.inference.abstract_values import FOREIGN
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.names import dotted
+from torchdet_lint.module.tree import returned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

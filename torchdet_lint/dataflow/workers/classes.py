@@ -37,20 +37,22 @@ class Scope(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """An object: its class and the base classes of the project, and what its attributes may be."""
+    """An object: its class and the base classes of the project, what its attributes may be, the names of its base
+    classes that are not the project's, and the call that made it, where that is known."""
 
     classes: tuple[tuple[ast.ClassDef, File], ...]
     attributes: dict[str, list[tuple[ast.expr, Scope]]]
+    foreign: tuple[str, ...]
+    made: ast.Call | None
 
 
 class Classes:
-    """The classes that the file of `module` can name. `foreign_base` is set where a base class is out of sight."""
+    """The classes that the file of `module` can name."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.facts = module.library.facts.workers
         self.files: dict[str, File | None] = {}
-        self.foreign_base = False
         # A method is asked once for each object of its class.
         self._own_assignments = functools.cache(own_assignments)
         self._own_attributes = functools.cache(own_attributes)
@@ -59,8 +61,10 @@ class Classes:
         self, class_: ast.ClassDef, file: File, call: ast.Call | None = None, scope: Scope | None = None
     ) -> Instance:
         """An object of a class, made by `call` in `scope` where that is known."""
-        classes = tuple(self._lineage(class_, file))
-        instance = Instance(classes, {})
+        foreign: list[str] = []
+        classes = tuple(self._lineage(class_, file, foreign))
+        instance = Instance(classes, {}, tuple(foreign), call)
+        taken: list[tuple[str, tuple[ast.expr, Scope]]] = []
         given: dict[str, tuple[ast.expr, Scope]] = {}
         arguments = (call, scope)
         done = False
@@ -78,24 +82,34 @@ class Classes:
                 self._attributes(initial, inner, instance)
                 arguments = (above, inner) if above is not None else (None, None)
                 done = above is None
+                taken += [(word.arg, (word.value, inner)) for word in above.keywords if word.arg] if above else []
             for member in one.body:
                 if isinstance(member, ast.FunctionDef) and member.name != "__init__":
                     self._attributes(member, Scope(home, member, instance), instance)
+        # What a base class of a library is given it keeps under the same name.
+        for name, given_above in taken if foreign else ():
+            instance.attributes.setdefault(name, [given_above])
         return instance
 
     def _attributes(self, function: ast.FunctionDef, scope: Scope, instance: Instance) -> None:
+        """What a method gives to attributes of `self`."""
         for name, value in self._own_assignments(function):
             instance.attributes.setdefault(name, []).append((value, scope))
 
-    def _lineage(self, class_: ast.ClassDef, file: File) -> Iterator[tuple[ast.ClassDef, File]]:
+    def _lineage(self, class_: ast.ClassDef, file: File, foreign: list[str]) -> Iterator[tuple[ast.ClassDef, File]]:
+        """The class and its base classes of the project; the names of the others are added to `foreign`."""
         yield class_, file
         for base in class_.bases:
             name = self.dotted(base.value if isinstance(base, ast.Subscript) else base, file)
             found = self.definition(name, file)
             if found is not None and isinstance(found[0], ast.ClassDef) and found[0] is not class_:
-                yield from self._lineage(found[0], found[1])
-            elif not (name in self.facts.bases or self.known(name)):
-                self.foreign_base = True
+                yield from self._lineage(found[0], found[1], foreign)
+            else:
+                foreign.append(name)
+
+    def in_sight(self, instance: Instance) -> bool:
+        """Whether it is known of all base classes of an object what their methods draw from."""
+        return all(name in self.facts.bases or self.known(name) for name in instance.foreign)
 
     def run_in_worker(self, instance: Instance, called: str = "") -> list[tuple[ast.FunctionDef, File, str]]:
         """The methods of an object that a worker runs, each with its file and class; `called` is one by name."""
@@ -132,6 +146,16 @@ class Classes:
             return file.definitions[name], file
         if "." not in name or self.known(name) or depth > 3 or name.partition(".")[0] in ("torch", "numpy", "self"):
             return None
+        told = self.home(name, file)
+        if told is None:
+            return None
+        home, last = told
+        if last in home.definitions:
+            return home.definitions[last], home
+        return self.definition(home.imports[last], home, depth + 1) if last in home.imports else None
+
+    def home(self, name: str, file: File) -> tuple[File, str] | None:
+        """The file of the project in which `file` finds what it calls `name`, and the name there."""
         told = self.module.defined(name, file.path) if self.module.defined is not None else None
         if told is None:
             return None
@@ -142,11 +166,7 @@ class Classes:
             except SyntaxFault:
                 self.files[path] = None
         home = self.files[path]
-        if home is None:
-            return None
-        if last in home.definitions:
-            return home.definitions[last], home
-        return self.definition(home.imports[last], home, depth + 1) if last in home.imports else None
+        return (home, last) if home is not None else None
 
 
 def _defaults(function: ast.FunctionDef, file: File) -> dict[str, tuple[ast.expr, Scope]]:

@@ -10,17 +10,15 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, Scope
-from torchdet_lint.dataflow.workers.project_file import File, below, bindings, method, passed, statements
+from torchdet_lint.dataflow.workers.project_file import File, below, method, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torchdet_lint.dataflow.workers.project_file import Function
     from torchdet_lint.module.module import Module
 
 _DEEP = 12
-_MANY = 30
 _RUN_BY_WORKERS = ("dataset", "collate_fn")
 
 
@@ -56,12 +54,13 @@ class WorkerObjects:
         tree = self.chains.tree
         self.file = File("", tree) if tree is not None else None
         self.classes = Classes(module)
-        self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        self.bindings = Bindings(self.chains, self.classes)
         self._owned: dict[Owned, None] = {}
         self._drawn: set[str] = set()
         self._out = False
         self._made: list[ast.Call] = []
-        self._seen: set[tuple[int, str | None]] = set()
+        self._parts: dict[ast.AST, list[ast.Call | ast.Name | ast.Attribute]] = {}
+        self._seen: set[tuple[int, int, str | None]] = set()
 
     def handed(self, call: ast.Call) -> Handed:
         """What the loader `call` hands its workers: its data set and its collate function."""
@@ -69,25 +68,13 @@ class WorkerObjects:
         if call.args and not isinstance(call.args[0], ast.Starred):
             arguments.setdefault("dataset", call.args[0])
         self._owned, self._drawn, self._out, self._seen = {}, set(), False, set()
-        self.classes.foreign_base = False
         if self.file is None or "dataset" not in arguments:
             return Handed(False, (), frozenset())
-        function, owner = self._around(call)
+        function, owner = self.bindings.around(call)
         scope = Scope(self.file, function, self.classes.instance(owner, self.file) if owner is not None else None)
         for name, value in arguments.items():
             self._value(value, scope._replace(way=None), "dataset" if name == "dataset" else None, 0)
-        return Handed(not (self._out or self.classes.foreign_base), tuple(self._owned), frozenset(self._drawn))
-
-    def _around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
-        function: Function | None = None
-        around = self.chains.parents.get(node)
-        while around is not None:
-            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and function is None:
-                function = around
-            if isinstance(around, ast.ClassDef):
-                return function, around
-            around = self.chains.parents.get(around)
-        return function, None
+        return Handed(not self._out, tuple(self._owned), frozenset(self._drawn))
 
     # -------------------------------------------------------------------------------------------------- expressions
 
@@ -96,9 +83,10 @@ class WorkerObjects:
         if depth > _DEEP:
             self._out = True
             return
-        if (id(node), way) in self._seen:
+        made = scope.instance.made if scope.instance is not None else None
+        if (id(node), id(made), way) in self._seen:
             return
-        self._seen.add((id(node), way))
+        self._seen.add((id(node), id(made), way))
         if isinstance(node, ast.Constant):
             return
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
@@ -124,8 +112,11 @@ class WorkerObjects:
             self._out = True
 
     def _name(self, node: ast.Name | ast.Attribute, scope: Scope, way: str | None, depth: int) -> None:
-        found = list(self._behind(node, scope))
-        if not found:
+        found = list(self.bindings.behind(node, scope))
+        nested = self.bindings.nested(node.id, scope) if isinstance(node, ast.Name) and not found else None
+        if nested is not None:
+            self._body(nested, scope._replace(function=nested, given=None), depth + 1)
+        elif not found:
             definition = self.classes.definition(self.classes.dotted(node, scope.file), scope.file)
             if definition is not None:
                 where, file = definition
@@ -138,74 +129,11 @@ class WorkerObjects:
         for value, inner in found:
             self._value(value, inner, way, depth + 1)
 
-    def _behind(self, node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
-        """What a name or an attribute of `self` may be bound to."""
-        if isinstance(node, ast.Attribute):
-            if scope.instance is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
-                yield from scope.instance.attributes.get(node.attr, ())
-            return
-        assert isinstance(node, ast.Name)
-        if scope.given is not None and node.id in scope.given:
-            yield scope.given[node.id]
-            return
-        local = False
-        if scope.function is not None and not isinstance(scope.function, ast.Lambda):
-            for value in self._bound_in(scope.function).get(node.id, ()):
-                if value is not node:
-                    local = True
-                    yield value, scope
-            if node.id in {one.arg for one in ast.walk(scope.function.args) if isinstance(one, ast.arg)} and not local:
-                yield from self._passed(node.id, scope)
-                return
-        if not local:
-            for value in scope.file.values.get(node.id, ()):
-                yield value, Scope(scope.file)
-
-    def _bound_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
-        """What the names of a function are bound to; of one that is bound very often, the first."""
-        if function not in self._bound:
-            found: dict[str, list[ast.expr]] = {}
-            for statement in statements(function.body):
-                for name, value in bindings(statement):
-                    values = found.setdefault(name, [])
-                    if len(values) < _MANY:
-                        values.append(value)
-            self._bound[function] = found
-        return self._bound[function]
-
-    def _passed(self, name: str, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
-        """What the calls of this file pass for a parameter of a function of it."""
-        function = scope.function
-        if scope.file.path or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return
-        if isinstance(self.chains.parents.get(function), ast.ClassDef):
-            return
-        for use in self.chains.uses.get(function.name, ()):
-            call = self.chains.parents[use]
-            if isinstance(call, ast.Call) and call.func is use:
-                value = passed(function, call, bound=False).get(name)
-                if value is not None:
-                    around, owner = self._around(call)
-                    inner = self.classes.instance(owner, scope.file) if owner is not None else None
-                    yield value, Scope(scope.file, around, inner)
-
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
         name = self.classes.dotted(node.func, scope.file)
         found = self.classes.definition(name, scope.file)
         if found is not None:
-            where, file = found
-            if isinstance(where, ast.ClassDef):
-                self._instance(where, file, node, scope, way, depth)
-            else:
-                given = {key: (value, scope) for key, value in passed(where, node, bound=False).items()}
-                inner = Scope(file, where, None, given)
-                returned = [
-                    one.value for one in ast.walk(where) if isinstance(one, ast.Return) and one.value is not None
-                ]
-                for value in returned:
-                    self._value(value, inner, way, depth + 1)
-                if not returned:
-                    self._out = True
+            self._made_by(*found, node, scope, way, depth)
             return
         wraps = below(name, self.facts.wrappers)
         if self.classes.known(name) or wraps:
@@ -226,36 +154,33 @@ class WorkerObjects:
         if not self._call_picked(node, scope, way, depth) and not below(name, self.facts.quiet):
             self._out = True
 
+    def _made_by(
+        self, where: ast.ClassDef | Function, file: File, call: ast.Call, scope: Scope, way: str | None, depth: int
+    ) -> None:
+        """Look at what `call` of a class or a function of the project makes or returns."""
+        if isinstance(where, ast.ClassDef):
+            self._instance(where, file, call, scope, way, depth)
+            return
+        given = {key: (value, scope) for key, value in passed(where, call, bound=False).items()}
+        inner = Scope(file, where, None, given)
+        returned = [one.value for one in ast.walk(where) if isinstance(one, ast.Return) and one.value is not None]
+        for value in returned:
+            self._value(value, inner, None if isinstance(value, ast.Tuple) else way, depth + 1)
+        if not returned:
+            self._out = True
+
     def _call_picked(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:
-        """Look at an object of each class of which one is picked and called; whether there are any."""
-        picked = list(self._picked(node.func, scope, depth))
-        for class_, inner in picked:
-            made = ast.Call(class_, node.args, node.keywords)
+        """Look at what each class or function of which one is picked makes or returns; whether there are any."""
+        picked = list(self.bindings.picked(node.func, scope))
+        for one, inner in picked:
+            made = ast.Call(one, node.args, node.keywords)
             self._made.append(made)
-            place = self.classes.definition(self.classes.dotted(class_, inner.file), inner.file)
-            if place is not None and isinstance(place[0], ast.ClassDef):
-                self._instance(place[0], place[1], made, scope, way, depth)
+            place = self.classes.definition(self.classes.dotted(one, inner.file), inner.file)
+            if place is not None:
+                self._made_by(*place, made, scope, way, depth)
             else:
                 self._out = True
         return bool(picked)
-
-    def _picked(self, node: ast.expr, scope: Scope, depth: int) -> Iterator[tuple[ast.expr, Scope]]:
-        """The names of the classes of which one is picked, `{"a": A, "b": B}[kind]`, where `node` is called."""
-        if depth > _DEEP:
-            return
-        if isinstance(node, ast.Subscript):
-            tables = (
-                [(node.value, scope)] if isinstance(node.value, ast.Dict) else list(self._behind(node.value, scope))
-            )
-            for table, inner in tables:
-                for value in table.values if isinstance(table, ast.Dict) else ():
-                    yield value, inner
-        elif isinstance(node, ast.Name):
-            for value, inner in self._behind(node, scope):
-                if isinstance(value, ast.Subscript):
-                    yield from self._picked(value, inner, depth + 1)
-                elif isinstance(value, ast.Name) and value is not node:
-                    yield value, inner
 
     @staticmethod
     def _inside(name: str, way: str | None, place: int) -> str | None:
@@ -283,6 +208,7 @@ class WorkerObjects:
             self._out = True
             return
         instance = self.classes.instance(class_, file, call, scope)
+        self._out = self._out or not self.classes.in_sight(instance)
         used = self.classes.run_in_worker(instance, called)
         for function, owner_file, owner in used:
             inner = Scope(owner_file, function, instance, None, way)
@@ -292,20 +218,23 @@ class WorkerObjects:
 
     def _body(self, node: ast.AST, scope: Scope, depth: int, owner: str = "") -> None:
         """Look at what runs: the draws in it, the generators and the objects that it uses."""
-        if depth > _DEEP or (id(node), scope.way) in self._seen:
+        made = scope.instance.made if scope.instance is not None else None
+        if depth > _DEEP or (id(node), id(made), scope.way) in self._seen:
             return
-        self._seen.add((id(node), scope.way))
-        for inner in ast.walk(node):
+        self._seen.add((id(node), id(made), scope.way))
+        if node not in self._parts:
+            self._parts[node] = [one for one in ast.walk(node) if isinstance(one, (ast.Call, ast.Name, ast.Attribute))]
+        for inner in self._parts[node]:
             if isinstance(inner, ast.Call):
                 self._called(inner, scope, depth)
-            elif isinstance(inner, (ast.Name, ast.Attribute)) and isinstance(inner.ctx, ast.Load):
+            elif isinstance(inner.ctx, ast.Load):
                 self._generator_used(inner, scope, owner)
 
     def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
         own = isinstance(node, ast.Attribute)
         if isinstance(node, ast.Name) and node.id not in scope.file.values:
             return
-        for value, inner in self._behind(node, scope):
+        for value, inner in self.bindings.behind(node, scope):
             made = self._maker(value, inner, 0)
             if made is None or (not own and inner.function is not None):
                 continue
@@ -329,7 +258,7 @@ class WorkerObjects:
             parts = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
             return next((made for part in parts if (made := self._maker(part, scope, depth + 1))), None)
         if isinstance(node, (ast.Name, ast.Attribute)):
-            for value, inner in self._behind(node, scope):
+            for value, inner in self.bindings.behind(node, scope):
                 made = self._maker(value, inner, depth + 1) if value is not node else None
                 if made is not None:
                     return made
@@ -370,7 +299,7 @@ class WorkerObjects:
 
     def _unknown(self, function: ast.Name, scope: Scope, depth: int) -> None:
         """A call of a name that no import binds: a builtin, a function nearby, or what a parameter holds."""
-        found = list(self._behind(function, scope))
+        found = list(self.bindings.behind(function, scope))
         for value, inner in found:
             self._value(value, inner, None, depth + 1)
         if not found and function.id not in scope.file.definitions and function.id in scope.file.imports:
@@ -383,7 +312,9 @@ class WorkerObjects:
             return
         values = scope.instance.attributes.get(attribute.attr)
         if values is None:
-            self._out = True
+            # A base class of a library has it: data, unless its name says that it runs.
+            kept = any(self.classes.known(name) for name in scope.instance.foreign)
+            self._out = self._out or not kept or self._holds(attribute.attr)
             return
         way = f"{scope.way}.{attribute.attr}" if scope.way else None
         for value, inner in values:

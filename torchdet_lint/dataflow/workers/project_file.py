@@ -66,23 +66,26 @@ def every_statement(root: ast.AST) -> Iterator[ast.AST]:
         yield node
 
 
-def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a statement gives a value."""
+def assigned(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets that a statement gives a value; one of several that are unpacked gets its part, or the whole."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
-            if isinstance(target, ast.Name):
-                yield target.id, statement.value
-            elif isinstance(target, (ast.Tuple, ast.List)):
+            if isinstance(target, (ast.Tuple, ast.List)):
                 value = statement.value
                 parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
-                parts = parts if len(parts) == len(target.elts) else []
-                for place, element in enumerate(target.elts):
-                    if isinstance(element, ast.Name):
-                        yield element.id, parts[place] if parts else statement.value
-    elif (
-        isinstance(statement, ast.AnnAssign) and statement.value is not None and isinstance(statement.target, ast.Name)
-    ):
-        yield statement.target.id, statement.value
+                parts = parts if len(parts) == len(target.elts) else [value] * len(target.elts)
+                yield from zip(target.elts, parts, strict=True)
+            else:
+                yield target, statement.value
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        yield statement.target, statement.value
+
+
+def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a statement gives a value."""
+    for target, value in assigned(statement):
+        if isinstance(target, ast.Name):
+            yield target.id, value
 
 
 def method(class_: ast.ClassDef, name: str) -> ast.FunctionDef | None:
@@ -92,17 +95,8 @@ def method(class_: ast.ClassDef, name: str) -> ast.FunctionDef | None:
 
 def own_assignments(function: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
     """What a method assigns to attributes of `self`: their names and the values."""
-    found = []
-    for node in every_statement(function):
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        else:
-            continue
-        if node.value is not None:
-            found += [(target.attr, node.value) for target in targets if _is_own(target)]
-    return found
+    pairs = (pair for node in every_statement(function) for pair in assigned(node))
+    return [(target.attr, value) for target, value in pairs if _is_own(target)]
 
 
 def own_attributes(function: ast.FunctionDef) -> list[str]:

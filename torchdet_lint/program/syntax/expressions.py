@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.scopes import Scope
 
 
+def _is_of_a_class(made: str) -> bool:
+    """Whether a name of what a call gives may stand for an object of a class of the project."""
+    class_ = made.removesuffix("()").rpartition(".")[2]
+    return made.startswith(("@", "$")) or (
+        class_[:1].isupper() and not made.startswith(("torch.", "numpy.", "pandas."))
+    )
+
+
 class Expressions:
     """Records the events of the expressions of one body, at the statement that is being looked at."""
 
@@ -37,6 +45,7 @@ class Expressions:
         self.events: list[Event] = []
         self.statement = 1
         self.locks = 0
+        self.ungraded = 0
         self.idle = False
         self.muted = False
         self.trained = 0
@@ -88,7 +97,7 @@ class Expressions:
             return [node.value]
         if isinstance(node, ast.Subscript):
             names = self.names.resolve(node.value, self.scope)
-            mine = tuple(f"{name}.__getitem__" for name in names if name.startswith(("@", "$")) and name.endswith(")"))
+            mine = tuple(f"{name}.__getitem__" for name in names if name.endswith(")") and _is_of_a_class(name))
             if mine:
                 self.add("call", node, branch, mine, deferred=deferred)
             return [node.value, *without_constants((node.slice,))]
@@ -199,6 +208,6 @@ class Expressions:
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
-                node is self.bare,
+                node is self.bare, self.ungraded > 0,
             )
         )  # fmt: skip

@@ -143,7 +143,7 @@ class Extractor(Expressions):
             self.statement = node.lineno
 
     def context(self, node: ast.With | ast.AsyncWith, branch: tuple[int, ...]) -> None:
-        """Record a `with`, whose body may hold a lock."""
+        """Record a `with`, whose body may hold a lock, or run without gradients."""
         locked = any("lock" in ast.unparse(item.context_expr).lower() for item in node.items)
         for item in node.items:
             self.expression(item.context_expr, branch)
@@ -151,9 +151,17 @@ class Extractor(Expressions):
             mine = tuple(f"{name}.__enter__" for name in names if _may_be_own(name))
             if mine:
                 self.add("call", item.context_expr, branch, mine)
+        ungraded = any(self.switches_off(item.context_expr) for item in node.items)
         self.locks += locked
+        self.ungraded += ungraded
         self.block(node.body, branch)
         self.locks -= locked
+        self.ungraded -= ungraded
+
+    def switches_off(self, node: ast.expr) -> bool:
+        """Whether a context manager switches gradients off."""
+        function = node.func if isinstance(node, ast.Call) else node
+        return not self.names.no_grad.isdisjoint(self.names.resolve(function, self.scope))
 
     def simple(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         """Record a simple statement."""

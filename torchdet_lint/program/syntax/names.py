@@ -38,7 +38,7 @@ class Resolver:
 
     def __init__(self, scopes: Scopes, vocabulary: Vocabulary) -> None:
         self.scopes = scopes
-        self.words, self.devices, self.wrappers, self.canonical = vocabulary
+        self.words, self.devices, self.wrappers, self.no_grad, self.canonical = vocabulary
         self._moves = tuple(f".{word}" for word in self.words.moves)
         self._resolved: dict[tuple[object, ...], Names] = {}
         self._shallow: dict[tuple[tuple[object, ...], int], Names] = {}

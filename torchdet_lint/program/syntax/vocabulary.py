@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 
 class Vocabulary(NamedTuple):
-    """`wrappers` are the callables that return what they are given; `canonical` is `Library.canonical`."""
+    """`wrappers` are the callables that return what they are given, `no_grad` the context managers that switch
+    gradients off; `canonical` is `Library.canonical`."""
 
     programs: Programs
     devices: Devices
     wrappers: frozenset[str]
+    no_grad: frozenset[str]
     canonical: Callable[[str], str]
 
     @classmethod
     def of(cls, library: Library) -> Vocabulary:
         """What `library` says."""
         facts = library.facts
-        return cls(facts.programs, facts.devices, frozenset(facts.wrappers), library.canonical)
+        wrappers, no_grad = frozenset(facts.wrappers), frozenset(facts.tensors.no_grad)
+        return cls(facts.programs, facts.devices, wrappers, no_grad, library.canonical)

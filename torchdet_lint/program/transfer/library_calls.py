@@ -53,6 +53,8 @@ class LibraryCalls:
             channel = "estimator"
         elif draw.at == "training" or in_training(self.recorder.event):
             channel = IN_TRAINING[channel]
+        elif channel == "torch" and _is_on_cuda(self.recorder.event):
+            channel = "on_cuda"
         self.recorder.add("draw", what, channel, now=draw.at in ("call", "construction"))
 
     def seed(self, seed: Seed, full: str, event: Event) -> None:
@@ -111,6 +113,12 @@ def handed(runner: Runner, event: Event) -> list[Argument]:
         elif name in runner.parameters and runner.parameters.index(name) < len(event.positional):
             found.append(event.positional[runner.parameters.index(name)])
     return found
+
+
+def _is_on_cuda(event: Event) -> bool:
+    """Whether a call is told to make its result on CUDA."""
+    device = event.keywords.get("device")
+    return device is not None and device.known and str(device.value).startswith("cuda")
 
 
 def in_training(event: Event) -> bool:

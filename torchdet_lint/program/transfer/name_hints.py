@@ -41,7 +41,7 @@ class NameHints:
         elif last == "to":
             self.moved(event)
         elif last == "step" and (not event.positional or _of_an_optimizer(first, event)):
-            self._stepped(first, event)
+            self.stepped(event, of_an_optimizer=_of_an_optimizer(first, event))
             return not event.positional
         elif last in self.facts.tensor_draws:
             self._tensor_draw(last, first, event)
@@ -93,11 +93,11 @@ class NameHints:
             self.recorder.add("flag", last, "trains")
             self.recorder.add("flag", last, "fits")
 
-    def _stepped(self, first: str, event: Event) -> None:
+    def stepped(self, event: Event, *, of_an_optimizer: bool) -> None:
         """A step of an optimizer, or of something else that steps."""
         done = "stepped" if event.positional else "locked" if event.locked else "steps"
         self.recorder.add("flag", "step", done)
-        if _of_an_optimizer(first, event):
+        if of_an_optimizer:
             self.recorder.add("flag", "step", "trains")
 
     def _tensor_draw(self, last: str, first: str, event: Event) -> None:

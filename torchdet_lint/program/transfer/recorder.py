@@ -48,7 +48,9 @@ class Recorder:
         ref = Ref(self.node.file, event.row, event.column, event.statement, what)
         weights = node is not None and kind == "call" and self.initialises
         now = now and not event.deferred
-        self.found.append(Step(kind, ref, channel, node, now, event.branch, event.locked, weights, lends))
+        self.found.append(
+            Step(kind, ref, channel, node, now, event.branch, event.locked, weights, lends, event.ungraded)
+        )
 
     def alternatives(self, count: int) -> list[tuple[int, ...]]:
         """For each of so many things of which one happens, arms that exclude those of the others; none for a crowd."""

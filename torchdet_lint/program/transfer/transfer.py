@@ -104,11 +104,13 @@ class Transfer(Recorder):
             self.add("flag", channel="cudnn")
 
     def on_iterate(self, event: Event) -> None:
-        """A loader is iterated: it draws now what it draws at all."""
+        """A loader is iterated: it draws now what it draws at all, and runs what its workers would."""
         for name in event.names:
             for referent in self.stands_for(name):
                 for full in self.facts.spellings(referent.name) if referent.kind == "external" else ():
                     self.libraries.iterated(full, event)
+                    for runner in self.facts.runners.get(full, ()):
+                        self.run_handed(msgspec.structs.replace(runner, deferred=False), event)
 
     def on_read(self, event: Event) -> None:
         """An attribute is read, which may be a property."""
@@ -351,9 +353,14 @@ class Transfer(Recorder):
         """What a method's name says where its receiver is not known."""
         first = event.names[0]
         self.dispatched(first, last)
-        if self.facts.hints.loading.fullmatch(last) or first in self.facts.words.reads:
+        words = self.facts.words
+        told = [value for key, value in event.keywords.items() if key in words.checkpoints]
+        named = any(not (value.known and value.value is None) for value in told)
+        if named or self.facts.hints.loading.fullmatch(last) or first in words.reads:
             self.add("flag", last, "loads")
         if {referent.kind for referent in referents} & {"function", "class", "instance"}:
+            if last == "step" and self._steps_an_optimizer(event, referents):
+                self.hints.stepped(event, of_an_optimizer=True)
             return
         if self.hints.by_last_name(last, event):
             return
@@ -368,6 +375,13 @@ class Transfer(Recorder):
             ]:
                 if referent.kind == "function":
                     self.add("call", node=Node(referent.file, referent.name, referent.owner))
+
+    def _steps_an_optimizer(self, event: Event, referents: set[Referent]) -> bool:
+        """Whether a call of a method `step` may be that of an optimizer, the project's own among them."""
+        return any(name.startswith("torch.optim.") for name in event.names) or any(
+            referent.kind == "function" and self.lookup.derives(referent.owner, self.facts.words.optimizers)
+            for referent in referents
+        )
 
     def _fitted(self, event: Event) -> None:
         """A trainer that something out of sight has made fits a module of Lightning; its flags are not known."""

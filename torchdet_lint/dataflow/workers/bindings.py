@@ -1,0 +1,131 @@
+"""A name or an attribute of `self` -> the expressions that it may stand for, and where these stand."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.dataflow.workers.classes import Classes, Scope
+from torchdet_lint.dataflow.workers.project_file import File, bindings, passed, statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.dataflow.seeding.call_chain import CallChain
+    from torchdet_lint.dataflow.workers.project_file import Function
+
+_DEEP = 12
+_MANY = 30
+Bound = tuple[ast.expr, Scope]
+
+
+class Bindings:
+    """What the names are bound to in the file of `chains`, and in those of which it imports values."""
+
+    def __init__(self, chains: CallChain, classes: Classes) -> None:
+        self.chains = chains
+        self.classes = classes
+        self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        self._nested: dict[ast.AST, dict[str, ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+
+    def around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
+        """The function and the class in which a node of the file stands."""
+        function: Function | None = None
+        around = self.chains.parents.get(node)
+        while around is not None:
+            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and function is None:
+                function = around
+            if isinstance(around, ast.ClassDef):
+                return function, around
+            around = self.chains.parents.get(around)
+        return function, None
+
+    def behind(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:
+        """What a name or an attribute of `self` may be bound to."""
+        if isinstance(node, ast.Attribute):
+            if scope.instance is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
+                yield from scope.instance.attributes.get(node.attr, ())
+            return
+        assert isinstance(node, ast.Name)
+        if scope.given is not None and node.id in scope.given:
+            yield scope.given[node.id]
+            return
+        local = False
+        if scope.function is not None and not isinstance(scope.function, ast.Lambda):
+            for value in self._bound_in(scope.function).get(node.id, ()):
+                if value is not node:
+                    local = True
+                    yield value, scope
+            if node.id in {one.arg for one in ast.walk(scope.function.args) if isinstance(one, ast.arg)} and not local:
+                yield from self._passed(node.id, scope)
+                return
+        if not local:
+            yield from self._global(node.id, scope.file)
+
+    def _global(self, name: str, file: File) -> Iterator[Bound]:
+        """What the name is bound to at the top of the file, or of the file that it is imported from."""
+        if name not in file.values and name in file.imports:
+            told = self.classes.home(file.imports[name], file)
+            if told is None:
+                return
+            file, name = told
+        for value in file.values.get(name, ()):
+            yield value, Scope(file)
+
+    def nested(self, name: str, scope: Scope) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+        """The function of that name which the function around defines."""
+        function = scope.function
+        if function is None or isinstance(function, ast.Lambda):
+            return None
+        if function not in self._nested:
+            self._nested[function] = {
+                one.name: one
+                for one in statements(function.body)
+                if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+            }
+        return self._nested[function].get(name)
+
+    def _bound_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
+        """What the names of a function are bound to; of one that is bound very often, the first."""
+        if function not in self._bound:
+            found: dict[str, list[ast.expr]] = {}
+            for statement in statements(function.body):
+                for name, value in bindings(statement):
+                    values = found.setdefault(name, [])
+                    if len(values) < _MANY:
+                        values.append(value)
+            self._bound[function] = found
+        return self._bound[function]
+
+    def _passed(self, name: str, scope: Scope) -> Iterator[Bound]:
+        """What the calls of this file pass for a parameter of a function of it."""
+        function = scope.function
+        if scope.file.path or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        if isinstance(self.chains.parents.get(function), ast.ClassDef):
+            return
+        for use in self.chains.uses.get(function.name, ()):
+            call = self.chains.parents[use]
+            if isinstance(call, ast.Call) and call.func is use:
+                value = passed(function, call, bound=False).get(name)
+                if value is not None:
+                    around, owner = self.around(call)
+                    inner = self.classes.instance(owner, scope.file) if owner is not None else None
+                    yield value, Scope(scope.file, around, inner)
+
+    def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
+        """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`, where `node` is
+        called."""
+        if depth > _DEEP:
+            return
+        if isinstance(node, ast.Subscript):
+            tables = [(node.value, scope)] if isinstance(node.value, ast.Dict) else list(self.behind(node.value, scope))
+            for table, inner in tables:
+                for value in table.values if isinstance(table, ast.Dict) else ():
+                    yield value, inner
+        elif isinstance(node, ast.Name):
+            for value, inner in self.behind(node, scope):
+                if isinstance(value, ast.Subscript):
+                    yield from self.picked(value, inner, depth + 1)
+                elif isinstance(value, ast.Name) and value is not node:
+                    yield value, inner
