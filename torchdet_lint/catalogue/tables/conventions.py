@@ -115,6 +115,7 @@ class Workers(Table, frozen=True, kw_only=True):
     methods: frozenset[str] = frozenset()
     bases: frozenset[str] = frozenset()
     wrappers: frozenset[str] = frozenset()
+    handing: frozenset[str] = frozenset()
     torch_only: frozenset[str] = frozenset()
     random: tuple[str, ...] = ()
     quiet: frozenset[str] = frozenset()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _CALLED = re.compile(r"\w+\(")
 _NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
+_MAPPED = r"\bmap\([^(),\r\n]*,\s*"
 _SORTED = re.compile(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
 _DERIVED = re.compile(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
@@ -54,10 +55,14 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     if not shared and not own:
         return taken.__contains__
     gone_through: set[str] = set()
-    for text in module.texts:
+    for unit, text in zip(module.units, module.texts, strict=True):
+        called = unit.piece.kind == "function" and module.text.count(f"{unit.piece.name}(") > 1
         for name in _with_derived(shared | own.get(text, set()), text):
             befores = (text[max(0, start - _BEFORE) : start] for start in places(name, text))
-            if any(leads_on.search(before) or _is_handed_on(before, own_names) for before in befores):
+            if any(
+                leads_on.search(before) or _is_handed_on(before, own_names) or (called and before.endswith("return "))
+                for before in befores
+            ):
                 taken.add(text)
                 gone_through.add(name)
     if gone_through & shared:
@@ -71,7 +76,7 @@ def _patterns(takers: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]
     """What stands right before a set that is gone through on the spot, and before the name of one."""
     taking = rf"\b(?:{'|'.join(sorted(takers))})\(\s*\(?|\*"
     taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+)$")
-    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend\()(?:self\.|cls\.)?$")
+    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend\(|{_MAPPED})(?:self\.|cls\.)?$")
 
 
 def _own_names(module: Module) -> frozenset[str]:

@@ -151,8 +151,17 @@ class WorkerObjects:
                 if keyword.arg is not None and self._holds(keyword.arg) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
             return
-        if not self._call_picked(node, scope, way, depth) and not below(name, self.facts.quiet):
-            self._out = True
+        if not (self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
+            self._out |= not below(name, self.facts.quiet)
+
+    def _handed(self, node: ast.Call, scope: Scope, depth: int) -> bool:
+        """Look at the data set of which `node` is a method that gives another one of its rows; whether it is one."""
+        if not isinstance(node.func, ast.Attribute) or node.func.attr not in self.facts.handing:
+            return False
+        self._value(node.func.value, scope, None, depth + 1)
+        for argument in node.args if node.func.attr == "with_transform" else ():
+            self._value(argument, scope, None, depth + 1)
+        return True
 
     def _made_by(
         self, where: ast.ClassDef | Function, file: File, call: ast.Call, scope: Scope, way: str | None, depth: int
