@@ -24,6 +24,8 @@ class GradedRuns:
         self._runners: dict[tuple[str, str], set[Node]] = {}
         self._makers: dict[tuple[str, str], set[Node]] = {}
         self._called: set[tuple[str, str]] = set()
+        # What was followed in which project: programs share most of what they run.
+        self._seen: set[tuple[int, Node, bool]] = set()
         for entry in entries:
             self._follow(entry)
 
@@ -46,18 +48,19 @@ class GradedRuns:
     def _follow(self, entry: Entry) -> None:
         """Follow the calls of one program."""
         queue = [(entry.node, True)]
-        seen = set(queue)
+        project = id(entry.project)
         while queue:
             node, graded = queue.pop()
+            if (project, node, graded) in self._seen:
+                continue
+            self._seen.add((project, node, graded))
             for step in entry.project.steps(node):
                 called = step.node
                 if called is None:
                     continue
                 with_gradients = graded and not step.ungraded and not self._is_switched_off(entry, called)
                 self._note(node, called, with_gradients)
-                if (called, with_gradients) not in seen:
-                    seen.add((called, with_gradients))
-                    queue.append((called, with_gradients))
+                queue.append((called, with_gradients))
 
     def _note(self, node: Node, called: Node, with_gradients: bool) -> None:
         """`node` calls `called`."""

@@ -26,6 +26,7 @@ class Bindings:
         self.chains = chains
         self.classes = classes
         self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        self._named: dict[ast.AST, frozenset[str]] = {}
         self._nested: dict[ast.AST, dict[str, ast.FunctionDef | ast.AsyncFunctionDef]] = {}
 
     def around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
@@ -56,11 +57,17 @@ class Bindings:
                 if value is not node:
                     local = True
                     yield value, scope
-            if node.id in {one.arg for one in ast.walk(scope.function.args) if isinstance(one, ast.arg)} and not local:
+            if not local and node.id in self._parameters(scope.function):
                 yield from self._passed(node.id, scope)
                 return
         if not local:
             yield from self._global(node.id, scope.file)
+
+    def _parameters(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+        """The names of the parameters of a function."""
+        if function not in self._named:
+            self._named[function] = frozenset(one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg))
+        return self._named[function]
 
     def _global(self, name: str, file: File) -> Iterator[Bound]:
         """What the name is bound to at the top of the file, or of the file that it is imported from."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _DEEP = 12
 _RUN_BY_WORKERS = ("dataset", "collate_fn")
+_Part = ast.Call | ast.Name | ast.Attribute
 
 
 class Owned(NamedTuple):
@@ -59,7 +60,8 @@ class WorkerObjects:
         self._drawn: set[str] = set()
         self._out = False
         self._made: list[ast.Call] = []
-        self._parts: dict[ast.AST, list[ast.Call | ast.Name | ast.Attribute]] = {}
+        self._parts: dict[ast.AST, tuple[list[_Part], list[_Part]]] = {}
+        self._bodies: set[tuple[int, str | None]] = set()
         self._seen: set[tuple[int, int, str | None]] = set()
 
     def handed(self, call: ast.Call) -> Handed:
@@ -67,7 +69,8 @@ class WorkerObjects:
         arguments = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in _RUN_BY_WORKERS}
         if call.args and not isinstance(call.args[0], ast.Starred):
             arguments.setdefault("dataset", call.args[0])
-        self._owned, self._drawn, self._out, self._seen = {}, set(), False, set()
+        self._owned, self._drawn, self._out = {}, set(), False
+        self._seen, self._bodies = set(), set()
         if self.file is None or "dataset" not in arguments:
             return Handed(False, (), frozenset())
         function, owner = self.bindings.around(call)
@@ -231,9 +234,15 @@ class WorkerObjects:
         if depth > _DEEP or (id(node), id(made), scope.way) in self._seen:
             return
         self._seen.add((id(node), id(made), scope.way))
-        if node not in self._parts:
-            self._parts[node] = [one for one in ast.walk(node) if isinstance(one, (ast.Call, ast.Name, ast.Attribute))]
-        for inner in self._parts[node]:
+        parts = self._parts.get(node)
+        if parts is None:
+            calls_and_names = (ast.Call, ast.Name, ast.Attribute)
+            every = [one for one in ast.walk(node) if isinstance(one, calls_and_names)]
+            parts = self._parts[node] = every, [one for one in every if _is_of_self(one)]
+        # For another object of its class only what hangs on the object can be different.
+        again = (id(node), scope.way) in self._bodies
+        self._bodies.add((id(node), scope.way))
+        for inner in parts[again]:
             if isinstance(inner, ast.Call):
                 self._called(inner, scope, depth)
             elif isinstance(inner.ctx, ast.Load):
@@ -347,3 +356,15 @@ class WorkerObjects:
         return True
 
     # -------------------------------------------------------------------------------------------------------- names
+
+
+def _is_of_self(node: _Part) -> bool:
+    """Whether `node` is an attribute of `self`, or calls one or a method of one."""
+    if isinstance(node, ast.Call):
+        function = node.func
+        return isinstance(function, ast.Attribute) and (_is_of_self(function) or _on_attribute(function))
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _on_attribute(function: ast.Attribute) -> bool:
+    return isinstance(function.value, ast.Attribute) and _is_of_self(function.value)
