@@ -46,6 +46,7 @@ def test_every_planted_program_is_found_by_one_stress_pair_and_its_rule_named(pa
     check_found(path)
 
 
+@pytest.mark.slow
 def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_the_source():
     from torchdet_lint.verifier.verification.repair import verify_fixed
 
