@@ -235,6 +235,8 @@ def _verify(arguments: list[str], *, configured: str) -> int:
     from torchdet_lint.verifier.verification.verify import verify_program
 
     program = _program(words)
+    if options.resume or options.resume_with:
+        return _resume(options, program)
     if options.runs < 2:
         raise VerifyError("--runs must be at least 2: one run alone shows nothing")
     if options.most_runs < 1:
@@ -273,6 +275,21 @@ def _verify(arguments: list[str], *, configured: str) -> int:
             where = {"in_place": options.in_place, "workdir": options.workdir}
             report = with_evidence(report, program, options.lint, timeout=options.timeout, **where)
     return _deliver(report, options)
+
+
+def _resume(options: argparse.Namespace, program: Program) -> int:
+    from torchdet_lint.verifier.verification.resume.check import check_resume, least_of
+    from torchdet_lint.verifier.verification.resume.text import text
+
+    if not options.resume:
+        raise UsageError("torchdet-lint verify: --resume-with needs --resume step=N")
+    if options.output_format not in ("text", "json"):
+        raise UsageError(f"torchdet-lint verify: --resume has no --output-format {options.output_format}")
+    if options.in_place:
+        raise UsageError("torchdet-lint verify: --resume needs copies of the working folder, and not --in-place")
+    least = least_of(options.resume)
+    report = check_resume(program, least, options.resume_with, timeout=options.timeout, workdir=options.workdir)
+    return _put(report, text, options)
 
 
 def _compare_preflight(options: argparse.Namespace, words: list[str]) -> int:

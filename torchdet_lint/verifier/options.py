@@ -141,6 +141,18 @@ def verify_parser() -> Parser:
         help="repeat the first op that differs N times on the same inputs, in each run (default 100)",
     )
     parser.add_argument(
+        "--resume",
+        default="",
+        metavar="step=N",
+        help="compare a run that is resumed after the optimizer's step N with an uninterrupted one",
+    )
+    parser.add_argument(
+        "--resume-with",
+        default="",
+        metavar="WORDS",
+        help="the words that make the program resume, for {resume} in its command, or at its end",
+    )
+    parser.add_argument(
         "--preflight",
         nargs=2,
         type=Path,

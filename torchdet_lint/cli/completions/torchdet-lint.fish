@@ -51,7 +51,7 @@ function _shtab_torchdet_lint_using
 end
 
 set -g _shtab_torchdet_lint_commands check rule config baseline lsp completion verify run record compare show forecast preflight probe
-set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --config --data --device --devices --dtype --entry-points --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --preflight --processes --rule-files --rules --runs --seed --seed-functions --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --weights --workdir -j -o
+set -g _shtab_torchdet_lint_opts_with_value --at --baseline --budget --cache-dir --color --compare --config --data --device --devices --dtype --entry-points --evidence --exclude --extend-exclude --extend-ignore --extend-select --fail-on --ignore --jobs --keep --limit --lint --measured --memory --min-severity --mode --modes --most-runs --no-fix --op --ops --output --output-file --output-format --per-file-ignores --preflight --processes --resume --resume-with --rule-files --rules --runs --seed --seed-functions --select --stdin-filename --step --steps --stream --threads --timeout --tolerance --torch-version --weights --workdir -j -o
 
 complete -c torchdet-lint -e
 complete -c torchdet-lint -f
@@ -217,6 +217,8 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l steps -x -d 
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l keep -xka "(__fish_complete_path (commandline -ct))" -d 'keep the traces and the output there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-values -d 'do not run again to the first difference for the numbers there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l replay -d 'repeat the first op that differs N times on the same inputs, in each run (default 100)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l resume -x -d 'compare a run that is resumed after the optimizer'"'"'s step N with an uninterrupted one'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l resume-with -x -d 'the words that make the program resume, for {resume} in its command, or at its end'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l preflight -xka "(__fish_complete_path (commandline -ct))" -d 'run nothing: compare what `torchdet-lint preflight` wrote on two machines'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l measured -xka "(__fish_complete_path (commandline -ct))" -d 'judge ops by what `torchdet-lint probe` wrote there too'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-measured -d 'by the table alone'

@@ -331,6 +331,8 @@ _shtab_torchdet_lint_verify_options=(
   "--keep[keep the traces and the output there]:FOLDER:_files"
   "--no-values[do not run again to the first difference for the numbers there]"
   "--replay[repeat the first op that differs N times on the same inputs, in each run (default 100)]"
+  "--resume[compare a run that is resumed after the optimizer\'s step N with an uninterrupted one]:step=N:"
+  "--resume-with[the words that make the program resume, for \{resume\} in its command, or at its end]:WORDS:"
   "--preflight[run nothing\: compare what \`torchdet-lint preflight\` wrote on two machines]:FILE:_files"
   "--measured[judge ops by what \`torchdet-lint probe\` wrote there too]:FILE:_files"
   "--no-measured[by the table alone]"

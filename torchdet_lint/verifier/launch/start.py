@@ -22,7 +22,7 @@ def start() -> None:
     if Started.contexts is not None:
         return
     from torchdet_lint.verifier.launch.interventions import from_environment
-    from torchdet_lint.verifier.patching.inheritance import EVENTS, LINES, RECORD, WITNESS
+    from torchdet_lint.verifier.patching.inheritance import EVENTS, LINES, RECORD, RESUME, WITNESS
     from torchdet_lint.verifier.patching.patches import Patches
     from torchdet_lint.verifier.recording import onset
 
@@ -36,6 +36,11 @@ def start() -> None:
         from torchdet_lint.verifier.recording.watching import reached
 
         reached.install(os.environ[LINES])
+        Started.contexts = ()
+    if RESUME in os.environ:
+        from torchdet_lint.verifier.steps import resuming
+
+        resuming.install(Patches(), os.environ[RESUME])
         Started.contexts = ()
     interventions = from_environment(os.environ)
     if interventions:

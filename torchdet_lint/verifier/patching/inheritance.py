@@ -22,6 +22,9 @@ WITNESS = "TORCHDET_WITNESS"
 LINES = "TORCHDET_LINES"
 """Lines of source that are asked about, and the file into which a process writes those that it reaches, as JSON."""
 
+RESUME = "TORCHDET_RESUME"
+"""What a run of a resume check notes, and when it ends, as JSON."""
+
 
 def with_bootstrap(variables: Mapping[str, str], base_env: Mapping[str, str] | None = None) -> dict[str, str]:
     """`base_env` (by default this process's) with `variables`, for a child that starts in the bootstrap."""

@@ -68,7 +68,7 @@ class Checkpoints:
             if not hasattr(value, "state_dict"):
                 raise TypeError(f"Checkpoints: `{name}` has no state_dict() and is no random number generator")
         self._every, self._number = every, first
-        self.path = _of_rank(Path(path))
+        self.path = of_rank(Path(path))
         self._names = {id(parameter): name for name, parameter in self._parameters()}
         self._hooks: list[Any] = []
         self._writer: StepsWriter | None = None
@@ -125,7 +125,7 @@ class Checkpoints:
         when the step ends and no optimizer of torch's applies them.
         """
         group = self._now
-        pairs = self._parameters() if optimizer is None else self._of(optimizer)
+        pairs = self._parameters() if optimizer is None else of_optimizer(optimizer, self._names)
         for name, parameter in pairs:
             group.put(GRADIENTS, name, () if parameter.grad is None else (parameter.grad,))
         group.launch()
@@ -168,7 +168,7 @@ class Checkpoints:
             for name, buffer in model.named_buffers():
                 now.put(BUFFERS, prefix + name, (buffer,))
         for prefix, optimizer in self._optimizers.items():
-            for name, value in self._state(optimizer):
+            for name, value in state_of(optimizer, self._names):
                 now.put(OPTIMIZER, prefix + name, leaves(value))
         for name, other in self._others.items():
             for key, value in other.state_dict().items():
@@ -180,22 +180,24 @@ class Checkpoints:
             for name, parameter in model.named_parameters():
                 yield prefix + name, parameter
 
-    def _of(self, optimizer: Any) -> Iterator[tuple[str, Any]]:
-        """The parameters of an optimizer, by name; by place those of no model that is known."""
-        for number, group in enumerate(optimizer.param_groups):
-            for place, parameter in enumerate(group["params"]):
-                yield self._names.get(id(parameter), f"group {number}, parameter {place}"), parameter
 
-    def _state(self, optimizer: Any) -> Iterator[tuple[str, Any]]:
-        """The options of each group of an optimizer, and its state by parameter."""
-        for number, group in enumerate(optimizer.param_groups):
-            for option in sorted(group):
-                if option != "params":
-                    yield f"{option} (group {number})", group[option]
-        states = getattr(optimizer, "state", {})
-        for name, parameter in self._of(optimizer):
-            state = states.get(parameter, {})
-            yield name, [state[key] for key in sorted(state)]
+def of_optimizer(optimizer: Any, names: Mapping[int, str]) -> Iterator[tuple[str, Any]]:
+    """The parameters of an optimizer, by the name that `names` has for their identity; else by place."""
+    for number, group in enumerate(optimizer.param_groups):
+        for place, parameter in enumerate(group["params"]):
+            yield names.get(id(parameter), f"group {number}, parameter {place}"), parameter
+
+
+def state_of(optimizer: Any, names: Mapping[int, str]) -> Iterator[tuple[str, Any]]:
+    """The options of each group of an optimizer, and its state by parameter."""
+    for number, group in enumerate(optimizer.param_groups):
+        for option in sorted(group):
+            if option != "params":
+                yield f"{option} (group {number})", group[option]
+    states = getattr(optimizer, "state", {})
+    for name, parameter in of_optimizer(optimizer, names):
+        state = states.get(parameter, {})
+        yield name, [state[key] for key in sorted(state)]
 
 
 def _by_name(value: Any, what: str, needed: str) -> dict[str, Any]:
@@ -220,7 +222,8 @@ def _rank() -> tuple[int, int]:
         return 0, 1
 
 
-def _of_rank(path: Path) -> Path:
+def of_rank(path: Path) -> Path:
+    """The file of this process's rank, where the run's is `path`."""
     rank, _ = _rank()
     return path.with_name(f"{path.stem}.rank{rank}{path.suffix}") if rank else path
 

@@ -176,14 +176,14 @@ class _Walk:
         if self._differs(a, b):
             self.differing += 1
             if self.step < 0:
-                self.step, self.losses = a.number, _losses(a, b)
-                self.differences = tuple(filter(None, (self._difference(group, a, b) for group in self.groups)))
+                self.step, self.losses = a.number, losses_of(a, b)
+                self.differences = tuple(filter(None, (difference(group, a, b, self.aside) for group in self.groups)))
         elif self.step < 0 and self._whole(a, b):
             self.since = a.number
 
     def _differs(self, a: Step, b: Step) -> bool:
         if not self._alike(a, b):
-            found = [self._difference(group, a, b) for group in self.groups]
+            found = [difference(group, a, b, self.aside) for group in self.groups]
             return found != [None] * len(found)
         if a.payload == b.payload:
             return False
@@ -202,31 +202,6 @@ class _Walk:
 
     def _whole(self, a: Step, b: Step) -> bool:
         return all(any(name == PARAMETERS for name, _ in one.definition.groups) for one in (a, b))
-
-    def _difference(self, group: str, a: Step, b: Step) -> Difference | None:
-        if group not in a.digests or group not in b.digests:
-            if (group in a.digests) != (group in b.digests):
-                self.aside.setdefault(group, f"{group}: only one of the runs has digests of them in all of its steps")
-            return None
-        left, right = a.parts(group), b.parts(group)
-        names = []
-        for name in {**left, **right}:
-            one, two = left.get(name), right.get(name)
-            if one is None or two is None:
-                names.append(name)
-            elif one[1] != two[1]:
-                self.aside.setdefault(
-                    f"{group} {one[1]}",
-                    f"{group}: digested by {one[1]} in A and by {two[1]} in B, which cannot be compared",
-                )
-            elif UNREADABLE in one:
-                self.aside.setdefault(group, f"{group}: {name} cannot be read, so nothing is said of it")
-            elif one[0] != two[0]:
-                names.append(name)
-        mixed = any(left[name][1] != right[name][1] for name in left.keys() & right.keys())
-        if not names and (a.digests[group] == b.digests[group] or mixed):
-            return None
-        return Difference(group, len(names), len({**left, **right}), tuple(names[:_MOST_NAMES]))
 
     def report(self, one: Steps, two: Steps, mode: Literal["steps", "replicas"]) -> StepReport:
         """What all of it means."""
@@ -258,7 +233,7 @@ class _Walk:
             self.differences,
             meaning,
             self.losses,
-            _losses(*self._last) if self._last is not None else {},
+            losses_of(*self._last) if self._last is not None else {},
             environments.differing(environments.flat(one.header), environments.flat(two.header)),
             tuple(notes),
             mode,
@@ -289,6 +264,34 @@ class _Walk:
                 yield f"{name} did not end in order, or goes on: its steps so far were compared"
 
 
-def _losses(a: Step, b: Step) -> dict[str, tuple[float, float]]:
+def difference(group: str, a: Step, b: Step, aside: dict[str, str]) -> Difference | None:
+    """What differs in a group of two steps; None where nothing does, or nothing can be compared: `aside` says why."""
+    if group not in a.digests or group not in b.digests:
+        if (group in a.digests) != (group in b.digests):
+            aside.setdefault(group, f"{group}: only one of the runs has digests of them in all of its steps")
+        return None
+    left, right = a.parts(group), b.parts(group)
+    names = []
+    for name in {**left, **right}:
+        one, two = left.get(name), right.get(name)
+        if one is None or two is None:
+            names.append(name)
+        elif one[1] != two[1]:
+            aside.setdefault(
+                f"{group} {one[1]}",
+                f"{group}: digested by {one[1]} in A and by {two[1]} in B, which cannot be compared",
+            )
+        elif UNREADABLE in one:
+            aside.setdefault(group, f"{group}: {name} cannot be read, so nothing is said of it")
+        elif one[0] != two[0]:
+            names.append(name)
+    mixed = any(left[name][1] != right[name][1] for name in left.keys() & right.keys())
+    if not names and (a.digests[group] == b.digests[group] or mixed):
+        return None
+    return Difference(group, len(names), len({**left, **right}), tuple(names[:_MOST_NAMES]))
+
+
+def losses_of(a: Step, b: Step) -> dict[str, tuple[float, float]]:
+    """The losses that both steps have, by name."""
     one, two = a.losses, b.losses
     return {name: (one[name], two[name]) for name in one if name in two}

@@ -1,0 +1,249 @@
+"""A program that knows nothing of it -> a file of steps: what stands before each step of its optimizer, and notes of
+what it saves and loads.
+
+A step is one of the first optimizer that makes any. Batches are those that a `DataLoader` hands to the process, the
+loss is what `backward` is called on. What else a checkpoint has to hold is looked for among the live objects: modules,
+schedulers, scalers, optimizers, samplers, and objects of the program's own classes with a `state_dict()`.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchdet_lint.verifier.patching.patches import after_import
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.verifier.patching.patches import Patches
+
+
+class Order(NamedTuple):
+    """What a run notes: steps into `out`, saves and loads into `notes`; the live objects before step `census`.
+
+    It ends before step `end` (0: never), and, with `least`, before the first step that follows a save after step
+    `least` or later.
+    """
+
+    out: str
+    notes: str
+    census: int = 0
+    end: int = 0
+    least: int = 0
+
+
+def install(patches: Patches, order: str) -> None:
+    """Watch this process from its import of torch on; `order` is an `Order` as JSON."""
+    after_import(patches, "torch", lambda _: _Watch(Order(**json.loads(order))).begin(patches))
+
+
+class _Watch:
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.done = 0
+        self.saved = -1
+        self.writer: Any = None
+        self.optimizer: Any = None
+        self.busy = False
+
+    def begin(self, patches: Patches) -> None:
+        """Change what torch calls when it steps, saves, loads, goes back and hands over a batch."""
+        import torch
+        from torch.optim import optimizer as optimizers
+        from torch.utils.data import dataloader
+
+        from torchdet_lint.verifier.steps.digests import Digests, global_generators
+
+        self.starts = global_generators()
+        self.now = Digests()
+        optimizers.register_optimizer_step_pre_hook(self._before)
+        optimizers.register_optimizer_step_post_hook(self._after)
+        self._wrap(patches, torch, "save", "save", 1)
+        self._wrap(patches, torch, "load", "load", 0)
+        for name, what, at in (("save_file", "save", 1), ("load_file", "load", 0)):
+            after_import(
+                patches, "safetensors.torch", functools.partial(self._wrap, patches, name=name, what=what, at=at)
+            )
+        backward, following = torch.autograd.backward, dataloader._BaseDataLoaderIter.__next__
+
+        @functools.wraps(backward)
+        def noted(tensors: Any, *more: Any, **named: Any) -> Any:
+            if not self.busy:
+                self.now.loss("loss", tensors if isinstance(tensors, torch.Tensor) else list(tensors))
+            return backward(tensors, *more, **named)
+
+        @functools.wraps(following)
+        def __next__(iterator: Any) -> Any:  # noqa: N807
+            batch = following(iterator)
+            self._batch(batch)
+            return batch
+
+        patches.set(torch.autograd, "backward", noted)
+        patches.set(dataloader._BaseDataLoaderIter, "__next__", __next__)
+
+    def _wrap(self, patches: Patches, module: Any, name: str, what: str, at: int) -> None:
+        original = getattr(module, name)
+
+        @functools.wraps(original)
+        def noted(*arguments: Any, **named: Any) -> Any:
+            result = original(*arguments, **named)
+            target = arguments[at] if at < len(arguments) else named.get("f", named.get("filename"))
+            path = os.fspath(target) if isinstance(target, (str, os.PathLike)) else getattr(target, "name", "")
+            if path:
+                self._note(what, str(Path(str(path)).absolute()))
+            return result
+
+        patches.set(module, name, noted)
+
+    def _note(self, what: str, told: str) -> None:
+        if what == "save":
+            self.saved = self.done
+        with Path(self.order.notes).open("a", encoding="utf-8") as file:
+            file.write(json.dumps([what, self.done, told]) + "\n")
+
+    def _batch(self, batch: Any) -> None:
+        from torchdet_lint.verifier.steps.digests import batch_parts, leaves
+        from torchdet_lint.verifier.steps.format import BATCH
+
+        for name, part in batch_parts(batch).items():
+            self.now.put(BATCH, name, leaves(part))
+        self.now.launch()
+
+    def _before(self, optimizer: Any, arguments: Any, named: Any) -> None:
+        """Before a step: note what stands, and end where that is ordered."""
+        if self.optimizer is None:
+            self.optimizer = optimizer
+            if any(callable(one) for one in (*arguments[:1], named.get("closure"))):
+                self._note("closure", type(optimizer).__name__)
+        if optimizer is not self.optimizer:
+            return
+        order = self.order
+        if (order.least and self.saved == self.done >= order.least) or (order.end and self.done + 1 >= order.end):
+            self._note("ended", "")
+            if self.writer is not None:
+                self.writer.close(in_order=True)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)  # as a job is that is taken from its machine: nothing of the program runs after it
+        self.busy = True
+        self._whole()
+        self._write()
+        self.busy = False
+
+    def _after(self, optimizer: Any, *_: Any) -> None:
+        from torchdet_lint.verifier.steps.digests import Digests
+
+        if optimizer is self.optimizer:
+            self.done += 1
+            self.now = Digests()
+
+    def _whole(self) -> None:
+        from torchdet_lint.verifier.steps.checkpoints import of_optimizer, state_of
+        from torchdet_lint.verifier.steps.digests import leaves
+        from torchdet_lint.verifier.steps.format import GRADIENTS, OPTIMIZER, PARAMETERS
+
+        if not self.done:
+            self.names = {id(p): name for module in roots() for name, p in module.named_parameters()}
+        for name, parameter in of_optimizer(self.optimizer, self.names):
+            self.now.put(PARAMETERS, name, (parameter,))
+            self.now.put(GRADIENTS, name, () if parameter.grad is None else (parameter.grad,))
+        for name, value in state_of(self.optimizer, self.names):
+            self.now.put(OPTIMIZER, name, leaves(value))
+        if self.done + 1 == self.order.census:
+            for group, name, value in census(self.optimizer):
+                self.now.put(group, name, leaves(value))
+        self.now.generators(self.starts, {})
+
+    def _write(self) -> None:
+        from torchdet_lint.verifier.recording import hashing
+        from torchdet_lint.verifier.steps.checkpoints import of_rank
+        from torchdet_lint.verifier.steps.format import StepsWriter
+
+        if self.writer is None:
+            self.writer = StepsWriter(of_rank(Path(self.order.out)), {"digest": hashing.NAME})
+        self.writer.step(self.done + 1, *self.now.finished())
+
+
+def roots() -> list[Any]:
+    """The live modules that are part of no other."""
+    import torch
+
+    modules = [one for one in gc.get_objects() if issubclass(type(one), torch.nn.Module)]
+    inner = {id(child) for module in modules for child in module._modules.values()}
+    return [module for module in modules if id(module) not in inner]
+
+
+def census(optimizer: Any) -> Iterator[tuple[str, str, Any]]:
+    """What a checkpoint has to hold besides the parameters and the optimizer that is known: group, name, value.
+    Objects of one class are told apart by their order of names, then by number. The group `buffers` is what a module
+    holds beside parameters of `optimizer`, which the forward pass of this step may have changed already.
+    """
+    import torch
+    from torch.optim import lr_scheduler
+
+    from torchdet_lint.verifier.steps.format import BUFFERS, STATES
+
+    own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    scheduler = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
+    scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
+    found: list[tuple[str, dict[str, Any]]] = []
+    for module in roots():
+        pairs = (*module.named_parameters(), *module.named_buffers())
+        state = {name: tensor for name, tensor in pairs if id(tensor) not in own}
+        if len(state) < len(pairs):
+            yield from ((BUFFERS, name, state[name]) for name in state)
+            continue
+        found += [(type(module).__name__, state)] if state else []
+    for one in gc.get_objects():
+        kind = type(one)  # and no isinstance: a proxy would be asked, and may raise
+        if issubclass(kind, torch.nn.Module) or one is optimizer:
+            continue
+        if issubclass(kind, (scheduler, scaler, torch.optim.Optimizer)):
+            found.append((kind.__name__, one.state_dict()))
+        elif issubclass(kind, torch.utils.data.Sampler):
+            found.append((kind.__name__, _of_sampler(one)))
+        elif hasattr(kind, "state_dict") and _of_the_program(kind.__module__):
+            found.append((kind.__name__, _tensors(one)))
+    counts: dict[str, int] = {}
+    for name, state in sorted(found, key=lambda pair: (pair[0], sorted(map(str, pair[1])))):
+        counts[name] = counts.get(name, 0) + 1
+        number = f" {counts[name]}" if counts[name] > 1 else ""
+        for key in state:
+            yield STATES, f"{name}{number}: {key}", state[key]
+
+
+def _of_sampler(sampler: Any) -> dict[str, Any]:
+    generator = getattr(sampler, "generator", None)
+    state = {"epoch": sampler.epoch} if isinstance(getattr(sampler, "epoch", None), int) else {}
+    return {**state, **({"generator": generator.get_state()} if generator is not None else {})}
+
+
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    """The folders of Python's own modules and of installed packages."""
+    return tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "purelib", "platlib"))
+
+
+@functools.cache
+def _of_the_program(module: str) -> bool:
+    """Whether a module is neither Python's nor of an installed package."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return module == "__main__" or (file is not None and not file.startswith(_installed()))
+
+
+def _tensors(one: Any) -> dict[str, Any]:
+    """The tensors of an object's own state; other values may be times, or names of this run."""
+    import torch
+
+    try:
+        state = one.state_dict()
+        return {str(key): state[key] for key in state if isinstance(state[key], torch.Tensor)}
+    except Exception:
+        return {}

@@ -1,0 +1,1 @@
+"""A program that saves and resumes -> whether the resumed run is the uninterrupted one, and what it has lost."""
