@@ -170,3 +170,74 @@ def test_data_sets_are_followed_through_tables_of_other_files_and_base_classes_o
     folder = project(far_DOT_py=FAR.replace("OTHER", other), main_DOT_py=READS)
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert finding.severity == severity
+
+
+PRESETS = """
+import torch
+import torchvision
+from torch.utils.data import DataLoader
+
+def model():
+    weights = torchvision.models.ViT_B_16_Weights.DEFAULT
+    return torchvision.models.vit_b_16(weights=weights), weights.TRANSFORMS
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    vit, transforms = model()
+    data = torchvision.datasets.Food101("data", transform=transforms)
+    print(len(list(DataLoader(data, num_workers=2))))
+"""
+
+
+@pytest.mark.parametrize(("call", "severity"), [("transforms()", "note"), ("unknown()", "warning")])
+def test_the_transforms_of_pretrained_weights_draw_nothing(project, call, severity):
+    folder = project(main_DOT_py=PRESETS.replace("TRANSFORMS", call))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
+
+
+MODULE = """
+import lightning
+import torch
+from torch.utils.data import DataLoader, random_split
+from torchvision import transforms
+from torchvision.datasets import MNIST
+
+class Digits(lightning.LightningDataModule):
+    def __init__(self):
+        super().__init__()
+        self.transforms = transforms.Compose([TRANSFORM])
+        self.train_set = self.held = None
+
+    def setup(self, stage):
+        whole = MNIST("data", transform=self.transforms)
+        self.train_set, self.held = random_split(whole, [9, 1], generator=torch.Generator())
+
+    def train_dataloader(self):
+        return DataLoader(self.train_set, num_workers=2)
+"""
+
+
+@pytest.mark.parametrize(("transform", "severity"), [("transforms.ToTensor()", "note"), ("unknown.Noise()", "warning")])
+def test_the_data_set_of_a_data_module_is_in_sight(project, transform, severity):
+    folder = project(module_DOT_py=MODULE.replace("TRANSFORM", transform))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "severity"),
+    [
+        ("val_loader", "", "note"),
+        ("testDataLoader", ", shuffle=False", "note"),
+        ("test_loader", ", shuffle=True", "warning"),
+        ("test_loader", ", shuffle=shuffle", "warning"),
+        ("train_loader", "", "warning"),
+        ("latest_loader", "", "warning"),
+    ],
+)
+def test_a_loader_that_is_evaluated_on_is_a_note_where_its_data_are_out_of_sight(project, name, options, severity):
+    text = "from torch.utils.data import DataLoader\n\ndef loader(data, shuffle):\n"
+    folder = project(a_DOT_py=f"{text}    {name} = DataLoader(data, num_workers=2{options})\n    return {name}\n")
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity

@@ -260,6 +260,8 @@ if __name__ == "__main__":
     _test_draw()
 """
 
+BY_NAME = "import importlib\n\ndef model(args):\n    return importlib.import_module"
+
 
 @pytest.mark.parametrize(
     ("text", "others", "severities"),
@@ -268,11 +270,31 @@ if __name__ == "__main__":
         (TRIED_OUT, "", {"error"}),
         (TRIED_OUT.replace("    _test", "    import sys\n    print(sys.argv)\n    _test"), "import main\n", {"error"}),
         (TRIED_OUT.replace("    _test", "    torch.save(1, 'x')\n    _test"), "import main\n", {"error"}),
+        (f"{TRIED_OUT}\nclass Net: ...\n", f"{BY_NAME}(args.model)\n", {"note"}),
+        (f"{TRIED_OUT}\nclass Net: ...\n", f"{BY_NAME}('json')\n", {"error"}),
+        (TRIED_OUT, f"{BY_NAME}(args.model)\n", {"error"}),
+        (
+            f"{TRIED_OUT}\nclass Net: ...\n",
+            "import hydra\n\ndef model(cfg):\n    hydra.utils.instantiate(cfg)\n",
+            {"note"},
+        ),
     ],
 )
 def test_what_only_tries_a_module_out_is_a_note(project, text, others, severities):
     folder = project(main_DOT_py=text, other_DOT_py=others)
     assert {finding.severity for finding in lint(folder, min_severity="note")} == severities
+
+
+def test_what_stands_in_for_something_in_tests_is_not_drawn_by_the_program(project):
+    arm = "import random\n\ndef arm():\n    return random.random()\n"
+    folder = project(arms_DOT_py=arm)
+    (folder / "tests").mkdir()
+    (folder / "tests" / "__init__.py").touch()
+    (folder / "tests" / "mock.py").write_text(arm)
+    both = "from tests.mock import arm as mock\nfrom arms import arm\nimport sys\n\n" + GUARD
+    (folder / "main.py").write_text(both + "    print(mock() if sys.argv[1:] else 1)\n")
+    (folder / "move.py").write_text(both + "    print(arm())\n")
+    assert [one.filename[-7:] for one in lint(folder)] == ["move.py"]
 
 
 def test_what_a_self_test_shares_with_a_program_is_told_of_the_program(project):

@@ -134,8 +134,8 @@ class Violation(NamedTuple):
 
     `variant` picks one of the rule's `[messages]` in place of its `message`; `severity` overrides the rule's own.
     `switchable` says that deterministic mode cures it: the project half drops it where every entry point that reaches
-    the file is in that mode (with `strict`: without `warn_only`). `raises` says that the op raises in that mode,
-    `gradient` that only a gradient varies: it is dropped where every such entry point runs without gradients.
+    the file is in that mode (with `strict`: without `warn_only`). `raises` is the op's name where it raises in that
+    mode. `gradient` says that only a gradient varies: it is dropped where every such entry point runs without any.
     `seeded_by` is the library whose seed in a program that reaches the file changes the finding: `numpy`. `draws` says
     that the workers of a loader evidently draw from a global generator.
     """
@@ -148,7 +148,7 @@ class Violation(NamedTuple):
     changes: tuple[Change, ...] = ()
     applicability: Applicability | None = None
     switchable: bool = False
-    raises: bool = False
+    raises: str = ""
     seeded_by: str = ""
     strict: bool = False
     gradient: bool = False
@@ -225,7 +225,7 @@ class Finding(msgspec.Struct, frozen=True):
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
     switchable: bool = False
-    raises: bool = False
+    raises: str = ""
     seeded_by: str = ""
     strict: bool = False
     gradient: bool = False

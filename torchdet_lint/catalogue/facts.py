@@ -119,6 +119,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     untracked_parameters: tuple[str, ...] = ()
     search_parameters: tuple[str, ...] = ()
     untracked_files: tuple[str, ...] = ()
+    untracked_folders: tuple[str, ...] = ()
     untracked_layers: tuple[str, ...] = ()
     untracked_runs: tuple[str, ...] = ()
     data_classes: tuple[str, ...] = ()

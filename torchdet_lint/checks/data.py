@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 LOADER = "torch.utils.data.DataLoader"
 _WORKERS_SEED_NUMPY = (1, 9)
+_WORD = re.compile(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 
 
@@ -41,6 +43,7 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         variant = "before-1.9" if module.target.torch < _WORKERS_SEED_NUMPY else ""
         handed = _handed(module, call)
         drawn = bool(handed.draws) or not handed.in_sight
+        idle = not handed.in_sight and not handed.draws and _evaluates(module, call)
         details = {"workers": workers.source}
         severity: Severity | None = None
         if handed.owned:
@@ -48,17 +51,31 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             details |= {"owner": handed.owned[0].owner, "generator": handed.owned[0].name}
             details["place"] = _place(module, handed.owned[0])
         elif variant:
-            severity = None if drawn else "note"
+            severity = None if drawn and not idle else "note"
             severity = "error" if handed.draws & {"numpy", "python"} else severity
         elif handed.in_sight:
             variant, severity = "drawn" if drawn else "nothing", "note"
-        idle = handed.in_sight and not handed.owned and module.target.torch >= _WORKERS_SEED_NUMPY
-        changes, safe = ((), None) if idle else _seeded_workers(module, call, handed.owned)
+        elif idle:
+            severity = "note"
+        seeded = handed.in_sight and not handed.owned and module.target.torch >= _WORKERS_SEED_NUMPY
+        changes, safe = ((), None) if seeded else _seeded_workers(module, call, handed.owned)
         if changes and not taken:
             changes, safe = (_NOT_TAKEN,), None
         yield Violation(
             call.node, details, variant, severity, changes=changes, applicability=safe, draws=bool(handed.draws)
         )
+
+
+def _evaluates(module: Module, call: Call) -> bool:
+    """Whether a loader that keeps the order is for validation or testing, by the name that it or its method has."""
+    shuffle = call.argument("shuffle")
+    if shuffle is not None and not (shuffle.known and not shuffle.constant):
+        return False
+    function, statement = module.enclosing_function(call.node), module.statement(call.node)
+    told = [function.name.value] if function is not None else []
+    if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Assign):
+        told += [last_word(target.target) for target in statement.body[0].targets]
+    return any(module.library.facts.workers.evaluating.intersection(_WORD.findall(name.lower())) for name in told)
 
 
 def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> Iterator[tuple[Call, bool]]:

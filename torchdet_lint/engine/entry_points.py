@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.files import ProjectFiles
 
 _TESTS = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.MULTILINE)
+_CLASS = re.compile(r"^class[ \t]", re.MULTILINE)
+_PICKED_MODULE = re.compile(r"\b(?:import_module|__import__|instantiate)\(\s*[A-Za-z_f]")
 TEST = re.compile(r"(?:test_.*|.*_test|conftest)\.py")
 
 
@@ -82,8 +84,8 @@ class EntryPoints:
         return {path for path in self.records if spec.match_file(os.path.relpath(path, root).replace(os.sep, "/"))}
 
     def tries_out(self, entry: Entry) -> bool:
-        """Whether an entry point is but the self-test of a module: the main guard of a file that others import, which
-        takes no optimizer's step, writes nothing and reads no arguments."""
+        """Whether an entry point is but the self-test of a module: the main guard of a file that others import, or may
+        import by a name that they work out, which takes no optimizer's step, writes nothing and reads no arguments."""
         known = self._tried.get(entry.file)
         if known is None:
             known = self._tried[entry.file] = (
@@ -91,7 +93,7 @@ class EntryPoints:
                 and not entry.file.endswith(".ipynb")
                 and entry.file not in self.named
                 and entry.only_tries_out
-                and entry.file in self._all_imported
+                and (entry.file in self._all_imported or self._picked(entry.file))
             )
         return known
 
@@ -102,6 +104,19 @@ class EntryPoints:
     @functools.cached_property
     def _all_imported(self) -> set[str]:
         return set().union(*(self.imports(path) for path in sorted(self.records)))
+
+    def _picked(self, path: str) -> bool:
+        """Whether a file has classes, and may be imported by a name that another works out."""
+        return _CLASS.search(self.files.text(path)) is not None and self._imports_by_name
+
+    @functools.cached_property
+    def _imports_by_name(self) -> bool:
+        """Whether a linted file imports a module, or makes an object, by a name that it works out: any may be meant."""
+        return any(
+            _PICKED_MODULE.search(self.files.text(path))
+            for path in sorted(self.records)
+            if not TEST.fullmatch(os.path.basename(path))
+        )
 
     @functools.cached_property
     def _names(self) -> set[str]:

@@ -61,7 +61,7 @@ def is_open(finding: Finding) -> bool:
     """Whether the whole program has a say in a finding."""
     return (
         finding.switchable
-        or finding.raises
+        or bool(finding.raises)
         or finding.gradient
         or bool(finding.seeded_by)
         or finding.code in {*LOADERS, RECURRENT}

@@ -195,8 +195,7 @@ def _raising(path: str, finding: Finding, rows: Rows) -> tuple[Ref, ...]:
     """The op of a finding, if it raises in deterministic mode."""
     if not finding.raises:
         return ()
-    op = finding.message.partition("`")[2].partition("`")[0]
-    return (Ref(path, rows.first, finding.location.column - 1, rows.first, op),)
+    return (Ref(path, rows.first, finding.location.column - 1, rows.first, finding.raises),)
 
 
 def _complaint(path: str, what: str, error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Literal
 
@@ -227,11 +228,13 @@ def stands_for(name: str, words: Iterable[str]) -> bool:
     return not _words(name).isdisjoint(words)
 
 
+@functools.lru_cache(maxsize=4096)
 def _words(name: str) -> frozenset[str]:
-    """The name, its last word, its last two, and the name marked as such; a word that says what shape it was given does
-    not count."""
+    """The name, its last word, its last two, the name marked as such, and the words before the last, marked; a word
+    that says what shape it was given does not count."""
     parts = [part for part in name.lower().rstrip("0123456789_").split("_") if not _COUNT.fullmatch(part)]
     while len(parts) > 1 and parts[-1] in _SHAPED:
         parts.pop()
     whole = name.lower()
-    return frozenset({whole, f"={whole}", *parts[-1:], "_".join(parts[-2:])})
+    before = (f"{part}_" for part in parts[:-1])
+    return frozenset({whole, f"={whole}", *parts[-1:], "_".join(parts[-2:]), *before})

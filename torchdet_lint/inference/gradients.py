@@ -71,7 +71,10 @@ class Gradients:
     @cached_property
     def _for_export(self) -> bool:
         """Whether the file's name says that it makes data ready, converts or shows models, or only runs them."""
-        words = PurePath(self.module.source.path).stem.strip("_").split("_")
+        path = PurePath(self.module.source.path)
+        if path.stem in self.facts.untracked_folders or path.parent.name in self.facts.untracked_folders:
+            return True
+        words = path.stem.strip("_").split("_")
         if words[-1] in ("preprocess", "preprocessing", "preprocessor"):
             return True
         return words[0] in self.facts.untracked_files or (len(words) > 1 and words[0] == "pipeline")
@@ -143,7 +146,7 @@ class Gradients:
             return True
         if scope is None or scope.outer is not self.module.scope:
             return False
-        if self._among_data and not self._for_every_device(function, parameters):
+        if self._among_data and not self.for_every_device(function, parameters):
             return True
         name = function.name.value
         callers: list[cst.CSTNode] = []
@@ -154,9 +157,9 @@ class Gradients:
 
         if not self._everywhere(name, lambda: list(self.module.calls_to(f"@.{name}")), holds):
             return False
-        return not self._for_every_device(function, parameters) or not all(map(self._in_data_set, callers))
+        return not self.for_every_device(function, parameters) or not all(map(self._in_data_set, callers))
 
-    def _for_every_device(self, function: cst.FunctionDef, parameters: set[str]) -> bool:
+    def for_every_device(self, function: cst.FunctionDef, parameters: set[str]) -> bool:
         """Whether a function of data sets, which are on the CPU, was written for every device: it is for the losses of
         a training loop too."""
         if not parameters:
@@ -210,6 +213,23 @@ class Gradients:
             return True
         other = self.module.enclosing_class(call.node)
         return other is None or class_ in self.module.family(other) or other in self.module.family(class_)
+
+    def held_untracked(self, node: cst.CSTNode) -> bool:
+        """Whether `node` makes a module, or a part of one, that an attribute of `self` holds, which the file does
+        nothing with but call it where no gradient flows."""
+        statement = self.module.parent(node)
+        while isinstance(statement, (cst.Arg, cst.Call)):
+            statement = self.module.parent(statement)
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if not isinstance(target, cst.Attribute) or names.dotted(target) != f"self.{target.attr.value}":
+            return False
+        held = target.attr.value
+        uses = len(re.findall(rf"\.{held}\b", self.module.text)) - 1
+        if not uses or not any(name.rpartition(".")[2] in self.module.text for name in self.facts.no_grad):
+            return False
+        self.module.load_where(word=held)
+        calls = [call for call in self.module.calls if names.dotted(call.node.func) == f"self.{held}"]
+        return len(calls) == uses and all(self.untracked(call.node) for call in calls)
 
     def called_untracked(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a private function that is nowhere in the file but called, each time where no

@@ -59,11 +59,15 @@ class Parameters:
             return found
         if home.outer is not self.module.scope:
             return self._of_method(node, function, home.outer, found)
-        passed = self._passed(node, function) if found.what == "unknown" else None
-        if passed is not None and passed.is_tensor:
-            gradient = "no" if passed.is_integral else "yes" if passed.gradient == "yes" else found.gradient
-            return AbstractValue("tensor", passed.dtype, "unknown", gradient, passed.dims)
-        return found
+        open_ = found.what == "unknown" or (found.is_tensor and found.gradient == "unknown")
+        passed = self._passed(node, function) if open_ else None
+        if passed is None or not passed.is_tensor:
+            return found
+        shared = passed.gradient == "no" and self.gradients.for_every_device(function, {node.name.value})
+        gradient = found.gradient if shared or passed.gradient == "unknown" else passed.gradient
+        if found.is_tensor:
+            return replace(found, gradient=gradient)
+        return AbstractValue("tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims)
 
     def _of_method(
         self, node: cst.Param, function: cst.FunctionDef, outer: Scope, found: AbstractValue

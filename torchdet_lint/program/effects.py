@@ -74,7 +74,8 @@ class Step(NamedTuple):
 
 Effects = dict[str, Any]
 """`draw:c` (there is one), `first:c` (before any seed), `borrow:p` (from the parameter p), `seed:c`, `flag:f` -> Ref;
-`late:c` -> (draw, seed); `begin:g` -> (channel, draw), the first draw of a generator."""
+`late:c` -> (draw, seed); `begin:g` -> (channel, draw), the first draw of a generator that is
+not dropout's, which draws only when it runs."""
 
 IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 TRAINING = frozenset(IN_TRAINING.values())
@@ -121,7 +122,8 @@ def _own(step: Step) -> Effects:
     """The effects of a step that calls nothing."""
     found: Effects = {f"{step.kind}:{step.channel}": step.ref}
     if step.kind == "draw":
-        found[f"begin:{_GENERATOR[step.channel]}"] = (step.channel, step.ref)
+        if step.channel != "dropout":
+            found[f"begin:{_GENERATOR[step.channel]}"] = (step.channel, step.ref)
         if step.now:
             found[f"first:{step.channel}"] = step.ref
     return found

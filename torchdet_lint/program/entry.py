@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.call_graph import Project
     from torchdet_lint.program.events import Event
 
+_TESTS = f"{os.sep}tests{os.sep}"
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout"),
     "numpy": ("numpy", "numpy_training", "estimator"),
@@ -176,10 +178,12 @@ class Entry(NamedTuple):
 
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
-        dropout and its like do not draw in evaluation. CUDA has a generator of its own, which may be seeded alone."""
+        dropout and its like do not draw in evaluation. CUDA has a generator of its own, which may be seeded alone.
+        What stands in for something in tests is none of the program's."""
         found = []
         for channel in CHANNELS[library]:
-            if f"draw:{channel}" not in self.effects:
+            draw = self.effects.get(f"draw:{channel}")
+            if draw is None or (_TESTS in draw.file and _TESTS not in self.file):
                 continue
             if channel == "weights" and self.has("loads") and not self.has("trains"):
                 continue

@@ -119,6 +119,8 @@ class Workers(Table, frozen=True, kw_only=True):
     torch_only: frozenset[str] = frozenset()
     random: tuple[str, ...] = ()
     quiet: frozenset[str] = frozenset()
+    presets: frozenset[str] = frozenset()
+    evaluating: frozenset[str] = frozenset()
     arguments: tuple[str, ...] = ()
 
 

@@ -162,7 +162,10 @@ class Operations:
         for condition in plain:
             if not self.conditions.hold(candidate, condition, UNKNOWN):
                 return f"it asks something else of `{condition.argument}` ({op.condition or condition.test})"
-        if op.direction == "backward" and self.gradients.untracked(call.node):
+        made = self._is_class(operation)
+        if op.direction == "backward" and (
+            self.gradients.untracked(call.node) or (made and self.gradients.held_untracked(call.node))
+        ):
             return "no gradient is recorded here"
         inferred = self.subject(candidate)
         if operation.method and not self._receives(operation, inferred):

@@ -53,7 +53,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
             severity="warning" if op.exact or op.softened else op.severity,
             changes=operations.changes(candidate),
             switchable=operation.status == "switchable",
-            raises=operation.status == "errors",
+            raises=operation.spelling.name if operation.status == "errors" else "",
             strict=op.strict,
             gradient=op.direction == "backward" and rule.code != "TDL404",
         )

@@ -101,7 +101,13 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str
         if isinstance(node.value, cst.Call) and last_word(node.value.func) in _calls(module, "places"):
             return _kind_of_call(module, node.value, depth)
         index = node.slice[0].slice
-        return "number" if isinstance(index, cst.Slice) and len(node.slice) > 1 else "unknown"
+        key = (
+            index.value.evaluated_value
+            if isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)
+            else ""
+        )
+        counted = isinstance(key, str) and module.library.facts.orders.endings["numbers"].search(key) is not None
+        return "number" if counted or (isinstance(index, cst.Slice) and len(node.slice) > 1) else "unknown"
     if isinstance(node, cst.Call):
         return _kind_of_call(module, node, depth)
     if isinstance(node, (cst.Name, cst.Attribute)):
@@ -114,8 +120,25 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str
         found = "unknown"
         if value is not None and value.node is not node and depth > 0:
             found = collection_kind(module, value.node, depth - 1)
+        elif isinstance(node, cst.Name) and depth > 0 and _passed_numbers(module, node, depth - 1):
+            return "number"
         return "label" if found == "unknown" and _means(module, "labels", node) else found
     return "unknown"
+
+
+def _passed_numbers(module: Module, node: cst.Name, depth: int) -> bool:
+    """Whether `node` is a parameter of a function to which all calls in the file pass numbers."""
+    home = module.scope_of(node).home(node.value)
+    bound = [binding.kind for binding in home.bindings[node.value]] if home is not None else []
+    function = home.node if home is not None and home.outer is module.scope else None
+    if bound != ["parameter"] or not isinstance(function, cst.FunctionDef):
+        return False
+    module.look_for(function.name.value)
+    parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+    calls = list(module.calls_to(f"@.{function.name.value}"))
+    given = [call.argument(node.value, parameters) for call in calls if not call.opaque]
+    passed = [collection_kind(module, value.node, depth) for value in given if value is not None]
+    return len(passed) == len(calls) > 0 and set(passed) == {"number"}
 
 
 def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:

@@ -154,7 +154,8 @@ class WorkerObjects:
                 if keyword.arg is not None and self._holds(keyword.arg) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
             return
-        if not (self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
+        preset = isinstance(node.func, ast.Attribute) and node.func.attr in self.facts.presets
+        if not (preset or self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
             self._out |= not below(name, self.facts.quiet)
 
     def _handed(self, node: ast.Call, scope: Scope, depth: int) -> bool:

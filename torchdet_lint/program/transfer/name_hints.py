@@ -43,6 +43,8 @@ class NameHints:
         elif last == "step" and (not event.positional or _of_an_optimizer(first, event)):
             self.stepped(event, of_an_optimizer=_of_an_optimizer(first, event))
             return not event.positional
+        elif last.startswith("step_") and _of_an_optimizer(first, event):
+            self.stepped(event, of_an_optimizer=True)
         elif last in self.facts.tensor_draws:
             self._tensor_draw(last, first, event)
         else:
