@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 SCHEMA = "torchdet-lint/steps/1"
 _MOST_NAMES = 20
-_REPLICATED = (BUFFERS, GRADIENTS, PARAMETERS, OPTIMIZER)
-"""What is equal in all ranks of a data-parallel run."""
 _AT_FIRST = {
     BUFFERS: "The runs begin with different buffers: their initialization or the checkpoint that they loaded differs.",
     PARAMETERS: "The runs begin with different parameters: their initialization is not seeded alike, or they loaded "
@@ -58,14 +56,6 @@ _LATER = {
     STATES: "All before it is equal, and the state of what was given by this name is not.",
     GENERATORS: "All values are equal, and the states of generators are not: the runs used them differently, and what "
     "uses them next will differ.",
-}
-_REPLICAS = {
-    BUFFERS: "A buffer of this replica is not that of rank 0: statistics of each rank's own batches are, unless they "
-    "are broadcast or computed together.",
-    GRADIENTS: "This replica applies other gradients than rank 0: they are not reduced over all ranks, or were "
-    "changed after it.",
-    PARAMETERS: "This replica has other parameters than rank 0, and trains another model from here on.",
-    OPTIMIZER: "This replica has another state or other options of the optimizer than rank 0.",
 }
 
 
@@ -103,7 +93,6 @@ class StepReport(msgspec.Struct, frozen=True):
     last_losses: dict[str, tuple[float, float]]
     environment: dict[str, tuple[str, str]]
     notes: tuple[str, ...]
-    mode: Literal["steps", "replicas"] = "steps"
     schema: str = SCHEMA
     version: str = torchdet_lint.__version__
 
@@ -118,20 +107,18 @@ class StepReport(msgspec.Struct, frozen=True):
         return {"identical": 0, "diverged": 1, "nothing": 3}[self.verdict]
 
 
-def compare_steps(a: Path, b: Path, *, replicas: bool = False) -> StepReport:
-    """Compare two files of steps; with `replicas` only what all ranks of a data-parallel run have in common. Raises
-    `StepsError`, in one line.
-    """
+def compare_steps(a: Path, b: Path) -> StepReport:
+    """Compare two files of steps. Raises `StepsError`, in one line."""
     one, two = Steps(a), Steps(b)
     kinds = one.header["digest"], two.header["digest"]
     if kinds[0] != kinds[1]:
         raise StepsError(
             f"{a} and {b} hold digests of different kinds ({kinds[0]} | {kinds[1]}): install xxhash for both"
         )
-    walk = _Walk(_REPLICATED if replicas else GROUPS)
+    walk = _Walk()
     for left, right in _paired(one, two, walk):
         walk.look(left, right)
-    return walk.report(one, two, "replicas" if replicas else "steps")
+    return walk.report(one, two)
 
 
 def _paired(one: Steps, two: Steps, walk: _Walk) -> Iterator[tuple[Step, Step]]:
@@ -156,8 +143,7 @@ def _paired(one: Steps, two: Steps, walk: _Walk) -> Iterator[tuple[Step, Step]]:
 class _Walk:
     """What is known after so many pairs of steps."""
 
-    def __init__(self, groups: tuple[str, ...]) -> None:
-        self.groups = groups
+    def __init__(self) -> None:
         self.compared = self.differing = 0
         self.first = self.last = self.step = self.since = -1
         self.differences: tuple[Difference, ...] = ()
@@ -177,18 +163,18 @@ class _Walk:
             self.differing += 1
             if self.step < 0:
                 self.step, self.losses = a.number, losses_of(a, b)
-                self.differences = tuple(filter(None, (difference(group, a, b, self.aside) for group in self.groups)))
+                self.differences = tuple(filter(None, (difference(group, a, b, self.aside) for group in GROUPS)))
         elif self.step < 0 and self._whole(a, b):
             self.since = a.number
 
     def _differs(self, a: Step, b: Step) -> bool:
         if not self._alike(a, b):
-            found = [difference(group, a, b, self.aside) for group in self.groups]
+            found = [difference(group, a, b, self.aside) for group in GROUPS]
             return found != [None] * len(found)
         if a.payload == b.payload:
             return False
         one, two = a.digests, b.digests
-        return any(one[group] != two[group] for group in self.groups if group in one)
+        return any(one[group] != two[group] for group in GROUPS if group in one)
 
     def _alike(self, a: Step, b: Step) -> bool:
         """Whether both have the same parts, and all of them can be read."""
@@ -203,10 +189,10 @@ class _Walk:
     def _whole(self, a: Step, b: Step) -> bool:
         return all(any(name == PARAMETERS for name, _ in one.definition.groups) for one in (a, b))
 
-    def report(self, one: Steps, two: Steps, mode: Literal["steps", "replicas"]) -> StepReport:
+    def report(self, one: Steps, two: Steps) -> StepReport:
         """What all of it means."""
         notes = [*self.aside.values(), *self._lengths(one, two)]
-        ended = self._parted(one, two) and mode == "steps"
+        ended = self._parted(one, two)
         verdict: Literal["identical", "diverged", "nothing"] = "identical"
         if not self.compared:
             verdict = "nothing"
@@ -214,9 +200,9 @@ class _Walk:
             verdict = "diverged"
         meaning = ""
         if self.differences:
-            table = _REPLICAS if mode == "replicas" else _AT_FIRST if self.step == 0 else _LATER
+            table = _AT_FIRST if self.step == 0 else _LATER
             meaning = table.get(self.differences[0].group, "")
-            if mode == "steps" and self.differences[0].group != GENERATORS:
+            if self.differences[0].group != GENERATORS:
                 meaning += self._used()
         elif verdict == "diverged":
             meaning = "Both runs went to their end, and one of them made more steps."
@@ -236,7 +222,6 @@ class _Walk:
             losses_of(*self._last) if self._last is not None else {},
             environments.differing(environments.flat(one.header), environments.flat(two.header)),
             tuple(notes),
-            mode,
         )
 
     def _used(self) -> str:

@@ -33,18 +33,16 @@ def text(report: StepReport, *, colour: bool = False) -> str:
 
 
 def _verdict(report: StepReport, colour: bool) -> str:
-    who = f"{report.b} and {report.a}" if report.mode == "replicas" else "the runs"
     if report.verdict == "nothing":
         return paint("✗ nothing was compared: the runs have no step in common", RED, colour)
     if report.verdict == "identical":
         last = f"{_count(report.compared)}, {report.first} to {report.last}"
-        what = "are equal replicas" if report.mode == "replicas" else "are equal, bit for bit,"
-        return paint(f"✓ {who} {what} in all {last}", GREEN, colour)
+        return paint(f"✓ the runs are equal, bit for bit, in all {last}", GREEN, colour)
     if not report.differences:
         return paint(f"✗ the runs are equal in {_count(report.compared)}, and one goes on", RED, colour)
     when = f"first in step {report.step}" if report.step else "before the first step"
     told = f"{report.differing} of {_count(report.compared)} differ"
-    return paint(f"✗ {who} differ {when} · {report.differences[0].group} first · {told}", RED, colour)
+    return paint(f"✗ the runs differ {when} · {report.differences[0].group} first · {told}", RED, colour)
 
 
 def _count(steps: int) -> str:
