@@ -47,8 +47,8 @@ CAUSES = {
         "is bound at this place."
     ),
     "move": (
-        "`.to()`, `.cuda()`, `.eval()` and their like, wrappers such as `compile`, and copies give back what they "
-        "are given: the whole program wants that, a rule about one file what was called."
+        "`.to()`, `.cuda()`, `.eval()` and their like of what is no module, wrappers such as `compile`, and copies "
+        "give back what they are given: the whole program wants that, a rule about one file what was called."
     ),
     "content": (
         "A container stands for what is in it: the list that a loop goes through, `ModuleList`, `Sequential`, "

@@ -529,7 +529,7 @@ def test_the_key_of_the_configuration_does_the_same_and_the_cache_minds(project)
 def test_a_measurement_of_something_else_is_not_used_and_one_line_says_so(project, options, note):
     (project / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
     out, err = ran(project, "check", "sums.py", "--no-cache", "--exit-zero", "--measured", "p.json", *options)
-    assert err == f"torchdet-lint: {note}\n"
+    assert err == f"torchdet-lint: warning: {note}\n"
     assert "measured:" not in out
 
 
@@ -537,7 +537,9 @@ def test_the_release_that_was_measured_is_the_target_where_none_is_named(project
     (project / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
     (project / "requirements.txt").write_text("torch<2.4\n")
     _, err = linted(project, "--measured", "p.json")
-    assert err == "torchdet-lint: p.json: measured with torch 2.13, and the code is judged for 2.3: not used\n"
+    assert err == (
+        "torchdet-lint: warning: p.json: measured with torch 2.13, and the code is judged for 2.3: not used\n"
+    )
     (project / "requirements.txt").write_text("torch>=2.0\n")
     _, err = linted(project, "--measured", "p.json", "--verbose")
     assert "target: torch 2.13 on" in err
@@ -611,7 +613,7 @@ def test_a_measurement_holds_on_the_machine_that_was_measured(tmp_path, monkeypa
     assert (valid is None, why) == (bool(what), f"p.json: measured with {what}: not used" if what else "")
     options = argparse.Namespace(measured=str(path), torch_version="", device="cuda")
     assert (forecast._measurement(options, "") is None) is bool(what)
-    assert capsys.readouterr().err == (f"torchdet-lint forecast: {why}\n" if what else "")
+    assert capsys.readouterr().err == (f"torchdet-lint: warning: {why}\n" if what else "")
 
 
 def test_a_forecast_on_a_machine_without_the_device_is_for_the_one_that_was_measured(tmp_path, monkeypatch):
@@ -659,7 +661,7 @@ def test_verify_says_in_one_line_that_a_measurement_is_of_another_machine(tmp_pa
     at_hand = msgspec.structs.replace(MACHINE, threads=4)
     monkeypatch.setattr(validity, "this_machine", lambda _device: at_hand)
     assert cli._valid(str(tmp_path / "p.json")) is None
-    assert capsys.readouterr().err == "torchdet-lint verify: p.json: measured with 8 threads, not 4: not used\n"
+    assert capsys.readouterr().err == "torchdet-lint: warning: p.json: measured with 8 threads, not 4: not used\n"
     assert cli._valid("") is None
 
 

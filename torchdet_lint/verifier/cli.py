@@ -329,7 +329,7 @@ def _valid(path: str) -> Valid | None:
     except (MeasuredError, validity.ChildError) as error:
         raise UsageError(f"torchdet-lint verify: {error}") from error
     if why:
-        sys.stderr.write(f"torchdet-lint verify: {why}\n")
+        sys.stderr.write(f"torchdet-lint: warning: {why}\n")
     return valid
 
 

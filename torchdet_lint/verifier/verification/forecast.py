@@ -266,7 +266,7 @@ def _measurement(options: argparse.Namespace, configured: str) -> Measurement | 
     if there is not None and (other := machine.unlike(there.identity)):
         why = f"measured with {other}"
     if why:
-        sys.stderr.write(f"torchdet-lint forecast: {path.name}: {why}: not used\n")
+        sys.stderr.write(f"torchdet-lint: warning: {path.name}: {why}: not used\n")
         options.torch_version = options.torch_version or NEWEST
         return None
     options.torch_version = release
