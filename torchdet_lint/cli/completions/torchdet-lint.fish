@@ -295,7 +295,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l runs -x -d 'p
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l processes -x -d 'fresh processes that share them (default: 6)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l threads -x -d 'threads of the CPU (default: torch'"'"'s)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l memory -x -d 'of a process (default: 4G)'
-complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l timeout -x -d 'an answer, else it hangs (default: 30s)'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l timeout -x -d 'how long an op may take before it counts as hanging (default: 30s)'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -s o -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write the measurement there; what it holds of other ops stays'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l fresh -d 'begin anew, whatever the file holds'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using probe' -l markdown -d 'print a table for a wiki'

@@ -255,7 +255,7 @@ _shtab_torchdet_lint_probe_options=(
   "--processes[fresh processes that share them (default\: 6)]:N:"
   "--threads[threads of the CPU (default\: torch\'s)]:N:"
   "--memory[of a process (default\: 4G)]:SIZE:"
-  "--timeout[an answer, else it hangs (default\: 30s)]:TIME:"
+  "--timeout[how long an op may take before it counts as hanging (default\: 30s)]:TIME:"
   {-o,--output}"[write the measurement there\; what it holds of other ops stays]:FILE:_files"
   "--fresh[begin anew, whatever the file holds]"
   "--markdown[print a table for a wiki]"

@@ -107,8 +107,9 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument("--threads", type=_runs, default=0, metavar="N", help="threads of the CPU (default: torch's)")
     how.add_argument("--memory", type=_size, default=4 * 2**30, metavar="SIZE", help="of a process (default: 4G)")
     how.add_argument(
-        "--timeout", type=_span, default=30.0, metavar="TIME", help="an answer, else it hangs (default: 30s)"
-    )
+        "--timeout", type=_span, default=30.0, metavar="TIME",
+        help="how long an op may take before it counts as hanging (default: 30s)",
+    )  # fmt: skip
     where = found.add_argument_group("what comes of it")
     where.add_argument(
         "-o", "--output", metavar="FILE", help="write the measurement there; what it holds of other ops stays"
