@@ -4,6 +4,7 @@ import ctypes
 import os
 import random
 import signal
+import sys
 import threading
 
 import pytest
@@ -71,7 +72,9 @@ def test_an_op_in_a_backward_of_the_users_own_has_the_line_there(tmp_path):
 
     opened = record(tmp_path, body)
     (site, _), *_ = named(opened, "aten.index_put_")
-    assert (site.phase, site.function, site.forward_op, site.forward_line) == ("backward", "Picked.backward", "", 0)
+    # Before 3.11, code knows only its own name.
+    function = "Picked.backward" if sys.version_info >= (3, 11) else "backward"
+    assert (site.phase, site.function, site.forward_op, site.forward_line) == ("backward", function, "", 0)
     assert site.line == Picked.backward.__code__.co_firstlineno + 2
     assert site.text.startswith("return torch.zeros")
     by_engine = [
