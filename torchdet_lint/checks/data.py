@@ -17,7 +17,7 @@ from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.dataflow.workers.objects import Handed, WorkerObjects
 from torchdet_lint.finding import DropArgument, NeedFunction, NeedHelper, NeedImport, SetArgument, Violation, Withhold
-from torchdet_lint.module.tree import returned
+from torchdet_lint.module.tree import positional, returned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -240,7 +240,7 @@ def _returned(module: Module, call: Call) -> Iterator[tuple[Module, Call]]:
 
 def _is_ruled_out(module: Module, node: cst.CSTNode, function: cst.FunctionDef, call: Call) -> bool:
     """Whether `node` stands in a branch of `function` that a constant which `call` passes rules out."""
-    parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+    parameters = positional(function)
     inner = node
     for around in itertools.takewhile(lambda one: one is not function, module.ancestors(node)):
         if isinstance(around, cst.If) and isinstance(around.test, cst.Name):

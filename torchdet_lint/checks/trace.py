@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.module.names import dotted, live
+from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ def _passed(module: Module, function: Scope, name: str) -> Iterator[Value]:
     node = function.node
     if not isinstance(node, cst.FunctionDef) or function.outer is not module.scope:
         return
-    parameters = tuple(param.name.value for param in (*node.params.posonly_params, *node.params.params))
+    parameters = positional(node)
     for call in module.calls_to(f"@.{node.name.value}"):
         value = call.argument(name, parameters)
         if value is not None:

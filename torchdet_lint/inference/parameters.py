@@ -18,6 +18,7 @@ from torchdet_lint.inference.abstract_values import (
     named,
     stands_for,
 )
+from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -80,7 +81,7 @@ class Parameters:
             return found
         if not self.gradients.is_layer(class_) or self._static(function):
             return found
-        parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+        parameters = positional(function)
         passed = self._joined(node, list(self._calls_of_self(name, class_)), parameters[1:])
         if passed is None or not passed.is_tensor or passed.gradient != "yes":
             return found
@@ -89,7 +90,7 @@ class Parameters:
     def _passed(self, node: cst.Param, function: cst.FunctionDef) -> AbstractValue | None:
         """What all functions of the file that call `function` pass for its parameter; the top level only tries it."""
         name = function.name.value
-        parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+        parameters = positional(function)
         self.module.look_for(name)
         calls = [call for call in self.module.calls_to(f"@.{name}") if call.scope.function is not self.module.scope]
         return self._joined(node, calls, parameters)

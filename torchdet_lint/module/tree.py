@@ -46,6 +46,11 @@ def returned(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
             stack.extend(reversed(children(node)))
 
 
+def positional(function: cst.FunctionDef) -> tuple[str, ...]:
+    """The parameters of `function` that a call may pass by position, by name."""
+    return tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+
+
 def parse(text: str) -> cst.Module:
     """`libcst.parse_module` without the validation of every node, a quarter of its cost: its parser makes none that is
     invalid, and validation is there for nodes that people make."""

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.syntax import bare, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
+from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -134,7 +135,7 @@ def _passed_numbers(module: Module, node: cst.Name, depth: int) -> bool:
     if bound != ["parameter"] or not isinstance(function, cst.FunctionDef):
         return False
     module.look_for(function.name.value)
-    parameters = tuple(param.name.value for param in (*function.params.posonly_params, *function.params.params))
+    parameters = positional(function)
     calls = list(module.calls_to(f"@.{function.name.value}"))
     given = [call.argument(node.value, parameters) for call in calls if not call.opaque]
     passed = [collection_kind(module, value.node, depth) for value in given if value is not None]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 import torchdet_lint
+from torchdet_lint.verifier.comparison.verdict import Verdicts
 from torchdet_lint.verifier.steps.format import (
     BATCH,
     BUFFERS,
@@ -68,7 +69,7 @@ class Difference(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
 
 
-class StepReport(msgspec.Struct, frozen=True):
+class StepReport(Verdicts, frozen=True):
     """What the comparison of two files of steps gave.
 
     `compared` steps were in both (the state before the first one is step 0 and counts too), and `differing` of them
@@ -95,16 +96,6 @@ class StepReport(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     schema: str = SCHEMA
     version: str = torchdet_lint.__version__
-
-    @property
-    def ok(self) -> bool:
-        """Whether all steps that were compared are equal."""
-        return self.verdict == "identical"
-
-    @property
-    def exit_status(self) -> int:
-        """0 identical, 1 diverged, 3 nothing was compared."""
-        return {"identical": 0, "diverged": 1, "nothing": 3}[self.verdict]
 
 
 def compare_steps(a: Path, b: Path) -> StepReport:

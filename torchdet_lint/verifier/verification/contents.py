@@ -117,13 +117,19 @@ def _zipped(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def _digest(opened: IO[bytes] | gzip.GzipFile) -> tuple[int, int]:
+    size, digest = hashed(opened)
+    return size, int.from_bytes(digest, "little")
+
+
+def hashed(opened: IO[bytes] | gzip.GzipFile) -> tuple[int, bytes]:
+    """The size and a digest of what an open file holds from here on."""
     import hashlib
 
     digest, size = hashlib.blake2b(digest_size=8), 0
     while chunk := opened.read(_CHUNK):
         digest.update(chunk)
         size += len(chunk)
-    return size, int.from_bytes(digest.digest(), "little")
+    return size, digest.digest()
 
 
 def _safetensors(path: Path) -> dict[str, Any]:

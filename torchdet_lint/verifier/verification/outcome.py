@@ -11,10 +11,10 @@ from torchdet_lint.catalogue.measured import Machine
 from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.outcome import Parting
 from torchdet_lint.verifier.comparison.timeline import Losses
+from torchdet_lint.verifier.comparison.verdict import Verdicts
 
 SCHEMA = "torchdet-lint/verify/1"
 Mode = Literal["pair", "stress"]
-Verdict = Literal["identical", "diverged", "failed", "nothing"]
 
 
 class VerifyError(Exception):
@@ -195,7 +195,7 @@ class Held(msgspec.Struct, frozen=True):
     line: int
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(Verdicts, frozen=True):
     """The outcome of a verification; `verdict` first, then what was not covered, the causes in order of execution,
     how far they spread, and what differs between the two environments. `without_effect` are differences that left no
     trace in the results; `held` is what the program did against the fixes; `left` what differs in what the runs left
@@ -205,7 +205,6 @@ class Outcome(msgspec.Struct, frozen=True):
     `evidence` what the runs say of the linter's findings.
     """
 
-    verdict: Verdict
     mode: str
     program: tuple[str, ...]
     runs: tuple[RunSummary, ...]
@@ -232,11 +231,6 @@ class Outcome(msgspec.Struct, frozen=True):
     version: str = torchdet_lint.__version__
 
     @property
-    def ok(self) -> bool:
-        """Whether every run ended well and all were equal."""
-        return self.verdict == "identical"
-
-    @property
     def first(self) -> Cause | None:
         """The earliest cause, or None."""
         return self.causes[0] if self.causes else None
@@ -247,4 +241,4 @@ class Outcome(msgspec.Struct, frozen=True):
         was compared."""
         if self.verdict == "diverged" and self.tolerance is not None and self.tolerance.met:
             return 0
-        return {"identical": 0, "diverged": 1, "failed": 3, "nothing": 3}[self.verdict]
+        return super().exit_status

@@ -9,6 +9,7 @@ import msgspec
 
 import torchdet_lint
 from torchdet_lint.verifier.comparison.screen import DIM, GREEN, RED, inert, paint, wrapped
+from torchdet_lint.verifier.comparison.verdict import Verdicts
 from torchdet_lint.verifier.trace.environments import differing
 from torchdet_lint.verifier.verification.outcome import VerifyError
 from torchdet_lint.verifier.verification.preflight.gather import PARTS, SCHEMA, Preflight
@@ -43,7 +44,7 @@ class PartReport(msgspec.Struct, frozen=True):
     meaning: str
 
 
-class PreflightReport(msgspec.Struct, frozen=True):
+class PreflightReport(Verdicts, frozen=True):
     """What differs between two machines, part by part; `aside` is what results do not depend on, as far as is known,
     and `not_compared` are the parts that the files do not both tell of."""
 
@@ -55,16 +56,6 @@ class PreflightReport(msgspec.Struct, frozen=True):
     not_compared: tuple[str, ...]
     schema: str = "torchdet-lint/preflight-report/1"
     version: str = torchdet_lint.__version__
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing differs on which results depend."""
-        return self.verdict == "identical"
-
-    @property
-    def exit_status(self) -> int:
-        """0 where nothing differs on which results depend, else 1."""
-        return 0 if self.ok else 1
 
 
 def compare_preflight(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> PreflightReport:

@@ -21,7 +21,7 @@ from torchdet_lint.verifier.probe.measuring.machine import default_device, descr
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.environment import environment
 from torchdet_lint.verifier.recording.generators import kept
-from torchdet_lint.verifier.verification.contents import members
+from torchdet_lint.verifier.verification.contents import hashed, members
 from torchdet_lint.verifier.verification.outcome import VerifyError
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ SCHEMA = "torchdet-lint/preflight/1"
 Table = dict[str, str]
 MOST_ROWS = 20_000
 _MOST_FILES = 5_000_000
-_CHUNK = 1 << 20
 
 
 class Preflight(msgspec.Struct, frozen=True):
@@ -239,11 +238,8 @@ def _listed(folder: Path, contents: bool, rows: Table, order: Table) -> None:
 
 
 def _digest(path: Path) -> str:
-    digest = hashlib.blake2b(digest_size=8)
     with path.open("rb") as opened:
-        while chunk := opened.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashed(opened)[1].hex()
 
 
 def _draws(seed: int, device: str) -> Table:

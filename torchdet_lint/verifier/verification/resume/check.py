@@ -13,9 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import msgspec
-
 import torchdet_lint
+from torchdet_lint.verifier.comparison.verdict import Verdicts
 from torchdet_lint.verifier.launch import launch
 from torchdet_lint.verifier.patching.inheritance import RESUME, with_bootstrap
 from torchdet_lint.verifier.steps.compare import Difference, difference, losses_of
@@ -50,7 +49,7 @@ _IN_ALL = tuple(group for group in _ORDER if group != STATES)
 """What every step holds."""
 
 
-class ResumeReport(msgspec.Struct, frozen=True):
+class ResumeReport(Verdicts, frozen=True):
     """Whether a run that was resumed after step `saved` is the uninterrupted one, in `compared` steps.
 
     `forgotten` is what differs before the first resumed step, and what the program would have to save and load;
@@ -74,16 +73,6 @@ class ResumeReport(msgspec.Struct, frozen=True):
     not_covered: tuple[str, ...] = ()
     schema: str = "torchdet-lint/resume/1"
     version: str = torchdet_lint.__version__
-
-    @property
-    def ok(self) -> bool:
-        """Whether the resumed run is the uninterrupted one."""
-        return self.verdict == "identical"
-
-    @property
-    def exit_status(self) -> int:
-        """0 identical, 1 diverged."""
-        return 0 if self.ok else 1
 
 
 def least_of(words: str) -> int:
