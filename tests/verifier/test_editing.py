@@ -57,6 +57,27 @@ def test_the_command_is_one_whose_edit_was_verified_on_a_copy(tmp_path, verify):
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
 
 
+@pytest.mark.parametrize("absolute", [False, True])
+def test_a_program_outside_of_the_working_folder_is_edited_on_a_copy_of_its_own(tmp_path, absolute):
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    program(there, GENERATOR)
+    (there / "helper.py").write_text("")
+    target = str(there / "train.py") if absolute else "../there/train.py"
+
+    def judge(edited: Program) -> Verdict:
+        assert edited.directory == str(here)
+        assert Path(edited.target).parent.resolve() != there.resolve()
+        assert Path(edited.target).with_name("helper.py").exists()
+        return Verdict("diverged" if "default_rng()" in Path(edited.target).read_text() else "identical")
+
+    edit = cured(Program("script", target, directory=str(here)), ("TDL104",), judge)
+    assert (edit.runs, edit.command.rpartition(" ")[2]) == (4, target)
+    assert (there / "train.py").read_text() == GENERATOR
+    assert not [*here.iterdir()]
+
+
 def test_an_edit_that_does_not_cure_is_not_printed(tmp_path, verify):
     text = GENERATOR + "other = eval('np.random.default_rng()')\n"
     assert cured(program(tmp_path, text), ("TDL104",), verify) is None

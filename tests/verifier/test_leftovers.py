@@ -230,6 +230,16 @@ def test_every_run_begins_in_the_folder_as_it_was(tmp_path):
     assert workspace.turned(f"{original}/out") == f"{workspace.folder}/out"
     assert workspace.turned(f"--out={original}") == f"--out={workspace.folder}"
     assert workspace.turned(f"{original}s/out") == f"{original}s/out"
+    (tmp_path / "beside").mkdir()
+    for word, there in (
+        ("../beside", f"{tmp_path}/beside"),
+        ("--data=sub/../../beside", f"--data={tmp_path}/beside"),
+        ("lib:../beside", f"lib:{tmp_path}/beside"),
+        ("../nowhere", "../nowhere"),
+        ("sub/../data.txt", "sub/../data.txt"),
+        ("../" + "long" * 1000, "../" + "long" * 1000),
+    ):
+        assert workspace.turned(word) == there
 
 
 def test_a_link_to_a_file_outside_is_never_moved(tmp_path):

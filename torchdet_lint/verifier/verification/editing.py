@@ -1,6 +1,7 @@
 """The rules whose fixes make the runs equal -> the linter's command whose edit of the source does so too.
 
-Nothing is believed: the edit is made on a copy of the working folder, and the edited program is verified.
+Nothing is believed: the edit is made on a copy of the working folder, or of the program's where that lies outside of
+it, and the edited program is verified.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import tempfile
+from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -53,12 +55,19 @@ def spoken_of(codes: Iterable[str], findings: Iterable[explain.Finding]) -> tupl
 
 def reported(program: Program, causes: Iterable[Cause]) -> tuple[explain.Finding, ...]:
     """What the linter reports in the program's file and in those of the causes."""
-    start = _start(program)
-    return explain.lint(start / name for name in _files(program, causes, start))
+    home = _home(program)
+    return explain.lint(home / name for name in _files(program, causes, home))
 
 
 def _start(program: Program) -> Path:
     return Path(program.directory or Path.cwd()).resolve()
+
+
+def _home(program: Program) -> Path:
+    """The folder that an edit is tried on a copy of: the working folder, or the program's where that is another."""
+    start = _start(program)
+    folder = (start / program.target).resolve().parent
+    return start if program.kind == "module" or folder.is_relative_to(start) else folder
 
 
 def cure(
@@ -71,24 +80,24 @@ def cure(
     """The first edit, the smallest before the larger, the safe before the unsafe, after which all runs are equal; None
     where none is, or where the folder cannot be copied. `findings` are those that `reported` gives for `causes`.
     """
-    start = _start(program)
-    files = _files(program, causes, start)
+    home = _home(program)
+    files = _files(program, causes, home)
     tried: set[tuple[str, ...]] = set()
     for chosen in _choices(tuple(codes), findings, causes):
         for unsafe in (False, True):
-            words = ["--fix", *(["--unsafe-fixes"] if unsafe else []), "--select", ",".join(chosen), *files]
+            words = ["--fix", *(["--unsafe-fixes"] if unsafe else []), "--select", ",".join(chosen)]
             with tempfile.TemporaryDirectory(prefix="torchdet-") as room:
-                copy = Workspace(start, Path(room))
+                copy = Workspace(home, Path(room))
                 if copy.in_place:
                     return None
                 copy.begin()
                 before = _texts(copy.folder, files)
-                explain.run_linter(words, copy.folder)
+                explain.run_linter([*words, *files], copy.folder)
                 after = _texts(copy.folder, files)
                 if after == before or after in tried:
                     continue
                 tried.add(after)
-                edited = dataclasses.replace(program, directory=str(copy.folder), target=copy.turned(program.target))
+                edited = _edited(program, copy)
                 equal = 0
                 for _ in range(_CONFIRMATIONS):
                     report = verify(edited)
@@ -96,8 +105,23 @@ def cure(
                         break
                     equal += len(report.runs)
                 else:
-                    return Edit(f"torchdet-lint {shlex.join(words)}", equal)
+                    named = [_as_named(program, home, name) for name in files]
+                    return Edit(f"torchdet-lint {shlex.join([*words, *named])}", equal)
     return None
+
+
+def _edited(program: Program, copy: Workspace) -> Program:
+    """The program as it stands in the copy of its home; one from outside of the working folder stays there."""
+    if copy.original == _start(program):
+        return dataclasses.replace(program, directory=str(copy.folder), target=copy.turned(program.target))
+    return dataclasses.replace(program, target=str(copy.folder / (_start(program) / program.target).resolve().name))
+
+
+def _as_named(program: Program, home: Path, name: str) -> str:
+    """A file of the home as it is named from the working folder: in full where the program is."""
+    start = _start(program)
+    in_full = home != start and Path(program.target).is_absolute()
+    return str(home / name) if in_full else relpath(home / name, start)
 
 
 def by_hand(codes: Iterable[str]) -> tuple[str, ...]:
@@ -106,17 +130,18 @@ def by_hand(codes: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"by hand: {code}: {rules[code].instead}" for code in codes if code in rules and rules[code].instead)
 
 
-def _files(program: Program, causes: Iterable[Cause], start: Path) -> list[str]:
-    """The program's file, and those of the causes, relative to the folder where they lie in it."""
+def _files(program: Program, causes: Iterable[Cause], home: Path) -> list[str]:
+    """The program's file, and those of the causes, relative to its home where they lie in it."""
     named = [] if program.kind == "module" else [program.target]
     for cause in causes:
         named += [cause.file, cause.forward_file, cause.finding.filename if cause.finding is not None else ""]
+    start = _start(program)
     folders = [start, (start / program.target).parent]
     found: dict[str, None] = {}
     for name in filter(None, (name.partition("#cell-")[0] for name in named)):
         path = next((folder / name for folder in folders if (folder / name).is_file()), None)
-        if path is not None and path.resolve().is_relative_to(start):
-            found.setdefault(path.resolve().relative_to(start).as_posix())
+        if path is not None and path.resolve().is_relative_to(home):
+            found.setdefault(path.resolve().relative_to(home).as_posix())
     return list(found)
 
 

@@ -160,11 +160,19 @@ class Workspace:
         return found
 
     def turned(self, word: str) -> str:
-        """A word of the command line or of the environment with the folder's name turned to the copy's."""
+        """A word of the command line or of the environment with the folder's name turned to the copy's, and a path that
+        leads out of the folder written in full: from the copy it would lead elsewhere.
+        """
         if self.in_place:
             return word
         whole = rf"{re.escape(str(self.original))}(?=$|[{re.escape(os.sep + os.pathsep)}])"
-        return re.sub(whole, lambda _: str(self.folder), word)
+        parts = re.split(f"([={re.escape(os.pathsep)}])", re.sub(whole, lambda _: str(self.folder), word))
+        return "".join(self._in_full(part) if ".." in Path(part).parts else part for part in parts)
+
+    def _in_full(self, part: str) -> str:
+        path = Path(os.path.normpath(self.original / part))
+        leads_out = not Path(part).is_absolute() and not path.is_relative_to(self.original)
+        return str(path) if leads_out and os.path.exists(path) else part  # noqa: PTH110 - no error for a long word
 
     def turned_back(self, text: str) -> str:
         """A text that the program wrote with the copy's name turned to the folder's."""
