@@ -837,6 +837,11 @@ def _binary_chain(n: int) -> str:
     return HEAD + "x = " + " + ".join(["torch.rand(1)"] * n) + "\n"
 
 
+@shape(150)
+def _seed_of_a_sum(n: int) -> str:
+    return HEAD + "torch.manual_seed(" + " + ".join(["n"] * n) + ")\n"
+
+
 @shape(20)
 def _string_sum(n: int) -> str:
     return HEAD + "def f(a, b):\n    return a" + " + str(b)" * n + "\n"

@@ -101,6 +101,66 @@ def test_a_removed_deterministic_mode_is_told_of_the_function_that_lost_it(left:
     assert [one[0] for one in found(".") if one[2] == "TDL203"] == ["train.py"]
 
 
+SEEDED = "import random\nimport torch\n\nrandom.seed(0)\ntorch.manual_seed(0)\n"
+IMPORTING = TRAIN.replace("from seeding import everything", "import seeding").replace("everything(1)", "seeding")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (SEEDED.replace("torch.manual_seed(0)\n", ""), (4, 1, 15)),
+        (SEEDED.replace("random.seed(0)\ntorch.manual_seed(0)", "if torch:\n    random.seed(  # all\n 0)"), (5, 5, 24)),
+        ("import torch\ntorch.use_deterministic_algorithms(True)\n", (2, 1, 41)),
+        ('"""Seeds."""\n\nimport torch\n\nSEED = 0\n', (3, 1, 13)),
+        ("", (1, 1, 1)),
+    ],
+)
+def test_a_seed_removed_at_the_top_level_is_told_where_it_was(text: str, place: tuple[int, int, int]) -> None:
+    Path("train.py").write_text(IMPORTING)
+    Path("seeding.py").write_text(SEEDED)
+    assert found("seeding.py") == found(".") == []
+    Path("seeding.py").write_text(text)
+    whole = found(".")
+    assert ("train.py", 7, "TDL101") in whole
+    (one,) = [one for one in torchdet_lint.lint(["seeding.py"]) if one.code == "TDL101"]
+    assert (one.location.row, one.location.column, one.end_location.column) == place
+    assert one.message.startswith("The top level of this file does not seed torch: train.py:7 imports it, uses")
+    assert [(other.filename, other.location.row) for other in one.related] == [("train.py", 7)]
+    assert found("seeding.py", "train.py") == whole
+
+
+def test_a_mode_removed_at_the_top_level_is_told_at_the_seed_beside_it() -> None:
+    training = TRAINING.replace("from seeding import everything", "import common").replace("    everything(1)\n", "")
+    Path("train.py").write_text(training)
+    Path("common.py").write_text("import torch\ntorch.manual_seed(0)\ntorch.use_deterministic_algorithms(True)\n")
+    assert "TDL203" not in {code for *_, code in [*found("common.py"), *found(".")]}
+    Path("common.py").write_text("import torch\ntorch.manual_seed(0)\n")
+    (one,) = [one for one in torchdet_lint.lint(["common.py"]) if one.code == "TDL203"]
+    assert (one.location.row, one.message.partition(",")[0]) == (
+        2, "The top level of this file does not turn deterministic mode on: train.py:7 imports it"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("common", "import torch\n\nLAYERS = 3\n"),
+        ("common", "import random\n\ndef shuffled(rows):\n    random.seed(0)\n    random.shuffle(rows)\n"),
+        ("seeding", "import torch\n\ndef generator(seed):\n    return torch.Generator().manual_seed(seed)\n"),
+        ("seeds", "SEEDS = [1, 2, 3]\n"),
+    ],
+)
+def test_a_file_without_a_trace_of_seeding_is_not_to_blame(name: str, text: str) -> None:
+    """Whether such a file seeded before it was changed is not in what is there to read: the whole run tells."""
+    Path("seeding.py").unlink()
+    Path("train.py").write_text(IMPORTING.replace("seeding", name))
+    Path(f"{name}.py").write_text(f"import torch\ntorch.manual_seed(0)\n{text}")
+    assert ("train.py", 7, "TDL101") not in found(".")
+    Path(f"{name}.py").write_text(text)
+    assert found(f"{name}.py") == []
+    assert ("train.py", 7, "TDL101") in found(".")
+
+
 def test_a_function_that_no_such_program_calls_is_not_to_blame() -> None:
     Path("train.py").write_text(TRAIN.replace("    everything(1)\n", ""))
     assert found("seeding.py") == []

@@ -120,6 +120,20 @@ def test_a_shuffling_loader_is_as_bad_as_its_programs(project, seed, severity, w
     assert words in finding.message
 
 
+@pytest.mark.parametrize("seed", ["torch.manual_seed(0)", "make_repeatable()", "helper.seed_all(0)"])
+def test_a_seed_on_a_branch_of_an_imported_file_counts(seed, project):
+    folder = project(
+        helper_DOT_py="import torch\n\ndef seed_all(n):\n    torch.manual_seed(n)\n",
+        common_DOT_py=f"import os\nimport torch\nimport helper\n\nif 'SEED' in os.environ:\n    {seed}\n",
+        main_DOT_py="import torch\nimport common\n\n" + GUARD + "    print(torch.rand(3))\n",
+    )
+    assert codes(lint(folder, seed_functions=("make_repeatable",))) == []
+    (folder / "common.py").write_text("import os\nimport torch\n\nif 'TRY' in os.environ:\n    torch.rand(1)\n")
+    assert codes(lint(folder)) == [("TDL101", 5)]
+    (folder / "main.py").write_text("import common\n\n" + GUARD + "    common.run()\n")
+    assert codes(lint(folder)) == []
+
+
 def test_a_file_that_only_calls_something_at_top_level_may_be_imported(project):
     folder = project(data_DOT_py="import logging\n" + LOADER + "\n\nlogger = logging.getLogger(__name__)\n")
     (finding,) = lint(folder)

@@ -196,6 +196,16 @@ class Related(msgspec.Struct, frozen=True):
     cell: int | None = None
 
 
+class Cause(msgspec.Struct, frozen=True, order=True):
+    """What a file that was given does not do, so that a program lacks it: its `function`, or its top level (""). The
+    place is what is marked there."""
+
+    filename: str
+    location: Location
+    end_location: Location
+    function: str = ""
+
+
 class Evidence(msgspec.Struct, frozen=True):
     """What runs of the program say of a finding: `confirmed`, `not reached` or `not reproduced`, and why."""
 
@@ -208,8 +218,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     `location` is in the file's own rows; for a notebook `cell` is the number of the code cell (from 1) and the rows
     count inside it. `noqa_row` is the row whose `# noqa` comment would silence it. `url` is the page that a rule of the
-    user's own names. `cause` is the function of a file that was given which brings about a finding in one that was not;
-    its message is the function's name.
+    user's own names. `cause` is what brings about, in a file that was given, a finding in one that was not.
     """
 
     filename: str
@@ -231,7 +240,7 @@ class Finding(msgspec.Struct, frozen=True):
     gradient: bool = False
     draws: bool = False
     url: str = ""
-    cause: Related | None = None
+    cause: Cause | None = None
     evidence: Evidence | None = None
 
     def sound(self, codes: Collection[str]) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 
 from torchdet_lint import config
 from torchdet_lint.engine.linter import first_sentence
-from torchdet_lint.finding import Edit, Finding, Fix, Location, Related
+from torchdet_lint.finding import Cause, Edit, Finding, Fix, Location, Related
 from torchdet_lint.patterns import compiled
 from torchdet_lint.source import suppress
 
@@ -44,25 +44,27 @@ def reported(linter: Linter, records: Mapping[str, Record]) -> list[Finding]:
     return findings
 
 
-def grouped(findings: Iterable[Finding]) -> list[tuple[Related, list[Finding]]]:
-    """The findings that a function of a given file brings about in others, by that function and the rule."""
-    groups: dict[tuple[str, Location, str], list[Finding]] = {}
+def grouped(findings: Iterable[Finding]) -> list[tuple[Cause, list[Finding]]]:
+    """The findings that given files bring about in others, by their cause and the rule."""
+    groups: dict[tuple[Cause, str], list[Finding]] = {}
     for finding in sorted(findings, key=lambda one: one.sort_key):
         if finding.cause is not None:
-            key = (finding.cause.filename, finding.cause.location, finding.code)
-            groups.setdefault(key, []).append(finding)
-    return [(cause, group) for _, group in sorted(groups.items()) if (cause := group[0].cause) is not None]
+            groups.setdefault((finding.cause, finding.code), []).append(finding)
+    return [(cause, group) for (cause, _), group in sorted(groups.items())]
 
 
-def blamed(linter: Linter, record: Record, findings: Sequence[Finding], cause: Related) -> Record:
-    """`record` with what `findings` of one rule, in files that were not given, say of the function `cause` in this
-    one."""
+def blamed(linter: Linter, record: Record, findings: Sequence[Finding], cause: Cause) -> Record:
+    """`record` with what `findings` of one rule, in files that were not given, say of the `cause` in this one."""
     finding = findings[0]
     rule = linter.catalogue.rules[finding.code]
-    start, name = cause.location, cause.message
-    end = Location(start.row, start.column + len(f"def {name}"))
-    program = f"{finding.filename}:{finding.location.row}"
-    message = rule.messages["elsewhere"].format_map({"function": name, "program": program})
+    start, end = cause.location, cause.end_location
+    message = rule.messages["elsewhere"].format_map(
+        {
+            "cause": f"`{cause.function}`" if cause.function else "The top level of this file",
+            "program": f"{finding.filename}:{finding.location.row}",
+            "runs": "calls" if cause.function else "imports",
+        }
+    )
     there = tuple(Related(one.filename, one.location, one.message, one.cell) for one in findings)
     mine = Finding(
         cause.filename, start, end, finding.code, finding.name, finding.severity, message, finding.help, start.row,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,18 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from torchdet_lint.engine.linter import Linter
-    from torchdet_lint.finding import Change, Finding
+    from torchdet_lint.finding import Cause, Change, Finding
     from torchdet_lint.program.entry import Fault
     from torchdet_lint.source.suppress import Rows
-
-
-class Cause(NamedTuple):
-    """A function of a file, by path, row and column (from 1) of its definition, and its name."""
-
-    path: str
-    row: int
-    column: int
-    name: str
 
 
 class Reporter:
@@ -66,10 +57,7 @@ class Reporter:
         related = tuple(
             self._related(story.ref.file, story.ref.row, story.ref.column, story.message) for story in fault.related
         )
-        if cause is not None:
-            place = Related(token(cause.path), Location(cause.row, cause.column), cause.name)
-            finding = msgspec.structs.replace(finding, cause=place)
-        self.found.setdefault(path, {})[key] = (msgspec.structs.replace(finding, related=related), rows)
+        self.found.setdefault(path, {})[key] = (msgspec.structs.replace(finding, related=related, cause=cause), rows)
 
     def _module(self, path: str) -> Module | None:
         if path not in self._modules:

@@ -3,18 +3,21 @@ imports is read; what was worked out is cached by content."""
 
 from __future__ import annotations
 
+import ast
 import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.checks import PROGRAM_CHECKS
 from torchdet_lint.engine.entry_points import TEST, EntryPoints
 from torchdet_lint.engine.outcome import MISSED, Outcome, token
-from torchdet_lint.engine.program_reports import Cause, Reporter
+from torchdet_lint.engine.program_reports import Reporter
 from torchdet_lint.engine.settled import Settling
+from torchdet_lint.finding import Cause, Location
 from torchdet_lint.program.call_graph import Project
-from torchdet_lint.program.effects import STARTED, Node, Ref
+from torchdet_lint.program.effects import STARTED, Effects, Node, Ref
 from torchdet_lint.program.entry import Entry
-from torchdet_lint.program.events import Memo
+from torchdet_lint.program.events import MODULE, Memo
+from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.reading import read
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.decoding import SourceFault, decode
@@ -141,27 +144,59 @@ class ProgramRun:
         self.cache.save()
 
     def _cause(self, entry: Entry, code: str) -> Cause | None:
-        """The function of a file that the user named which the program calls, which seeds generators or speaks of
-        seeds or determinism, and does not do what is missed."""
+        """What brings about, in a file that the user named, that the program lacks what the rule asks for: a function
+        that the program calls, or else the top level of a file that it imports."""
         missed = MISSED.get(code)
         if missed is None:
             return None
-        found: list[Cause] = []
+        functions: list[Cause] = []
+        files: list[Cause] = []
         for node in entry.reached():
-            path, name = node.file, node.name.rpartition(".")[2]
-            if path not in self.records or path in self.context or path.endswith(".ipynb"):
+            if node.file not in self.records or node.file in self.context or node.file.endswith(".ipynb"):
                 continue
-            effects = entry.project.effects(node)
-            seeds = any(key.startswith("seed:") for key in effects)
-            if missed not in effects and (seeds or name in self.records[path].outline.seeders):
-                found += self._defined(path, name)
-        return min(found, default=None)
+            if missed in entry.project.effects(node):
+                continue
+            if node.name == MODULE:
+                files += self._top_level(entry.project, node)
+            else:
+                functions += self._function(entry.project, node)
+        return min(functions or files, default=None)
 
-    def _defined(self, path: str, name: str) -> list[Cause]:
-        """The definition of the function `name` in a file, if there is one of that name."""
-        text = self.project.files.text(path)
-        lines = [(row, line) for row, line in enumerate(split_lines(text), 1) if f"def {name}(" in line]
-        return [Cause(path, row, line.index(f"def {name}(") + 1, name) for row, line in lines[: len(lines) == 1]]
+    def _function(self, project: Project, node: Node) -> list[Cause]:
+        """The function of `node`, if it seeds a generator, turns the mode on or has a name that says so."""
+        path, name = node.file, node.name.rpartition(".")[2]
+        if not (_settles(project.effects(node)) or name in self.records[path].outline.seeders):
+            return []
+        head = f"def {name}("
+        rows = [row for row, line in enumerate(split_lines(project.files.text(path)), 1) if head in line]
+        return [self._marked(path, rows[0], head[:-1], name)] if len(rows) == 1 else []
+
+    def _top_level(self, project: Project, node: Node) -> list[Cause]:
+        """The first statement of a file that seeds a generator or turns the mode on when the file is imported. Where
+        there is none, the first one of a file that is there for that by its name, and defines nothing."""
+        path = node.file
+        for step in project.steps(node):
+            alone = {f"{step.kind}:{step.channel}": step.ref} if step.node is None else project.effects(step.node)
+            importing = step.node is not None and step.node.name == MODULE
+            if step.ref.file == path and not importing and _settles(alone):
+                return [self._marked(path, step.ref.statement)]
+        folder, name = os.path.split(path)
+        stem = os.path.basename(folder) if name == "__init__.py" else name.rpartition(".")[0]
+        if not self.linter.catalogue.facts.conventions.seeding_file.fullmatch(stem):
+            return []
+        body = parsed_body(project.files.text(path))
+        if any(isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for statement in body):
+            return []
+        rows = [one.lineno for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+        return [self._marked(path, rows[0] if rows else 1)]
+
+    def _marked(self, path: str, row: int, part: str = "", function: str = "") -> Cause:
+        """The cause in a row of a file, or in the `part` of the row."""
+        lines = split_lines(self.project.files.text(path))
+        line = lines[row - 1].rstrip() if row <= len(lines) else ""
+        part = part or line.lstrip()
+        column = line.rindex(part) + 1
+        return Cause(token(path), Location(row, column), Location(row, column + len(part)), function)
 
     # ------------------------------------------------------------------ entry points
     def varying(self, path: str) -> Mapping[int, Sequence[Ref]]:
@@ -189,6 +224,12 @@ class ProgramRun:
         ]
 
     # ------------------------------------------------------------------ findings
+
+
+def _settles(effects: Effects) -> bool:
+    """Whether something seeds a generator, or turns torch's own mode on."""
+    mode = effects.get("flag:mode")
+    return any(key.startswith("seed:") for key in effects) or (mode is not None and mode.what.startswith("torch."))
 
 
 def _raising(path: str, finding: Finding, rows: Rows) -> tuple[Ref, ...]:

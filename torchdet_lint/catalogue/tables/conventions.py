@@ -21,6 +21,7 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     seed_arguments: frozenset[str] = frozenset()
     seeding_methods: tuple[str, ...] = ()
     seeders: tuple[str, ...] = ()
+    seeding_files: tuple[str, ...] = ()
     seeded: tuple[str, ...] = ()
     worker: tuple[str, ...] = ()
     bases: frozenset[str] = frozenset()
@@ -66,6 +67,11 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
         return re.compile(
             rf"^def[ \t]+((?!\w*worker)\w*(?:{'|'.join(self.seeders)})\w*)[ \t]*\(", re.MULTILINE | re.IGNORECASE
         )
+
+    @functools.cached_property
+    def seeding_file(self) -> re.Pattern[str]:
+        """The name of a file that seeds when it is imported, without its ending: fullmatch."""
+        return _any((*self.seeding, *self.seeding_files))
 
     @functools.cached_property
     def speaks_of_seeds(self) -> re.Pattern[str]:

@@ -209,7 +209,7 @@ def _seeds_by_its_name(module: Module, call: Call) -> bool:
 
 def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
     """The calls that make the value of `sink` another one in every run, and what they read (empty: a generator)."""
-    queue, seen = [sink.value], set[int]()
+    queue, seen, spread = [sink.value], set[int](), set[int]()
     draws = _draws(module)
     while queue:
         value = queue.pop(0)
@@ -232,8 +232,10 @@ def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
                     stack.extend(_passed_on(module, call, name))
             elif isinstance(node, (cst.Name, cst.Attribute)) and (isinstance(node, cst.Name) or dotted(node)):
                 queue.extend(assigned(module, module.value_at(node, value.scope, value.order)))
-            elif not (isinstance(node, cst.Subscript) and dotted(node.value)):
-                stack.extend(part for part in inside(node) if part is not node)
+            elif id(node) not in spread and not (isinstance(node, cst.Subscript) and dotted(node.value)):
+                parts = [part for part in inside(node) if part is not node]
+                spread.update(map(id, parts))
+                stack.extend(parts)
 
 
 def _passed_on(module: Module, call: Call, name: str) -> Iterator[cst.CSTNode]:

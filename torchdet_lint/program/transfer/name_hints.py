@@ -140,6 +140,13 @@ class NameHints:
             and all(referent.kind == "external" for referent in referents)
         )
 
+    def may_seed(self, event: Event) -> bool:
+        """Whether the name of what is called speaks of seeds or determinism, or the user says that it seeds."""
+        last = [name.rpartition(".")[2] for name in event.names]
+        return not self.facts.seed_functions.isdisjoint((*last, *event.names)) or any(
+            map(self.hints.seeds.search, last)
+        )
+
     def perhaps_seeds(self, referent: Referent, event: Event) -> None:
         """A function that is not in sight and whose own name speaks of a seed silences rather than accuses."""
         tokens = [token for token in TOKEN.findall(referent.name) if token != "()"]

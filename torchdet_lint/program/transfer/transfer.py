@@ -52,7 +52,8 @@ class Transfer(Recorder):
         for event in body.events:
             if not dead.isdisjoint(event.branch):
                 continue
-            if node.name == MODULE and (event.deferred or (event.branch and event.kind == "call")):
+            sometimes = bool(event.branch) and event.kind == "call"
+            if node.name == MODULE and (event.deferred or (sometimes and not self.hints.may_seed(event))):
                 continue
             self.event = event
             getattr(self, f"on_{event.kind}")(event)

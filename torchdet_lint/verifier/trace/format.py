@@ -149,7 +149,7 @@ def decode(payload: bytes, sites: int = 1 << 32, name: object = "the trace") -> 
         position = start + (head >> 32 & 0xFFFF)
         seed = outside = arrival = None
         digests = tuple(block[start:position])
-        if flags & special:
+        if flags & special and position <= end:
             if flags & RANDOM:
                 seed = block[position]
                 position += 1
