@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.module import Module, SyntaxFault, Target
 from torchdet_lint.reading import read
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.decoding import SourceFault, decode
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Call
 
-_PLACE = re.compile(r"(?P<path>.+?):(?:(?P<cell>\d+):)?(?P<row>\d+)")
+_PLACE = lazy(r"(?P<path>.+?):(?:(?P<cell>\d+):)?(?P<row>\d+)")
 _SHOWN = (cst.Call, cst.Attribute, cst.Name, cst.Subscript, cst.BinaryOperation, cst.Comparison, cst.Set)
 _WIDTH = 14
 

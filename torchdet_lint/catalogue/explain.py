@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from torchdet_lint.catalogue.ops import release as parsed
 from torchdet_lint.catalogue.ops import reported_as, status_at, status_in
 from torchdet_lint.catalogue.rules import Example
 from torchdet_lint.catalogue.verdicts import key
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.catalogue.rules import Rule
 
-_MARK = re.compile(r"\s*# (expect|todo): ([A-Z]{2,}\d{3}(?:,\s*[A-Z]{2,}\d{3})*)")
+_MARK = lazy(r"\s*# (expect|todo): ([A-Z]{2,}\d{3}(?:,\s*[A-Z]{2,}\d{3})*)")
 
 _SCOPES = {"run": "the run itself", "file": "each file", "project": "the whole project"}
 _STATUS = {

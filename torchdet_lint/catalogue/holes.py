@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import string
 from typing import TYPE_CHECKING
+
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,7 @@ FOUND = frozenset({"name", "source"})
 """What is known of every call and assignment that is found: its name, and the source of it."""
 
 
-_URL = re.compile(r"https?://[!-~]+")
+_URL = lazy(r"https?://[!-~]+")
 
 OF_OPS = frozenset({"name", "op", "device", "condition", "release", "instead", "measured_on"})
 """What is known of every operation that is found."""

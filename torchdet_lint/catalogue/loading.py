@@ -13,13 +13,14 @@ from torchdet_lint.catalogue import holes
 from torchdet_lint.catalogue.facts import Facts
 from torchdet_lint.catalogue.rules import Rule
 from torchdet_lint.catalogue.texts import CatalogueError, fingerprint_of, read
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_FILE_NAME = re.compile(r"(?P<code>[A-Z]{2,}\d{3})-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\.toml")
-_EXAMPLES = re.compile(r"^\[\[(?:bad|good)\]\]", re.MULTILINE)
-_PROBES = re.compile(r"^\[ops\.probe\]\n(?:.+\n)*", re.MULTILINE)
+_FILE_NAME = lazy(r"(?P<code>[A-Z]{2,}\d{3})-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)\.toml")
+_EXAMPLES = ("\n[[bad]]", "\n[[good]]")
+_PROBE = "\n[ops.probe]\n"
 
 
 class Catalogue(msgspec.Struct, frozen=True):
@@ -60,9 +61,8 @@ def _load(examples: bool, probes: bool, extra: tuple[Path, ...], states: tuple[t
     rules: dict[str, Rule] = {}
     facts: dict[str, Any] = {}
     for path, text in texts:
-        text = text if probes else _PROBES.sub("", text)
         if path.parent.name == "facts":
-            _merge(facts, _parse(path, text), path)
+            _merge(facts, _parse(path, text if probes else _without_probes(text)), path)
             continue
         rule = _rule(path, text, examples=examples)
         if rule.code in rules:
@@ -80,14 +80,24 @@ def _rule(path: Path, text: str, *, examples: bool) -> Rule:
     match = _FILE_NAME.fullmatch(path.name)
     if match is None:
         raise CatalogueError(f"{path}: a rule file is named CODE-name.toml, such as TDL301-dataloader-worker-seed.toml")
-    if not examples and (first := _EXAMPLES.search(text)):
-        text = text[: first.start()]
-    table = _parse(path, text)
+    table = _parse(path, text if examples else _without_examples(text))
     for key in ("code", "name"):
         if key in table:
             raise CatalogueError(f"{path}: `{key}` is taken from the file's name; remove the key")
     rule: Rule = _convert({**table, **match.groupdict()}, Rule, path)
     return rule
+
+
+def _without_examples(text: str) -> str:
+    """`text` up to the first example."""
+    found = [at for at in map(text.find, _EXAMPLES) if at >= 0]
+    return text[: min(found) + 1] if found else text
+
+
+def _without_probes(text: str) -> str:
+    """`text` without the table `[ops.probe]` of each op, which ends at an empty line."""
+    first, *rest = text.split(_PROBE)
+    return "\n".join([first, *(piece[piece.find("\n\n") + 1 :] if "\n\n" in piece else "" for piece in rest)])
 
 
 def _parse(path: Path, text: str) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -18,6 +17,7 @@ from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.dataflow.workers.objects import Handed, WorkerObjects
 from torchdet_lint.finding import DropArgument, NeedFunction, NeedHelper, NeedImport, SetArgument, Violation, Withhold
 from torchdet_lint.module.tree import positional, returned
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LOADER = "torch.utils.data.DataLoader"
 _WORKERS_SEED_NUMPY = (1, 9)
-_WORD = re.compile(r"[a-z]+?(?=_|data|loader|$)")
+_WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 
 

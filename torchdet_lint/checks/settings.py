@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -14,6 +13,7 @@ from torchdet_lint.checks.trace import origins
 from torchdet_lint.finding import Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around
 from torchdet_lint.module.tree import children
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Assignment, Call, Module, Value
     from torchdet_lint.module.names import Scope
 
-_DISPLAYED = re.compile(r"""["'](\w+)["']\s*:\s*([\w.]+)""")
+_DISPLAYED = lazy(r"""["'](\w+)["']\s*:\s*([\w.]+)""")
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
 
 

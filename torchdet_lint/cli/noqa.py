@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.cli import annotate
@@ -10,6 +9,7 @@ from torchdet_lint.cli.console import CLEAN, FAILED, UsageError, fail, say
 from torchdet_lint.engine import repair
 from torchdet_lint.engine.linter import rule_names
 from torchdet_lint.fixes import patch
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchdet_lint.config import Settings
     from torchdet_lint.finding import Result
 
-_BEGINS_WITH_A_CODE = re.compile(r"[A-Za-z]+[0-9]+(?![\w-])")
+_BEGINS_WITH_A_CODE = lazy(r"[A-Za-z]+[0-9]+(?![\w-])")
 
 
 def checked_reason(reason: str) -> str:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.cli.console import CLEAN, FINDINGS, UsageError, say
 from torchdet_lint.cli.options import Parser
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.catalogue.rules import Example
 
-_NAME = re.compile(r"(?!TDL)[A-Z]{2,}\d{3}-[a-z0-9]+(?:-[a-z0-9]+)*")
-_MARK = re.compile(r"#\s*expect:\s*(?P<codes>[A-Z]+\d+(?:\s*,\s*[A-Z]+\d+)*)")
+_NAME = lazy(r"(?!TDL)[A-Z]{2,}\d{3}-[a-z0-9]+(?:-[a-z0-9]+)*")
+_MARK = lazy(r"#\s*expect:\s*(?P<codes>[A-Z]+\d+(?:\s*,\s*[A-Z]+\d+)*)")
 _BEGINNING = '''\
 # The file's name is the code and the name of the rule. Add the file to `rule-files`, and the code to `extend-select`.
 summary = "acme's fast scatter adds with atomics."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +11,14 @@ import msgspec
 
 from torchdet_lint.config.options import NEWEST_TORCH, OLDEST_TORCH, ConfigError, Options, Settings
 from torchdet_lint.patterns import is_one
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from torchdet_lint.config.project import Configuration
 
-_RELEASE = re.compile(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?(?:\+\w+)?")
+_RELEASE = lazy(r"\d{1,4}\.\d{1,4}(?:\.\d{1,4})?(?:\+\w+)?")
 _DEVICES = ("cpu", "cuda", "mps", "xpu")
 
 

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint import reading
 from torchdet_lint.config.options import NEWEST_TORCH, OLDEST_TORCH
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_REQUIREMENT = re.compile(r"[\"']?torch(?:\[[^\]]*\])?\(?(?P<specifier>[<>=!~][^;#\"')]*)")
-_CLAUSE = re.compile(r"(?P<operator>===?|~=|!=|<=?|>=?)(?P<release>\d+(?:\.\d+)*)")
-_POETRY = re.compile(r"""torch=["']([^"'\n]+)["']""")
-_CARET = re.compile(r"\^(\d+)((?:\.\d+)*)")
-_CONDA = re.compile(r"-?[\"']?(?:[\w.-]+::)?(?:py)?torch(?:=(?P<pinned>\d[\w.+]*)|(?P<specifier>[<>=!~]=.*|[<>]\d.*))")
+_REQUIREMENT = lazy(r"[\"']?torch(?:\[[^\]]*\])?\(?(?P<specifier>[<>=!~][^;#\"')]*)")
+_CLAUSE = lazy(r"(?P<operator>===?|~=|!=|<=?|>=?)(?P<release>\d+(?:\.\d+)*)")
+_POETRY = lazy(r"""torch=["']([^"'\n]+)["']""")
+_CARET = lazy(r"\^(\d+)((?:\.\d+)*)")
+_CONDA = lazy(r"-?[\"']?(?:[\w.-]+::)?(?:py)?torch(?:=(?P<pinned>\d[\w.+]*)|(?P<specifier>[<>=!~]=.*|[<>]\d.*))")
 _DIGITS = 9
 
 

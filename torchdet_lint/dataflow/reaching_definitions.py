@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.module import names
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding
 
-_DIMENSIONS = re.compile(r"\.(?:dim\(\)|ndim\b)")
+_DIMENSIONS = lazy(r"\.(?:dim\(\)|ndim\b)")
 
 
 def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int) -> list[Binding]:

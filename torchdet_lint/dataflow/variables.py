@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -11,6 +10,7 @@ from torchdet_lint.dataflow.collecting import Collecting
 from torchdet_lint.dataflow.loops import outermost
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.dataflow.uses import Use
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _SELF = ("self", "cls")
-_SETS = re.compile(r"[sS]et\b|Iterable|Collection|Sized|Container")
+_SETS = lazy(r"[sS]et\b|Iterable|Collection|Sized|Container")
 
 
 class Variables(Collecting):

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.patterns import compiled
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from torchdet_lint.program.entry import Entry
     from torchdet_lint.program.files import ProjectFiles
 
-_TESTS = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.MULTILINE)
-_CLASS = re.compile(r"^class[ \t]", re.MULTILINE)
-_PICKED_MODULE = re.compile(r"\b(?:import_module|__import__|instantiate)\(\s*[A-Za-z_f]")
-TEST = re.compile(r"(?:test_.*|.*_test|conftest)\.py")
+_TESTS = lazy(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.MULTILINE)
+_CLASS = lazy(r"^class[ \t]", re.MULTILINE)
+_PICKED_MODULE = lazy(r"\b(?:import_module|__import__|instantiate)\(\s*[A-Za-z_f]")
+TEST = lazy(r"(?:test_.*|.*_test|conftest)\.py")
 
 
 class EntryPoints:

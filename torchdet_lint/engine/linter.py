@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,6 +16,7 @@ from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.outline import outline
 from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
 from torchdet_lint.reading import read
+from torchdet_lint.regex import lazy
 from torchdet_lint.source import suppress
 from torchdet_lint.source.cache import content_hash, interpreter
 from torchdet_lint.source.decoding import Source, SourceFault, decode
@@ -43,8 +43,8 @@ _UNFILLED = "TDL206"
 _MODE = "TDL203"
 _READS = "TDL501"
 
-_RULE_FILE = re.compile(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+_RULE_FILE = lazy(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
+_SENTENCE = lazy(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 
 class Linter:

@@ -4,7 +4,6 @@ what the rules of single files left open; what was found is cached."""
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +11,7 @@ import msgspec
 from torchdet_lint.engine.outcome import Outcome, Settled, is_open
 from torchdet_lint.engine.settled import merged
 from torchdet_lint.reading import read
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
 from torchdet_lint.source.modules import Still
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Finding
     from torchdet_lint.source.suppress import Rows
 
-_TOKEN = re.compile(r"\0([^\0]*)\0")
+_TOKEN = lazy(r"\0([^\0]*)\0")
 
 
 def conclude(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,8 +11,10 @@ from torchdet_lint.fixes.edits import Editor, Refusal
 from torchdet_lint.fixes.imports import Imports
 from torchdet_lint.fixes.layout import leaves
 from torchdet_lint.module.names import dotted
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence
 
     from torchdet_lint.catalogue.rules import Rule
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from torchdet_lint.fixes.layout import Layout
     from torchdet_lint.module.names import Binding
 
-_HOLE = re.compile(r"\{([A-Za-z_][\w.]*)\}((?:\.[A-Za-z_]\w*)*)")
+_HOLE = lazy(r"\{([A-Za-z_][\w.]*)\}((?:\.[A-Za-z_]\w*)*)")
 _USUAL_ALIAS = {"numpy": "np", "pandas": "pd"}
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchdet_lint.finding import Edit, Location
 from torchdet_lint.fixes.layout import first_row, line_end
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import comments
 
 if TYPE_CHECKING:
     from torchdet_lint.fixes.layout import Layout
 
-_CELL_MARK = re.compile(r"#\s*(?:%%|In\s*\[)")
+_CELL_MARK = lazy(r"#\s*(?:%%|In\s*\[)")
 
 
 class Refusal(Exception):

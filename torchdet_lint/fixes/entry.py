@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -12,6 +11,7 @@ from torchdet_lint.fixes.bound_names import required_parameters
 from torchdet_lint.fixes.edits import Refusal
 from torchdet_lint.fixes.statements import inserted
 from torchdet_lint.module.tree import children
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ _SEED_LINE = {
 _OWN_LIBRARY = {"TDL101": "torch", "TDL102": "numpy", "TDL103": "python"}
 DETERMINISTIC = ("torch", "{torch}.use_deterministic_algorithms(True)")
 CUBLAS = ("os", '{os}.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")')
-_GUARD = re.compile(r"__name__\s*==|==\s*__name__")
+_GUARD = lazy(r"__name__\s*==|==\s*__name__")
 
 
 def enter_seeds(draft: Draft, need: NeedHelper) -> None:

@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchdet_lint.fixes.layout import leaves
 from torchdet_lint.fixes.patch import import_key
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ _Key = tuple[int, bool, str]
 
 _OTHERS, _PROJECT = 2, 3
 # What only IPython understands stands in the text as a comment.
-_MAGIC = re.compile(r"# [!%]")
+_MAGIC = lazy(r"# [!%]")
 
 
 class Imports:

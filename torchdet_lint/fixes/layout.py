@@ -16,6 +16,7 @@ from torchdet_lint.fixes.bound_names import BoundNames
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 from torchdet_lint.prefilter.triggers import IDENTIFIER
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.source.notebooks import Cell
 
-_INSTALL = re.compile(r"\s*(?:# |pass  # )?\s*[!%]\s*(?:\w+ -m )?(?:pip3?|conda|mamba|uv)\b.*\binstall\b")
-_DUNDER = re.compile(r"__\w+__")
-_FIRST_LINES = re.compile(r"#!|#.*?coding[:=]")
+_INSTALL = lazy(r"\s*(?:# |pass  # )?\s*[!%]\s*(?:\w+ -m )?(?:pip3?|conda|mamba|uv)\b.*\binstall\b")
+_DUNDER = lazy(r"__\w+__")
+_FIRST_LINES = lazy(r"#!|#.*?coding[:=]")
 
 
 IMPORTS = ("import", "imports")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import TYPE_CHECKING, Literal
 
 import libcst as cst
 import msgspec
 from msgspec.structs import replace
+
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ Device = Literal["cpu", "cuda", "unknown"]
 Gradient = Literal["yes", "no", "unknown"]
 
 _SHAPED = frozenset(("expanded", "flat", "flattened", "repeated", "reshaped", "unsqueezed"))
-_COUNT = re.compile(r"(?:\d+d?)?")
+_COUNT = lazy(r"(?:\d+d?)?")
 
 
 class AbstractValue(msgspec.Struct, frozen=True):

@@ -20,13 +20,14 @@ from torchdet_lint.inference.abstract_values import (
     joined,
 )
 from torchdet_lint.module import names
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Tensors
     from torchdet_lint.module.module import Module
 
 # A tensor as docstrings write it: `:param torch.Tensor x:`, `x (torch.Tensor): …`, `x : torch.Tensor`.
-_DOCUMENTED = re.compile(
+_DOCUMENTED = lazy(
     r"^[ \t]*:param[ \t]+(?:torch\.)?(\w*Tensor)[ \t]+(\w+)[ \t]*:"
     r"|^[ \t]*`*(\w+)`*[ \t]*\([ \t]*(?::class:)?[`~]*(?:torch\.)?(\w*Tensor)`*"
     r"(?=[ \t]*(?:\)|,[ \t]*optional|of shape))"

@@ -17,6 +17,7 @@ from torchdet_lint.module.module import Module
 from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.triggers import IDENTIFIER
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.cache import content_hash
 from torchdet_lint.source.decoding import Source, SourceFault, decode
 from torchdet_lint.source.modules import Relied
@@ -30,19 +31,19 @@ if TYPE_CHECKING:
 
 _DEEP = 3
 _FILES = 256
-_IMPORT = re.compile(
+_IMPORT = lazy(
     r"^[ \t]*(?:from[ \t]+[.\w]+[ \t]+import[ \t]*(?:\([^)]*\)|(?:[^\n\\]|\\\n)*)|import[ \t]+[^\n]*)", re.MULTILINE
 )
-_PLAIN = re.compile(r"->\s*([^\W\d]\w*)((?:\.\w+)*)\s*:[^:]*$")
-_PROSE = re.compile(r"\A\s*[rR]?(?:\"\"\".*?\"\"\"|'''.*?''')[ \t]*\r?\n", re.DOTALL)
+_PLAIN = lazy(r"->\s*([^\W\d]\w*)((?:\.\w+)*)\s*:[^:]*$")
+_PROSE = lazy(r"\A\s*[rR]?(?:\"\"\".*?\"\"\"|'''.*?''')[ \t]*\r?\n", re.DOTALL)
 _LONG = 2_000
-_SIGNED = re.compile(r":[ \t]*(?:#[^\n]*)?\r?\n")
+_SIGNED = lazy(r":[ \t]*(?:#[^\n]*)?\r?\n")
 # Where something else begins at top level.
-_NEXT = re.compile(r"^[^\s#)\]]", re.MULTILINE)
-_STOPPING = re.compile(r"\b(?:no_grad|inference_mode)\b")
-_RETURN = re.compile(r"^[ \t]+return\b.*", re.MULTILINE)
+_NEXT = lazy(r"^[^\s#)\]]", re.MULTILINE)
+_STOPPING = lazy(r"\b(?:no_grad|inference_mode)\b")
+_RETURN = lazy(r"^[ \t]+return\b.*", re.MULTILINE)
 _DETACHING = frozenset({"detach", "numpy", "tolist", "item"})
-_DEFINED = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
+_DEFINED = lazy(r"^(?:async[ \t]+def|def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
 class _Text(NamedTuple):

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.module import names
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from torchdet_lint.module.module import Call, Class, Module
 
-_CAMEL = re.compile(r"[A-Z][a-z0-9]*|[a-z0-9]+")
-_FORMULA = re.compile(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
-_DATA = re.compile(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
-_DATA_UTILITIES = re.compile(r"data(?:_?set)?_?utils?|augment(?:ation)?s?", re.IGNORECASE)
+_CAMEL = lazy(r"[A-Z][a-z0-9]*|[a-z0-9]+")
+_FORMULA = lazy(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
+_DATA = lazy(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
+_DATA_UTILITIES = lazy(r"data(?:_?set)?_?utils?|augment(?:ation)?s?", re.IGNORECASE)
 
 
 class Gradients:

@@ -10,6 +10,7 @@ import libcst as cst
 from torchdet_lint.catalogue.conditions import condition_holds
 from torchdet_lint.module import names
 from torchdet_lint.module.values import Value
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class, Unit
     from torchdet_lint.module.names import Scope
 
-_HANDS_ON = re.compile(
+_HANDS_ON = lazy(
     r"\s*def\s+__init__\(\s*self\s*,\s*\*(\w+)[^,*()]*,\s*\*\*(\w+)[^,*()]*\)[^\n]*:\n"
     r"(?:.*\n)*?\s*super\([^()]*\)\.__init__\(\s*\*\1\s*,\s*\*\*\2\s*\)"
 )

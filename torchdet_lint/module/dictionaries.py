@@ -13,6 +13,7 @@ from torchdet_lint.module import names
 from torchdet_lint.module.names import live
 from torchdet_lint.module.tree import returned
 from torchdet_lint.module.values import Value
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ _CHANGED = (
     r"(?<![\w.]){0}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
     r"|\bdel\s+{0}\s*\["
 )
-_ANY_CHANGED = re.compile(
+_ANY_CHANGED = lazy(
     r"(?<![\w.])([^\W\d]\w*)(?=\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=))"
     r"|\bdel\s+(\w+)\s*\["
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import re
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from torchdet_lint.prefilter import chains, patterns, skeleton
 from torchdet_lint.prefilter.mentions import Mentions
 from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -30,7 +30,7 @@ _ALIASES = (*_NAMES, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _EVERY = frozenset({"statements", "imports", "table"})
 _INDEXED_AFTER = 32
 _TOO_DEEP = "a statement is too deeply nested for libcst"
-_ABOVE = re.compile(r"\bsuper\s*\(|\.__init__\b")
+_ABOVE = lazy(r"\bsuper\s*\(|\.__init__\b")
 
 
 def cut(text: str) -> Skeleton:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import itertools
-import re
 import sys
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 from libcst._nodes.internal import CodegenState
+
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,7 +117,7 @@ class Positions:
         return row + self._above, offset - self._rows[row - 1]
 
 
-_NEWLINE = re.compile(r"\r\n?|\n")
+_NEWLINE = lazy(r"\r\n?|\n")
 
 
 class _Counting(CodegenState):

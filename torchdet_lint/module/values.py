@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -13,6 +12,7 @@ from torchdet_lint.module.facts import Expression
 from torchdet_lint.module.names import live
 from torchdet_lint.module.resolution import Resolver
 from torchdet_lint.module.tree import code
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,11 +25,11 @@ _DEPTH = 14
 # What rules compare with has a few elements.
 _MANY = 200
 # `x.name = …`, and a class whose attributes are set by another way.
-_GIVEN = re.compile(r"\.(\w+)(?=\s*(?::[^=\n]*)?[-+|*/]?=(?!=))")
-_SET = re.compile(r"\bsetattr\s*\(\s*(\w+)")
-_GLOBAL = re.compile(r"\bglobal ([^\n]*)")
-_WORD = re.compile(r"\w+")
-_PLAIN_STRING = re.compile(r"""(["'])([^"'\\\n]*)\1""")
+_GIVEN = lazy(r"\.(\w+)(?=\s*(?::[^=\n]*)?[-+|*/]?=(?!=))")
+_SET = lazy(r"\bsetattr\s*\(\s*(\w+)")
+_GLOBAL = lazy(r"\bglobal ([^\n]*)")
+_WORD = lazy(r"\w+")
+_PLAIN_STRING = lazy(r"""(["'])([^"'\\\n]*)\1""")
 
 
 class Value:

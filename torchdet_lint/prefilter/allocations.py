@@ -7,10 +7,10 @@ class initialises.
 from __future__ import annotations
 
 import functools
-import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.triggers import places
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.tables.memory import Memory
 
 _REACH = 200
-_OPENING = re.compile(r"\s*\(")
-_BRACKETS = re.compile(r"[()\[\]{}\"'#]")
-_NO_ELEMENTS = re.compile(r"\s*[\[(]?\s*(?:[\w.]+(?:\([\w., ]*\))?\s*,\s*)*0\s*[,)\]]")
+_OPENING = lazy(r"\s*\(")
+_BRACKETS = lazy(r"[()\[\]{}\"'#]")
+_NO_ELEMENTS = lazy(r"\s*[\[(]?\s*(?:[\w.]+(?:\([\w., ]*\))?\s*,\s*)*0\s*[,)\]]")
 _CHOICE = r"(?:[ \t]+if\b[^\n]*\belse\b[^\n]*)?"
 _NAMED = r"[ \t]*self\.(?:(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*|register_(?:buffer|parameter)\(\s*[\"'](\w+)[\"'],\s*)"
-_KEPT = re.compile(rf"(?:^|\n){_NAMED}(?:[\w.]*(?:Parameter|Buffer)\(\s*)?(?:[\w.]+\.)?$")
-_RETURNED = re.compile(r"(?:^|\n)[ \t]*return[ \t]+(?:[\w.]+\.)?$")
-_END = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|$)")
-_ITEM = re.compile(r"(?:^|\n)[ \t]*self\.\w+\[[^\[\]\n]*\][ \t]*=[ \t]*(?:[\w.]*Parameter\(\s*)?(?:[\w.]+\.)?$")
-_ENDS_CALLS = re.compile(rf"(?:\s*(?:,[^()]*)?\)){{0,2}}{_CHOICE}[ \t]*(?:#[^\n]*)?(?:\n|$)")
-_METHOD = re.compile(r"\s*\.(\w+)\(")
+_KEPT = lazy(rf"(?:^|\n){_NAMED}(?:[\w.]*(?:Parameter|Buffer)\(\s*)?(?:[\w.]+\.)?$")
+_RETURNED = lazy(r"(?:^|\n)[ \t]*return[ \t]+(?:[\w.]+\.)?$")
+_END = lazy(r"[ \t]*(?:#[^\n]*)?(?:\n|$)")
+_ITEM = lazy(r"(?:^|\n)[ \t]*self\.\w+\[[^\[\]\n]*\][ \t]*=[ \t]*(?:[\w.]*Parameter\(\s*)?(?:[\w.]+\.)?$")
+_ENDS_CALLS = lazy(rf"(?:\s*(?:,[^()]*)?\)){{0,2}}{_CHOICE}[ \t]*(?:#[^\n]*)?(?:\n|$)")
+_METHOD = lazy(r"\s*\.(\w+)\(")
 _QUOTES = ("'", '"')
-_FIRST_ARGUMENT = re.compile(r"\(\s*[\"']$")
-_WRITTEN = re.compile(r"(?:\.data)?\.\w+_\(|\.data\b")
-_INITIALISED = re.compile(r"\binit[\w.]*\([^)]*$")
-_HANDED = re.compile(r"(?<![\w.])(\w+)\(\s*self\.$")
-_HANDED_ON = re.compile(r"\s*[,)]")
+_FIRST_ARGUMENT = lazy(r"\(\s*[\"']$")
+_WRITTEN = lazy(r"(?:\.data)?\.\w+_\(|\.data\b")
+_INITIALISED = lazy(r"\binit[\w.]*\([^)]*$")
+_HANDED = lazy(r"(?<![\w.])(\w+)\(\s*self\.$")
+_HANDED_ON = lazy(r"\s*[,)]")
 
 
 class Allocations:

@@ -7,13 +7,13 @@ the operands of `and` and `or`, the parts of an imported module's name, the clau
 from __future__ import annotations
 
 import ast
-import re
 
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
+from torchdet_lint.regex import lazy
 
 # From some 8,000 links on the process dies on a stack of 8 MB.
 _MOST = 2000
-_LINK = re.compile(r"\b(?:and|or|for)\b|\.")
+_LINK = lazy(r"\b(?:and|or|for)\b|\.")
 
 
 def too_long(text: str) -> bool:

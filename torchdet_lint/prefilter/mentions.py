@@ -12,31 +12,32 @@ from typing import TYPE_CHECKING
 from torchdet_lint.prefilter.allocations import Allocations
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.triggers import places
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.prefilter.library import Library, Meant
     from torchdet_lint.prefilter.skeleton import Skeleton
 
-_TENSOR_MADE = re.compile(r"\b\w*Tensor\s*\(|\bpartial\(|=\s*[\w.]*Tensor\s*(?:$|if\b)", re.MULTILINE)
-_CHAIN = re.compile(r"(?<![\w.)\]])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)\.$")
+_TENSOR_MADE = lazy(r"\b\w*Tensor\s*\(|\bpartial\(|=\s*[\w.]*Tensor\s*(?:$|if\b)", re.MULTILINE)
+_CHAIN = lazy(r"(?<![\w.)\]])([^\W\d]\w*)((?:\.[^\W\d]\w*)*)\.$")
 _FAR = 120
 _LOOKING_UP = frozenset({"getattr", "setattr", "delattr", "import_module", "__import__", "attrgetter", "methodcaller"})
-_CALLED = re.compile(r"\s*\(")
+_CALLED = lazy(r"\s*\(")
 _BEFORE = frozenset(
     """return yield from in and or not if elif else while lambda is await async for del assert raise with except def
     class import as global nonlocal case match type print exec""".split()
 )
 _AFTER = "if else for in and or not is as async import from"
-_WORD_AFTER = re.compile(rf"[ \t]+(?!(?:{'|'.join(_AFTER.split())})\b)[^\W\d]")
-_HYPHEN = re.compile(r"\w-")
-_LAST_WORD = re.compile(r"(?<!\w)[^\W\d]\w*$")
+_WORD_AFTER = lazy(rf"[ \t]+(?!(?:{'|'.join(_AFTER.split())})\b)[^\W\d]")
+_HYPHEN = lazy(r"\w-")
+_LAST_WORD = lazy(r"(?<!\w)[^\W\d]\w*$")
 _WORD_LENGTH = 40
-_IMPORTED = re.compile(r"\bimport\b\s*(\([^)]*\)|(?:\\\r?\n|[^\n#])*)")
-_GIVEN = re.compile(r"\b([^\W\d]\w*)\s*(?::=|=(?!=))|\b(?:as|for)\s+([^\W\d]\w*)")
-_NAME = re.compile(r"\w+|\*")
-_DEFINE = re.compile(r"^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(", re.MULTILINE)
-_MARKS = re.compile(r"[()\[\]{}:]")
-_ANNOTATION = re.compile(r"(?:->|:)[\w.\[\],\s|\"']*$")
+_IMPORTED = lazy(r"\bimport\b\s*(\([^)]*\)|(?:\\\r?\n|[^\n#])*)")
+_GIVEN = lazy(r"\b([^\W\d]\w*)\s*(?::=|=(?!=))|\b(?:as|for)\s+([^\W\d]\w*)")
+_NAME = lazy(r"\w+|\*")
+_DEFINE = lazy(r"^[ \t]*(?:async[ \t]+)?def[ \t]+\w+[ \t]*\(", re.MULTILINE)
+_MARKS = lazy(r"[()\[\]{}:]")
+_ANNOTATION = lazy(r"(?:->|:)[\w.\[\],\s|\"']*$")
 _OBJECT = "="
 
 

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from torchdet_lint.regex import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.catalogue.tables.conventions import Conventions
 
-_IMPORTS = re.compile(
+_IMPORTS = lazy(
     r"[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]*)"
     r"|import[ \t]+(?P<plain>[^\n#]*))"
 )
-_GUARD = re.compile(
-    r"^\f?if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE
-)
-_WORK = re.compile(
+_GUARD = lazy(r"^\f?if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE)
+_WORK = lazy(
     r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|')"
     r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w\()",
     re.MULTILINE,
 )
 
 
-_ADDS_PATH = re.compile(r"\bsys\.path\.(?:append|insert|extend)\((?P<given>[^\n]*)")
-_TEXT = re.compile(r"""(?<!\w)[rf]?(?P<quote>["'])(?P<text>[^"'\n]*)(?P=quote)""")
+_ADDS_PATH = lazy(r"\bsys\.path\.(?:append|insert|extend)\((?P<given>[^\n]*)")
+_TEXT = lazy(r"""(?<!\w)[rf]?(?P<quote>["'])(?P<text>[^"'\n]*)(?P=quote)""")
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

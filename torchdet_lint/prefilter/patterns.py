@@ -11,14 +11,15 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Twofold so many times is some 50 ms.
 _MOST = 12
-_CASE = re.compile(r"^[ \t]*case\b", re.MULTILINE)
-_BRACKETS = re.compile(r"\w*[(\[{]|[)\]}]|[\"'#]")
+_CASE = lazy(r"^[ \t]*case\b", re.MULTILINE)
+_BRACKETS = lazy(r"\w*[(\[{]|[)\]}]|[\"'#]")
 # A sequence in parentheses and a mapping cost four times as much as what is in them.
 _COST = {"(": 2, "{": 2, "[": 1}
 

@@ -12,6 +12,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ RENAMING = frozenset({"partial", "getattr", "import_module", "__import__"})
 """Callables whose result is another name of something."""
 _TABLES = (ast.Dict, ast.List, ast.Tuple, ast.Set, ast.Call)
 # What Python 3.12 added before a definition's parameters, and its `type` statement.
-_TYPE_PARAMETERS = re.compile(
+_TYPE_PARAMETERS = lazy(
     r"^(?P<head>[ \t]*(?:class|(?:async[ \t]+)?def)[ \t]+\w+)(?P<types>\[(?:[^][]|\[[^][]*\])*\])(?=[ \t]*[(:])",
     re.MULTILINE,
 )
-_TYPE_ALIAS = re.compile(
+_TYPE_ALIAS = lazy(
     r"^(?P<indent>[ \t]*)(?P<type>type[ \t]+)(?P<name>\w+)(?P<types>\[[^][\n]*\])?(?=[ \t]*=[^=])", re.MULTILINE
 )
-_STRING_ENDS = re.compile("'''|\"\"\"")
+_STRING_ENDS = lazy("'''|\"\"\"")
 _TOO_DEEP = "too deeply nested to be read"
 
 

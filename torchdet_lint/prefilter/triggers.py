@@ -8,17 +8,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from torchdet_lint.regex import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torchdet_lint.catalogue.loading import Catalogue
     from torchdet_lint.catalogue.ops import Op
 
-IDENTIFIER = re.compile(r"[^\W\d]\w*")
-_WORD = re.compile(r"\w")
+IDENTIFIER = lazy(r"[^\W\d]\w*")
+_WORD = lazy(r"\w")
 _PUNCTUATION = bytes(one for one in range(128) if not (chr(one).isalnum() or chr(one) == "_"))
 _APART = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
-_QUOTED = re.compile(r"""["']([\w+-]+)["']""")
+_QUOTED = lazy(r"""["']([\w+-]+)["']""")
 _Need = tuple[frozenset[str], ...]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
+
+from torchdet_lint.regex import lazy
 
 STARTED = "<started>"
 LEVELS = 4
 REFERENTS = 12
-TOKEN = re.compile(r"\(\)|[^.()]+")
+TOKEN = lazy(r"\(\)|[^.()]+")
 
 
 class Referent(NamedTuple):

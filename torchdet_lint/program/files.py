@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.outline import Outline, outline
@@ -11,6 +10,7 @@ from torchdet_lint.program.launch_configs import Configs
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
 from torchdet_lint.program.syntax.vocabulary import Vocabulary
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _TEXTS = 64
-_OPTIMIZER = re.compile(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
+_OPTIMIZER = lazy(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
 
 
 class ProjectFiles:

@@ -9,6 +9,8 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.regex import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -26,8 +28,8 @@ _MERGE = "tag:yaml.org,2002:merge"
 _NESTED = 8
 _FOLDERS = ("", "configs", "config", "conf")
 _COMMAND_LINE = frozenset({"seed_everything", "trainer", "model", "data"})
-_PACKAGE = re.compile(r"^#\s*@package\s+(\S+)", re.MULTILINE)
-_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
+_PACKAGE = lazy(r"^#\s*@package\s+(\S+)", re.MULTILINE)
+_REFERENCE = lazy(r"\$\{([\w.]+)\}")
 
 
 class Configs:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from torchdet_lint.finding import WITHHELD
+from torchdet_lint.regex import lazy
 from torchdet_lint.report.edits import changed
 from torchdet_lint.report.visible import inert, visible
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Finding, Severity
     from torchdet_lint.report import Report
 
-_MARK = re.compile("\x01([a-z ]*)([^\x01\x02]*)\x02")
+_MARK = lazy("\x01([a-z ]*)([^\x01\x02]*)\x02")
 _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "bold yellow", "note": "bold blue"}
 _CONTEXT = 1
 _TALLEST = 7

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 
 import msgspec
 
+from torchdet_lint.regex import lazy
+
 # Control characters, line and paragraph separators, bidirectional and invisible marks, half surrogates, tags, and the
 # code points that are no characters.
-_UNSEEN = re.compile(
+_UNSEEN = lazy(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
-_PLAIN = re.compile(r"[\x20-\x7e]*")
-_PLAIN_LINES = re.compile(r"[\n\x20-\x7e]*")
-_MARKUP = re.compile(r"##(?=\[|vso\[|teamcity\[)")
+_PLAIN = lazy(r"[\x20-\x7e]*")
+_PLAIN_LINES = lazy(r"[\n\x20-\x7e]*")
+_MARKUP = lazy(r"##(?=\[|vso\[|teamcity\[)")
 
 
 def visible(text: str, keep: str = "") -> str:

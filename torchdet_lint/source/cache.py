@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.writing import put
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ _KEPT_SECONDS = 30 * 24 * 3600
 _MARKER = ".gitignore"
 _README = b"# Made by torchdet-lint; safe to delete.\n*\n"
 _LARGEST = 1 << 28
-_OWN = re.compile(r"(?:files|project|summaries)-[0-9a-f]{32}\.json(?:\.(?:\d+-)?[0-9a-f]{16}\.part)?")
-_PART_OF_MARKER = re.compile(re.escape(_MARKER) + r"\.(?:\d+-)?[0-9a-f]{16}\.part")
+_OWN = lazy(r"(?:files|project|summaries)-[0-9a-f]{32}\.json(?:\.(?:\d+-)?[0-9a-f]{16}\.part)?")
+_PART_OF_MARKER = lazy(re.escape(_MARKER) + r"\.(?:\d+-)?[0-9a-f]{16}\.part")
 
 
 class _Entry(msgspec.Struct, array_like=True):

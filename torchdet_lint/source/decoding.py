@@ -10,11 +10,12 @@ import re
 
 import msgspec
 
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.notebooks import Cell, code_cells, rewritten
 
 _first_row = operator.attrgetter("first_row")
 _number = operator.attrgetter("number")
-_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_COOKIE = lazy(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
 class SourceFault(Exception):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import logical_rows, split_lines
 
-_PYTHON_CELL = re.compile(r"%%(?:capture|prun|pypy|python3?|time|timeit)\b")
-_MAGIC_VALUE = re.compile(r"\s*[A-Za-z_][\w.,\s\[\]]*=\s*(?:%[A-Za-z]|!(?!=))")
-_SHELL = re.compile(r"\s*(?:[!%?]|/[A-Za-z_]|[,;][A-Za-z_])")
-_HELP = re.compile(r"\s*[A-Za-z_][\w.]*\?{1,2}\s*$")
+_PYTHON_CELL = lazy(r"%%(?:capture|prun|pypy|python3?|time|timeit)\b")
+_MAGIC_VALUE = lazy(r"\s*[A-Za-z_][\w.,\s\[\]]*=\s*(?:%[A-Za-z]|!(?!=))")
+_SHELL = lazy(r"\s*(?:[!%?]|/[A-Za-z_]|[,;][A-Za-z_])")
+_HELP = lazy(r"\s*[A-Za-z_][\w.]*\?{1,2}\s*$")
 # A magic by its bare name, as IPython takes it where no variable is called so and the line is no Python.
-_BARE_MAGIC = re.compile(
+_BARE_MAGIC = lazy(
     r"(?:(?:cat|cd|conda|cp|ll|ls|mamba|mkdir|mv|pip|rm)[ \t]+--?[A-Za-z]"
     r"|(?:autoreload|cat|cd|conda|cp|load_ext|ls|ll|mamba|matplotlib|mkdir|mv|pip|pylab|reload_ext|rm|rmdir|run)[ \t]+"
     r"(?!(?:and|as|else|for|if|in|is|not|or)\b)(?:[\w~$\"'{]|\.\.?(?:[/\\]|[ \t]*$)|/\S))"

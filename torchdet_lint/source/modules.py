@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.cache import content_hash
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "datasets", "scipy", "sklearn", "pandas"})
 STANDARD = frozenset(sys.stdlib_module_names)
 # A part of a dotted name holds no dot.
-_NAMES = re.compile(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
+_NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
 
 class Place(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 from torchdet_lint.source.magics import without_magics
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # Only the text of cells counts; a whole number of 5000 digits is more than `int` takes.
 _DECODER = json.JSONDecoder(parse_int=float)
-_WHITESPACE = re.compile(r"[ \t\n\r]*")
+_WHITESPACE = lazy(r"[ \t\n\r]*")
 
 
 class Cell(NamedTuple):

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import comments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_NOQA = re.compile(r"#\s*noqa(?![\w-])(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
-_OURS = re.compile(r"#\s*torchdet:\s*(?P<word>[\w-]*)(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
-_CODE = re.compile(r"[A-Za-z]+[0-9]+(?![\w-])")
-_NAME = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)+")
-_SPEAKS_OF_US = re.compile(r"\btdl|\btorchdet", re.IGNORECASE)
-_NEWLINE = re.compile(r"\r\n|\r|\n")
+_NOQA = lazy(r"#\s*noqa(?![\w-])(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
+_OURS = lazy(r"#\s*torchdet:\s*(?P<word>[\w-]*)(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
+_CODE = lazy(r"[A-Za-z]+[0-9]+(?![\w-])")
+_NAME = lazy(r"[A-Za-z]+(?:-[A-Za-z0-9]+)+")
+_SPEAKS_OF_US = lazy(r"\btdl|\btorchdet", re.IGNORECASE)
+_NEWLINE = lazy(r"\r\n|\r|\n")
 
 
 class Suppression(msgspec.Struct, frozen=True, array_like=True):

@@ -9,11 +9,13 @@ import secrets
 import stat
 from typing import TYPE_CHECKING
 
+from torchdet_lint.regex import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _SUFFIX = ".torchdet-tmp"
-_LEFT_OVER = re.compile(r"\..*\.(?P<process>\d+)-[0-9a-f]{16}" + re.escape(_SUFFIX))
+_LEFT_OVER = lazy(r"\..*\.(?P<process>\d+)-[0-9a-f]{16}" + re.escape(_SUFFIX))
 
 
 class WriteError(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +9,7 @@ import libcst as cst
 from torchdet_lint.checks.memory.domain import Buffer
 from torchdet_lint.checks.memory.subscripts import extent
 from torchdet_lint.dataflow.syntax import bare
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Call, Module, Value
 
-_EXTENT = re.compile(r"\.size\(|\.shape\b|^len\(")
+_EXTENT = lazy(r"\.size\(|\.shape\b|^len\(")
 
 
 def allocations(module: Module, rule: Rule) -> dict[cst.CSTNode, Buffer]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
 
 from torchdet_lint.checks.memory.domain import EVERYTHING, SOMETHING, Part, Refs, Span
 from torchdet_lint.dataflow.syntax import bare
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -135,5 +135,5 @@ def extent(module: Module, node: cst.BaseExpression) -> int | str:
     return _LENGTH.sub(r"\1.size(0)", _SHAPE.sub(r".size(\1)", bare(node)))
 
 
-_SHAPE = re.compile(r"\.shape\[(\d+)\]")
-_LENGTH = re.compile(r"\blen\(([\w.]+)\)")
+_SHAPE = lazy(r"\.shape\[(\d+)\]")
+_LENGTH = lazy(r"\blen\(([\w.]+)\)")

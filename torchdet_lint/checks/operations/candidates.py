@@ -18,6 +18,7 @@ from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.inference.narrowing import tests_around
 from torchdet_lint.module import names
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module
     from torchdet_lint.prefilter.library import Operation
 
-_TRAINS = re.compile(r"\.backward\(")
-_STEPS = re.compile(r"\.step\(")
-_ENTRY = re.compile(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
-_STARTED = re.compile(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
+_TRAINS = lazy(r"\.backward\(")
+_STEPS = lazy(r"\.step\(")
+_ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
+_STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
 
 
 class Operations:

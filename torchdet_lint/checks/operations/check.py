@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -11,6 +10,7 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.operations.addresses import own_addresses
 from torchdet_lint.checks.operations.candidates import Operations
 from torchdet_lint.finding import Violation
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.prefilter.library import Operation
 
-_ATOMIC = re.compile(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
-_COUNTS = re.compile(r",\s*-?\d+[uUlL]*\s*\)\s*$")
-_KERNEL = re.compile(r"__global__|__device__|extern\s+\"C\"")
+_ATOMIC = lazy(r"\b(?:gpuAtomicAdd|fastAtomicAdd|atomicAdd(?:_block|_system)?)\s*\((?!\?)([^;]*);")
+_COUNTS = lazy(r",\s*-?\d+[uUlL]*\s*\)\s*$")
+_KERNEL = lazy(r"__global__|__device__|extern\s+\"C\"")
 _PLACES = {
     ("cpu",): "the CPU",
     ("cuda",): "CUDA",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
@@ -10,6 +9,7 @@ import libcst as cst
 from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.inference.abstract_values import OTHER, AbstractValue
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
     from torchdet_lint.prefilter.library import Operation
 
-_SIZES = re.compile(r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$")
+_SIZES = lazy(r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$")
 INFERRED = frozenset(
     {
         "tensor",

@@ -10,6 +10,7 @@ import libcst as cst
 from torchdet_lint.catalogue.ops import release
 from torchdet_lint.finding import NeedImport, Replace, SetArgument
 from torchdet_lint.module.names import dotted
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module
     from torchdet_lint.prefilter.library import Operation
 
-_HOLE = re.compile(r"\{(\*?\w*)\}([.\[]?)")
-_SPARSE = re.compile(r"sparse|coalesce", re.IGNORECASE)
+_HOLE = lazy(r"\{(\*?\w*)\}([.\[]?)")
+_SPARSE = lazy(r"sparse|coalesce", re.IGNORECASE)
 _ATOMS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 _OPERANDS = (*_ATOMS, cst.BinaryOperation, cst.UnaryOperation, cst.Comparison, cst.BooleanOperation, cst.IfExp)
 _LITERALS = (cst.Integer, cst.Float, cst.SimpleString)

@@ -14,6 +14,7 @@ from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
 from torchdet_lint.module.tree import returned
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from torchdet_lint.dataflow.uses import Use
     from torchdet_lint.module.module import Module
 
-_ANNOTATED = re.compile(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
+_ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
 _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
-_GOES = re.compile(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
-_TAKES = re.compile(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
-_RETURNED = re.compile(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
+_GOES = lazy(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
+_TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
+_RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
 # So far before its `in` the `for` of a loop stands.
 _LINE = 100
 

@@ -11,6 +11,7 @@ from torchdet_lint.checks.order.elements import collection_kind, parameter_annot
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Violation
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_FILE_TEXT = re.compile(r"/|\.\w{1,5}$")
+_FILE_TEXT = lazy(r"/|\.\w{1,5}$")
 _BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
 _USES = {
     "seed": "a seed is made of it",
@@ -105,7 +106,7 @@ def _is_numeric(annotation: str) -> bool:
     return _NUMERIC.fullmatch(annotation) is not None
 
 
-_NUMERIC = re.compile(r"(?:(?:[lL]ist|[tT]uple|Sequence)\[)?(?:int|float|bool)(?:,\.\.\.|,int)*\]?")
+_NUMERIC = lazy(r"(?:(?:[lL]ist|[tT]uple|Sequence)\[)?(?:int|float|bool)(?:,\.\.\.|,int)*\]?")
 
 
 def _returned_annotation(module: Module, node: cst.Call) -> str:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.triggers import IDENTIFIER, places
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_CALLED = re.compile(r"\w+\(")
-_NAMED = re.compile(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
+_CALLED = lazy(r"\w+\(")
+_NAMED = lazy(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
 _MAPPED = r"\bmap\([^(),\r\n]*,\s*"
-_SORTED = re.compile(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
-_DERIVED = re.compile(
+_SORTED = lazy(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
+_DERIVED = lazy(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
     r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
 )
-_HANDED = re.compile(r"(?<![\w.])((?:self\.|cls\.)?\w+)\(\s*(?:[^()\r\n]*,\s*)?(?:\w+\s*=\s*)?(?:list\(\s*)?$")
+_HANDED = lazy(r"(?<![\w.])((?:self\.|cls\.)?\w+)\(\s*(?:[^()\r\n]*,\s*)?(?:\w+\s*=\s*)?(?:list\(\s*)?$")
 _BEFORE = 100
 
 

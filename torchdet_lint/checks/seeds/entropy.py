@@ -14,6 +14,7 @@ from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport, RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import children
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Applicability, Change
     from torchdet_lint.module.module import Call, Module, Value
 
-_MAIN_GUARD = re.compile(r"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__""")
+_MAIN_GUARD = lazy(r"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__""")
 _ANY = "any"
 _WORKER_ARGUMENT = "worker_init_fn"
 _WORKER_SEED = "{torch}.initial_seed() % 2**32"

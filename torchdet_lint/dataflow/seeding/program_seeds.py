@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import bisect
 import functools
-import re
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,8 +14,10 @@ from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, root_of, start_of
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.dataflow.seeding.call_chain import Function, Site
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 INITIAL_SEED = "{torch}.initial_seed()"
-_COMMENT = re.compile(r"#[^\n]*")
-_OFFSET = re.compile(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
+_COMMENT = lazy(r"#[^\n]*")
+_OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _LONGEST_SEED = 80
 _DEEP = 3
 # So many seedings on either side of a place are looked at for one whose seed it can read.

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
+from torchdet_lint.regex import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torchdet_lint.inference.abstract_values import AbstractValue
 
 # Adds up to itself in any order.
-_INFINITE = re.compile(r"[-+]?(?:float\(['\"][-+]?inf(?:inity)?['\"]\)|(?:math|np|numpy|torch)\.inf)")
+_INFINITE = lazy(r"[-+]?(?:float\(['\"][-+]?inf(?:inity)?['\"]\)|(?:math|np|numpy|torch)\.inf)")
 # A factor that is 0 in some places.
-_CHOICE = re.compile(r"mask|valid|[<>=]")
+_CHOICE = lazy(r"mask|valid|[<>=]")
 
 
 def combined(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import TOKEN, TRAINING_FLAGS, Referent
 from torchdet_lint.program.transfer.library_calls import in_training
 from torchdet_lint.program.transfer.passing import bound_arguments
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.transfer.recorder import Recorder
 
 
-_MADE = re.compile(r"([^$?@][\w.]*)\(\)")
+_MADE = lazy(r"([^$?@][\w.]*)\(\)")
 
 
 class NameHints:
