@@ -238,6 +238,7 @@ CUDNN = "\n    torch.backends.cudnn.deterministic = True"
         ("nn.Linear(4, 4)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.MaxPool2d(2)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Embedding(4, 4)", {}, "error", "without it: 1 × Embedding"),
+        ("nn.Embedding(4, 4, _freeze=True)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Embedding(4, 4)", {"torch": (2, 10)}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
         ("torchvision.models.resnet18()", {}, "error", "without it: 1 × resnet18"),
@@ -256,6 +257,31 @@ def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settin
     (finding,) = [one for one in lint(folder, **settings) if one.code == "TDL203"]
     assert finding.severity == severity
     assert finding.message.endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("freezing", "counted"),
+    [
+        ("self.words.weight.requires_grad = False", 1),
+        ("self.words.weight.requires_grad = True", 2),
+        ("self.words.requires_grad_(False)", 1),
+        ("self.words.requires_grad_()", 2),
+        ("self.words.weight = nn.Parameter(weights, requires_grad=False)", 1),
+        ("self.words.weight = nn.Parameter(weights)", 2),
+        ("for p in self.words.parameters(): p.requires_grad = False", 1),
+        ("for p in self.words.parameters(): p.data.zero_(); q.requires_grad = False", 2),
+        ("if weights is None: self.words.requires_grad_(False)", 2),
+    ],
+)
+def test_a_frozen_embedding_does_not_count(project, freezing, counted):
+    folder = project(
+        main_DOT_py="import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self, weights, q):\n"
+        f"        self.words = nn.Embedding(4, 4)\n        {freezing}\n        self.tags = nn.Embedding(4, 4)\n\n"
+        f"{GUARD}    torch.manual_seed(0)\n    net = Net(None, 1)\n    net.cuda()(torch.ones(4)).sum().backward()\n"
+        "    torch.optim.SGD(net.parameters(), lr=1).step()\n"
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.endswith(f"without it: {counted} × Embedding")
 
 
 TRIED_OUT = """
@@ -401,7 +427,7 @@ def test_facts_about_a_framework_hold_beside_its_source(project):
 
 
 def test_convolutions_are_one_fact_about_the_program_with_its_places(project, capsys):
-    layers = "".join(f"        self.c{number} = nn.Conv2d(3, 3, {number})\n" for number in range(25))
+    layers = "".join(f"        self.c{number} = nn.Conv2d(3, 3, {number})\n" for number in range(45))
     folder = project(
         net_DOT_py=f"from torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n{layers}",
         main_DOT_py="import torch\nfrom net import Net\n\n" + GUARD + "    torch.manual_seed(0)\n"
@@ -409,12 +435,14 @@ def test_convolutions_are_one_fact_about_the_program_with_its_places(project, ca
     )
     (finding,) = lint(folder)
     assert (finding.code, finding.severity) == ("TDL203", "error")
-    assert finding.message.endswith("; nondeterministic without it: 25 × Conv2d")
-    assert [place.location.row for place in finding.related if place.filename.endswith("net.py")] == [*range(5, 30)]
+    assert finding.message.endswith("; nondeterministic without it: 45 × Conv2d")
+    places = [place for place in finding.related if place.filename.endswith("net.py")]
+    assert [place.location.row for place in places] == [*range(5, 44)]
+    assert places[-1].message.endswith("; 6 more places are not listed")
     main([str(folder), "--isolated", "--no-cache"])
     out = capsys.readouterr().out
     assert out.count("= see: ") == 7
-    assert "= see: 20 more places, which --output-format json lists" in out
+    assert "= see: 34 more places, which --output-format json lists" in out
     (folder / "main.py").write_text(
         (folder / "main.py")
         .read_text()

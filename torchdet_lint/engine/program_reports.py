@@ -13,12 +13,14 @@ from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from torchdet_lint.engine.linter import Linter
     from torchdet_lint.finding import Cause, Change, Finding
-    from torchdet_lint.program.entry import Fault
+    from torchdet_lint.program.entry import Fault, Story
     from torchdet_lint.source.suppress import Rows
+
+_PLACES = 40
 
 
 class Reporter:
@@ -55,7 +57,8 @@ class Reporter:
         one = Violation(node, fault.details, fault.variant, fault.severity, changes=changes)
         finding, rows = self.linter.finding(module, rule, one)
         related = tuple(
-            self._related(story.ref.file, story.ref.row, story.ref.column, story.message) for story in fault.related
+            self._related(story.ref.file, story.ref.row, story.ref.column, story.message)
+            for story in _bounded(fault.related)
         )
         self.found.setdefault(path, {})[key] = (msgspec.structs.replace(finding, related=related, cause=cause), rows)
 
@@ -91,6 +94,15 @@ class Reporter:
         return f"line {row}" if cell is None else f"cell {cell}, line {row}"
 
     # ------------------------------------------------------------------ what single files left open
+
+
+def _bounded(stories: Sequence[Story]) -> Sequence[Story]:
+    """The first of `stories`; the last of them says how many are left out."""
+    left = len(stories) - _PLACES
+    if left <= 0:
+        return stories
+    last = stories[_PLACES - 1]
+    return [*stories[: _PLACES - 1], last._replace(message=f"{last.message}; {left} more places are not listed")]
 
 
 def _at_nodes(change: Change, module: Module) -> Change:

@@ -180,11 +180,12 @@ class Settling:
         others = [entry for entry in entries if entry.file not in without]
         files = self.points.reached(without)
         files -= self.points.reached(entry.file for entry in others)
-        runs = GradedRuns(others, self.tensors.no_grad)
+        left = sorted(rows.keys() - files)
+        runs = GradedRuns(others, without.values(), left, sorted(self.records), self.tensors.no_grad)
         found: dict[str, tuple[int, ...]] = {}
-        for path in sorted(rows.keys() - files):
+        for path in left:
             body = self.project.files.summary(path).body
-            names = runs.layers(path)
+            names = runs.functions(path, self.project.files)
             if path in without:
                 names += self._own_functions(without[path], runs)
             above = {function.row for name in names if (function := body(name)) is not None}

@@ -58,7 +58,8 @@ class Step(NamedTuple):
     `python_training` (in training only), `estimator` (NumPy's, for want of a generator that was passed) and `cublas`
     (the first use of CUDA); `now` is false for what draws later than here. What a step draws that `initialises` are
     weights. A `borrow` draws from the parameter `channel` of the function; `lends` says of such parameters of the
-    function called what they get: nothing, or a parameter here. An `ungraded` one stands in a `with torch.no_grad()`.
+    function called what they get: nothing, or a parameter here. An `ungraded` one stands in a
+    `with torch.no_grad()`, a `sized` one makes a model of which only the parameters are counted.
     """
 
     kind: str
@@ -71,6 +72,7 @@ class Step(NamedTuple):
     initialises: bool = False
     lends: tuple[tuple[str, str], ...] = ()
     ungraded: bool = False
+    sized: bool = False
 
 
 Effects = dict[str, Any]
@@ -82,6 +84,7 @@ IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_
 TRAINING = frozenset(IN_TRAINING.values())
 STEPS = ("steps", "locked", "stepped")
 TRAINING_FLAGS = frozenset({"backward", "fits"})
+_DRAWS = frozenset({"draw", "first", "begin", "borrow", "late"})
 _GENERATOR = {
     "python": "python",
     "numpy": "numpy",
@@ -100,8 +103,7 @@ _GENERATOR = {
 def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects) -> None:
     """Add to `found` what `step` does, `inner` being the effects of the node it calls; `arms` remembers in which arm of
     which `if` the first draws stand."""
-    inner = inner if step.node is not None else _own(step)
-    inner = lent(inner, step.lends)
+    inner = handed(inner, step) if step.node is not None else lent(_own(step), step.lends)
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
     ordered = step.kind not in ("later", "process")
@@ -128,6 +130,13 @@ def _own(step: Step) -> Effects:
         if step.now:
             found[f"first:{step.channel}"] = step.ref
     return found
+
+
+def handed(inner: Effects, step: Step) -> Effects:
+    """What of the effects of a function becomes an effect of `step`, which calls it."""
+    if step.sized:
+        inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
+    return lent(inner, step.lends)
 
 
 def lent(inner: Effects, lends: tuple[tuple[str, str], ...]) -> Effects:

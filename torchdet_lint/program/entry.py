@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
-from torchdet_lint.program.effects import STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine, lent
+from torchdet_lint.program.effects import STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine, handed
 from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import seeding_function
 
@@ -81,7 +81,7 @@ class Entry(NamedTuple):
         """The steps of the entry point's own file, each with the effects of what it calls."""
         for step in self.project.steps(self.node):
             if step.node is not None:
-                yield step, lent(self.project.effects(step.node), step.lends)
+                yield step, handed(self.project.effects(step.node), step)
             else:
                 alone: Effects = {}
                 combine(alone, {}, step, {})

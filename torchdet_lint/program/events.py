@@ -33,8 +33,9 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     as `ast` has them; `statement` is the row of the statement. `branch` holds the arms of
     `if`s around it: `n` and `-n` exclude each other. `deferred` events run later or in another order (a lambda),
     `locked` ones stand in a `with …lock…:`, `idle` ones in a statement whose draw changes no result, `trained` ones run
-    only `if self.training`, `ungraded` ones stand in a `with torch.no_grad()`; the result of a `bare` call is used for
-    nothing.
+    only `if self.training`, `ungraded` ones stand in a `with torch.no_grad()`, `sized` ones make a model of which only
+    the parameters are counted, `frozen` ones a module that gets no gradient; the result of a `bare`
+    call is used for nothing.
     """
 
     kind: str
@@ -52,6 +53,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     trained: bool = False
     bare: bool = False
     ungraded: bool = False
+    sized: bool = False
+    frozen: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -47,6 +47,8 @@ class Expressions:
         self.locks = 0
         self.ungraded = 0
         self.idle = False
+        self.sized = False
+        self.without_gradient = False
         self.muted = False
         self.trained = 0
         self.bare: ast.expr | None = None
@@ -208,6 +210,6 @@ class Expressions:
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
-                node is self.bare, self.ungraded > 0,
+                node is self.bare, self.ungraded > 0, self.sized, self.without_gradient,
             )
         )  # fmt: skip

@@ -19,6 +19,7 @@ from torchdet_lint.program.syntax.shapes import (
     last_word,
     leaves_early,
 )
+from torchdet_lint.program.syntax.untrained import counted, frozen
 
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
@@ -42,8 +43,17 @@ class Extractor(Expressions):
         self._rows = 0, 0
         self._idle = False
         self.picks = self.words.picks_seed.search(scope.name.rpartition(".")[2]) is not None
+        self.counted = counted(scope.node.body) if self._mentions("parameters()") else frozenset()
+        self.frozen = frozen(scope.node.body) if self._mentions("requires_grad") else frozenset()
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
+
+    def _mentions(self, word: str) -> bool:
+        """Whether this is a function, and its text has `word`."""
+        node = self.scope.node
+        if not isinstance(node, FUNCTIONS):
+            return False
+        return any(word in row for row in self.names.scopes.hollow.lines[node.lineno - 1 : node.body[-1].end_lineno])
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and what it hands on to the constructor of a base class."""
@@ -173,8 +183,15 @@ class Extractor(Expressions):
             text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])
             self._idle = self.picks or self.words.draws_idly.search(text) is not None
         self.idle = self._idle
+        self.sized = self._makes(node, self.counted)
+        self.without_gradient = self._makes(node, self.frozen)
         self.effects(node, branch)
-        self.idle = False
+        self.idle = self.sized = self.without_gradient = False
+
+    def _makes(self, node: ast.stmt, among: frozenset[str]) -> bool:
+        """Whether a statement binds nothing but names that are `among` these."""
+        targets = node.targets if isinstance(node, ast.Assign) and among else []
+        return bool(targets) and all(ast.unparse(one) in among for one in targets)
 
     def effects(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         """Record what a simple statement calls, returns and assigns."""

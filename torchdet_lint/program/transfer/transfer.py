@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.lookup import Lookup
 
 _LOADERS = frozenset({LOADER})
+# Layers of which only the weight has a gradient, the input being numbers of rows.
+_LOOK_UPS = ("torch.nn.Embedding",)
 _CUDNN = "torch.backends.cudnn.deterministic"
 
 
@@ -284,7 +286,9 @@ class Transfer(Recorder):
             self.libraries.seed(seed, full, event)
         for runner in runners:
             self.hand_over(runner, event, owner)
-        if any(facts.meets(event, op.when, spelling.parameters) for op, spelling in facts.everywhere.get(full, ())):
+        if not (event.frozen and full.startswith(_LOOK_UPS)) and any(
+            facts.meets(event, op.when, spelling.parameters) for op, spelling in facts.everywhere.get(full, ())
+        ):
             self.add("flag", full, "everywhere")
         if full in facts.seed_functions:
             self.seeded(full)
