@@ -171,6 +171,10 @@ def _compare(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     from torchdet_lint.verifier.steps.format import is_steps
 
+    if options.ranks:
+        return _compare_ranks(options)
+    if options.b is None:
+        raise UsageError("torchdet-lint compare: a second file is needed, or --ranks for one run's ranks")
     if is_steps(options.a) or is_steps(options.b):
         return _compare_steps(options)
     _need_torch("compare")
@@ -181,14 +185,29 @@ def _compare(arguments: list[str]) -> int:
     )
 
 
-def _compare_steps(options: argparse.Namespace) -> int:
-    from torchdet_lint.verifier.steps.compare import compare_steps
-    from torchdet_lint.verifier.steps.text import text
+def _compare_ranks(options: argparse.Namespace) -> int:
+    from torchdet_lint.verifier.steps.ranks import compare_ranks
+    from torchdet_lint.verifier.steps.text import text_of_ranks
 
+    if options.b is not None:
+        raise UsageError("torchdet-lint compare: --ranks takes one file; those of the other ranks are beside it")
+    _only_for_traces(options)
+    return _put(compare_ranks(options.a), text_of_ranks, options)
+
+
+def _only_for_traces(options: argparse.Namespace) -> None:
+    """Raise `UsageError` for an option that files of steps have nothing for."""
     if options.output_format not in ("text", "json"):
         raise UsageError(f"torchdet-lint compare: --output-format {options.output_format} is for traces, not for steps")
     if options.tolerance is not None:
         raise UsageError("torchdet-lint compare: --tolerance is for traces, not for steps")
+
+
+def _compare_steps(options: argparse.Namespace) -> int:
+    from torchdet_lint.verifier.steps.compare import compare_steps
+    from torchdet_lint.verifier.steps.text import text
+
+    _only_for_traces(options)
     return _put(compare_steps(options.a, options.b), text, options)
 
 

@@ -77,10 +77,17 @@ def record_parser() -> Parser:
 def compare_parser() -> Parser:
     """The options of `compare`."""
     parser = _parser(
-        "compare", "Compare two traces, or two files of steps.", "a.tdtrace b.tdtrace | a.tdsteps b.tdsteps"
+        "compare",
+        "Compare two traces, two files of steps, or the ranks of one run.",
+        "a.tdtrace b.tdtrace | a.tdsteps b.tdsteps | --ranks run.tdsteps",
     )
     parser.add_argument("a", type=Path, help="the trace of one run, or what its Checkpoints wrote")
-    parser.add_argument("b", type=Path, help="that of another")
+    parser.add_argument("b", type=Path, nargs="?", help="that of another")
+    parser.add_argument(
+        "--ranks",
+        action="store_true",
+        help="compare the ranks of one run by their files of steps: what must be equal on all of them",
+    )
     parser.add_argument(
         "--tolerance",
         type=_share,

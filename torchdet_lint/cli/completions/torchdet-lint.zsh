@@ -176,6 +176,7 @@ _shtab_torchdet_lint_check_defaults_added=0
 
 _shtab_torchdet_lint_compare_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--ranks[compare the ranks of one run by their files of steps\: what must be equal on all of them]"
   "--tolerance[say also whether all losses are within R of each other, relatively\; then exit status 0 where they are]:R:"
   "--output-format[(default\: text)]:output_format:(text json html github junit sarif)"
   {-o,--output-file,--output}"[write the report there]:FILE:_files"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import sys
 import warnings
@@ -22,8 +23,10 @@ from torchdet_lint.verifier.steps.format import (
     OPTIMIZER,
     PARAMETERS,
     STATES,
+    SYNCED,
     StepsWriter,
 )
+from torchdet_lint.verifier.steps.replicas import Replicas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +45,9 @@ class Checkpoints:
     `state_dict()` (a scheduler, a `GradScaler`, an averaged model) or is a generator of its own. `model` and
     `optimizer` may be mappings of several by name. `first` is the number of steps that the run has behind it.
 
-    In a distributed run each rank writes its own file, rank 1 `run.rank1.tdsteps`. It changes no result: no random
+    In a distributed run each rank writes its own file, rank 1 `run.rank1.tdsteps`, and `compare --ranks` compares them:
+    what `DistributedDataParallel` or a `DTensor` keeps equal on all ranks; with `replicated=True` all parameters and
+    buffers that are not sharded, with `replicated=False` none. It changes no result: no random
     number is used. A file that cannot be written any more ends the digests with a warning, and not the run.
 
     Raises `TypeError` or `ValueError` for what it cannot digest, `StepsError` where the file cannot be opened.
@@ -56,6 +61,7 @@ class Checkpoints:
         optimizer: Any = None,
         every: int = EVERY,
         first: int = 0,
+        replicated: bool | None = None,
         **others: Any,
     ) -> None:
         if every < 1 or first < 0:
@@ -68,6 +74,8 @@ class Checkpoints:
             if not hasattr(value, "state_dict"):
                 raise TypeError(f"Checkpoints: `{name}` has no state_dict() and is no random number generator")
         self._every, self._number = every, first
+        self._replicated = replicated
+        self._replicas = Replicas((), (), 1)
         self.path = of_rank(Path(path))
         self._names = {id(parameter): name for name, parameter in self._parameters()}
         self._hooks: list[Any] = []
@@ -80,7 +88,13 @@ class Checkpoints:
         """Open the file, and digest what the run begins with."""
         about = {"program": sys.argv, "digest": hashing.NAME, "every": self._every, "environment": environment()}
         rank, world = _rank()
+        models, optimizers = self._models.values(), self._optimizers.values()
+        self._replicas = Replicas(models, optimizers, world, self._replicated)
+        about |= {"replicas": self._replicas.groups, "data_parallel": self._replicas.data_parallel}
         self._writer = StepsWriter(self.path, {**about, "rank": rank, "world": world})
+        for prefix, model in self._models.items():
+            if (module := self._replicas.watched(model)) is not None:
+                self._hooks.append(module.register_forward_pre_hook(functools.partial(self._begins, prefix, model)))
         for optimizer in self._optimizers.values():
             if hasattr(optimizer, "register_step_post_hook"):
                 self._hooks.append(optimizer.register_step_post_hook(self._stepped))
@@ -127,7 +141,10 @@ class Checkpoints:
         group = self._now
         pairs = self._parameters() if optimizer is None else of_optimizer(optimizer, self._names)
         for name, parameter in pairs:
-            group.put(GRADIENTS, name, () if parameter.grad is None else (parameter.grad,))
+            values = () if parameter.grad is None else (parameter.grad,)
+            # Only those that an optimizer applies have to be reduced by now.
+            alike = self._replicas.of_parameter(parameter) if optimizer is not None else ""
+            group.put(GRADIENTS, name, values, alike)
         group.launch()
 
     def step(self, loss: Any = None, batch: Any = None) -> None:
@@ -159,21 +176,38 @@ class Checkpoints:
         """An optimizer has applied its gradients: the program may clear them before the step ends."""
         self.gradients(optimizer)
 
+    def _begins(self, prefix: str, model: Any, module: Any, _: Any) -> None:
+        """A forward pass that trains begins, in which the ranks' buffers are equal."""
+        if torch.compiler.is_compiling() or not (module.training and torch.is_grad_enabled()):
+            return
+        if self._writer is None or SYNCED in self._now or (self._number + 1) % self._every:
+            return
+        for name, buffer in model.named_buffers():
+            self._now.put(SYNCED, prefix + name, (buffer,), self._replicas.of_buffer(buffer))
+        self._now.launch()
+
     def _whole(self) -> None:
         """Digest what is too much for every step."""
         now = self._now
         for name, parameter in self._parameters():
-            now.put(PARAMETERS, name, (parameter,))
+            now.put(PARAMETERS, name, (parameter,), self._replicas.of_parameter(parameter))
         for prefix, model in self._models.items():
             for name, buffer in model.named_buffers():
                 now.put(BUFFERS, prefix + name, (buffer,))
         for prefix, optimizer in self._optimizers.items():
-            for name, value in state_of(optimizer, self._names):
-                now.put(OPTIMIZER, prefix + name, leaves(value))
+            self._state(prefix, optimizer)
         for name, other in self._others.items():
             for key, value in other.state_dict().items():
                 now.put(STATES, f"{name}: {key}", leaves(value))
         now.launch()
+
+    def _state(self, prefix: str, optimizer: Any) -> None:
+        """Digest an optimizer's options and what it keeps for each parameter."""
+        alike = self._replicas.of_options(optimizer)
+        for name, value in options_of(optimizer):
+            self._now.put(OPTIMIZER, prefix + name, leaves(value), alike)
+        for name, parameter, kept in state_of(optimizer, self._names):
+            self._now.put(OPTIMIZER, prefix + name, leaves(kept), self._replicas.of_state(optimizer, parameter))
 
     def _parameters(self) -> Iterator[tuple[str, Any]]:
         for prefix, model in self._models.items():
@@ -188,16 +222,20 @@ def of_optimizer(optimizer: Any, names: Mapping[int, str]) -> Iterator[tuple[str
             yield names.get(id(parameter), f"group {number}, parameter {place}"), parameter
 
 
-def state_of(optimizer: Any, names: Mapping[int, str]) -> Iterator[tuple[str, Any]]:
-    """The options of each group of an optimizer, and its state by parameter."""
+def options_of(optimizer: Any) -> Iterator[tuple[str, Any]]:
+    """The options of each group of an optimizer."""
     for number, group in enumerate(optimizer.param_groups):
         for option in sorted(group):
             if option != "params":
                 yield f"{option} (group {number})", group[option]
+
+
+def state_of(optimizer: Any, names: Mapping[int, str]) -> Iterator[tuple[str, Any, list[Any]]]:
+    """What an optimizer keeps for each parameter, by name."""
     states = getattr(optimizer, "state", {})
     for name, parameter in of_optimizer(optimizer, names):
         state = states.get(parameter, {})
-        yield name, [state[key] for key in sorted(state)]
+        yield name, parameter, [state[key] for key in sorted(state)]
 
 
 def _by_name(value: Any, what: str, needed: str) -> dict[str, Any]:

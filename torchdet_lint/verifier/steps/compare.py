@@ -19,6 +19,7 @@ from torchdet_lint.verifier.steps.format import (
     OPTIMIZER,
     PARAMETERS,
     STATES,
+    SYNCED,
     UNREADABLE,
     Steps,
     StepsError,
@@ -45,6 +46,7 @@ _AT_FIRST = {
 _LATER = {
     BATCH: "The runs read different data in this step: the order of the data, the work of the loader's workers, or an "
     "augmentation differs.",
+    SYNCED: "The batch is equal, and the buffers are not, which are equal on all ranks as the forward pass begins.",
     LOSS: "The forward pass gave another loss for the same batch: an op in it is nondeterministic, or it depends on "
     "something besides the batch and what is compared here.",
     BUFFERS: "The loss is equal and a buffer is not: the forward pass updates it in a nondeterministic way, or other "

@@ -45,6 +45,7 @@ class Digests:
     def __init__(self) -> None:
         self._groups: dict[str, dict[str, list[int | _Place]]] = {}
         self._kinds: dict[tuple[str, str], str] = {}
+        self._replicas: dict[tuple[str, str], str] = {}
         self._losses: dict[str, float | _Place] = {}
         self._queues: dict[torch.device, list[tuple[torch.Tensor, _Place]]] = {}
         self._arriving: list[tuple[Any, torch.Tensor, list[_Place]]] = []
@@ -52,10 +53,12 @@ class Digests:
     def __contains__(self, group: str) -> bool:
         return group in self._groups
 
-    def put(self, group: str, name: str, values: Iterable[Any]) -> None:
+    def put(self, group: str, name: str, values: Iterable[Any], replica: str = "") -> None:
         """Digest the leaves of `values` under a name; the tensors must not change before `launch` if they are on a
-        device.
+        device. `replica` says which ranks hold the same.
         """
+        if replica:
+            self._replicas[group, name] = replica
         parts = self._groups.setdefault(group, {}).setdefault(name, [])
         for value in values:
             if not isinstance(value, torch.Tensor):
@@ -128,13 +131,15 @@ class Digests:
         groups, totals, parts = [], [], []
         for group in names:
             own = [_together(found) for found in self._groups[group].values()]
-            groups.append(
-                (group, tuple(Part(name, self._kinds.get((group, name), MEMORY)) for name in self._groups[group]))
-            )
+            groups.append((group, tuple(self._part(group, name) for name in self._groups[group])))
             totals.append(_together(own))
             parts += own
         losses = [_float(value) for value in self._losses.values()]
         return Definition(tuple(groups), tuple(self._losses)), totals, losses, parts
+
+    def _part(self, group: str, name: str) -> Part:
+        key = (group, name)
+        return Part(name, self._kinds.get(key, MEMORY), self._replicas.get(key, ""))
 
 
 class _Place:

@@ -3,9 +3,10 @@
 A file is the magic, the version, and blocks as a trace has them: a header of 16 bytes (kind, number, length and crc32
 of the payload, little-endian) and the payload. `H` is the run, as JSON. `D` is a definition, as JSON: its `number`
 counts from 0, and it lists the groups of a step in their order, with the name and the kind (`memory`, or the device
-that made the digest) of each part, and the names of the losses. `R` is one step, of the definition that is its number:
-the step and one digest a group in words of 64 bits, the losses as 64-bit floats, and 32 bits of the digest of each
-part, in order. `F` ends a run that ended in order. Nothing in it is pickled.
+that made the digest) of each part and, in a run of several ranks, which of them hold the same; and the names of the
+losses. `R` is one step, of the definition that is its number: the step and one digest a group in words of 64 bits, the
+losses as 64-bit floats, and 32 bits of the digest of each part, in order. `F` ends a run that ended in order. Nothing
+in it is pickled.
 """
 
 from __future__ import annotations
@@ -29,11 +30,16 @@ MAGIC = b"TDSTEPS\n"
 VERSION = 1
 SUFFIX = ".tdsteps"
 BATCH, LOSS, BUFFERS, GRADIENTS = "batch", "loss", "buffers", "gradients"
+SYNCED = "buffers at the forward pass"
 PARAMETERS, OPTIMIZER, STATES, GENERATORS = "parameters", "optimizer", "states", "generators"
-GROUPS = (BATCH, LOSS, BUFFERS, GRADIENTS, PARAMETERS, OPTIMIZER, STATES, GENERATORS)
+GROUPS = (BATCH, SYNCED, LOSS, BUFFERS, GRADIENTS, PARAMETERS, OPTIMIZER, STATES, GENERATORS)
 """What a step is made of, in the order in which a training step makes it."""
 MEMORY, UNREADABLE = "memory", "unreadable"
 """What made the digest of a part: the CPU, which read its memory, or nothing could; else the name of a device."""
+SHARDED, LOCAL = "sharded", "local"
+"""Of a part: that each rank has its own piece of it; with the number of a group of ranks, that each has its own value
+where the program asked for that.
+"""
 _WORD = struct.Struct("<Q")
 _MOST_JSON = 32 << 20
 _MOST_PARTS = 1 << 22
@@ -45,10 +51,13 @@ class StepsError(TraceError):
 
 
 class Part(NamedTuple):
-    """One thing of a group: a parameter, a generator; `kind` says what made its digest."""
+    """One thing of a group: a parameter, a generator; `kind` says what made its digest, `replica` which ranks hold the
+    same: a number in the header's `replicas`, after `LOCAL` where they need not, `SHARDED`, or empty (not known).
+    """
 
     name: str
     kind: str = MEMORY
+    replica: str = ""
 
 
 class Definition(NamedTuple):
@@ -122,7 +131,7 @@ class StepsWriter:
         known = self._definitions.get(definition)
         if known is None:
             known = self._definitions[definition] = len(self._definitions)
-            groups = [[name, [list(part) for part in parts]] for name, parts in definition.groups]
+            groups = [[name, [part[: 2 + bool(part.replica)] for part in parts]] for name, parts in definition.groups]
             self._writer.json(b"D", known, {"groups": groups, "losses": definition.losses})
         short = array("I", [part & 0xFFFFFFFF for part in parts])
         if sys.byteorder == "big":
@@ -245,4 +254,12 @@ def _is_header(header: dict[str, Any]) -> bool:
         and isinstance(environment.get("variables", {}), dict)
         and isinstance(header.get("digest"), str)
         and all(type(header.get(name, 0)) is int for name in ("rank", "world", "every"))
+        and _are_groups(header.get("replicas", []))
+    )
+
+
+def _are_groups(value: Any) -> bool:
+    """Whether it lists groups of ranks."""
+    return isinstance(value, list) and all(
+        isinstance(group, list) and all(type(rank) is int for rank in group) for group in value
     )

@@ -145,7 +145,7 @@ class _Watch:
             self.now = Digests()
 
     def _whole(self) -> None:
-        from torchdet_lint.verifier.steps.checkpoints import of_optimizer, state_of
+        from torchdet_lint.verifier.steps.checkpoints import of_optimizer, options_of, state_of
         from torchdet_lint.verifier.steps.digests import leaves
         from torchdet_lint.verifier.steps.format import GRADIENTS, OPTIMIZER, PARAMETERS
 
@@ -154,8 +154,10 @@ class _Watch:
         for name, parameter in of_optimizer(self.optimizer, self.names):
             self.now.put(PARAMETERS, name, (parameter,))
             self.now.put(GRADIENTS, name, () if parameter.grad is None else (parameter.grad,))
-        for name, value in state_of(self.optimizer, self.names):
+        for name, value in options_of(self.optimizer):
             self.now.put(OPTIMIZER, name, leaves(value))
+        for name, _, kept in state_of(self.optimizer, self.names):
+            self.now.put(OPTIMIZER, name, leaves(kept))
         if self.done + 1 == self.order.census:
             for group, name, value in census(self.optimizer):
                 self.now.put(group, name, leaves(value))

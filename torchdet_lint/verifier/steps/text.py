@@ -1,4 +1,4 @@
-"""What the comparison of two files of steps gave -> lines for a screen."""
+"""What the comparison of two files of steps gave, or of one run's ranks -> lines for a screen."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.comparison.screen import DIM, GREEN, RED, inert, paint, wrapped
 from torchdet_lint.verifier.steps.format import BATCH
+from torchdet_lint.verifier.steps.ranks import ranks_of
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.steps.compare import Difference, StepReport
+    from torchdet_lint.verifier.steps.ranks import RankReport, Unequal
 
 _SHOWN = 3
 
@@ -75,3 +77,38 @@ def _losses(report: StepReport) -> list[str]:
         more = f"; in step {report.last}: {last[0]:.9g} | {last[1]:.9g}" if last and report.last > report.step else ""
         lines.append(f"  {inert(name)} in step {report.step}: {a:.9g} | {b:.9g}{more}")
     return lines
+
+
+def text_of_ranks(report: RankReport, *, colour: bool = False) -> str:
+    """The report on one run's ranks for a screen: verdict, the first step, what differs in it and on which ranks."""
+    lines = [_verdict_of_ranks(report, colour)]
+    for number, one in enumerate(report.unequal):
+        lines += wrapped(f"{'then, in the same step: ' if number else 'first: '}{_unequal(one)}", 3)
+    lines += wrapped(report.meaning, 3) if report.meaning else []
+    if report.step > 0 and report.since < report.step - 1:
+        when = f"were equal after step {report.since}" if report.since >= 0 else "were not compared before"
+        also = f"; gradients differ from step {report.gradients} on" if report.gradients >= 0 else ""
+        lines += wrapped(f"Parameters {when}{also}. `Checkpoints(…, every=1)` compares them in each step.")
+    if report.parts:
+        lines += wrapped(f"compared: {', '.join(f'{group} ({count})' for group, count in report.parts.items())}")
+    lines += [paint(line.strip(), DIM, colour) for note in report.notes for line in wrapped(f"not covered: {note}")]
+    return "\n".join(lines) + "\n"
+
+
+def _verdict_of_ranks(report: RankReport, colour: bool) -> str:
+    ranks = f"{len(report.ranks)} ranks"
+    if report.verdict == "nothing":
+        return paint(f"✗ nothing was compared: nothing is known that the {ranks} must hold alike", RED, colour)
+    if report.verdict == "identical":
+        last = f"{_count(report.compared)}, {report.first} to {report.last}"
+        return paint(f"✓ the {ranks} hold the same, bit for bit, in all {last}", GREEN, colour)
+    when = f"first in step {report.step}" if report.step else "before the first step"
+    told = f"{report.differing} of {_count(report.compared)} differ"
+    return paint(f"✗ the {ranks} do not hold the same {when} · {report.unequal[0].group} · {told}", RED, colour)
+
+
+def _unequal(one: Unequal) -> str:
+    names = ", ".join(one.names[:_SHOWN]) + (", …" if one.count > _SHOWN else "")
+    rest = tuple(rank for rank in one.among if rank not in one.ranks)
+    verb = "differs" if len(one.ranks) == 1 else "differ"
+    return f"{one.group} ({one.count}: {names}): {ranks_of(one.ranks)} {verb} from {ranks_of(rest)}"
