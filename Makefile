@@ -61,7 +61,7 @@ verify-long: .venv/test.stamp  ## the slow tests of the runtime half
 	$(BIN)/python -m pytest -m slow tests/verifier
 
 clean:
-	rm -rf .venv .torchdet_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf .venv .torchdet_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info torchdet_lint/catalogue/compiled.msgpack
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

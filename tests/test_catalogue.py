@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torchdet_lint.catalogue import loading, ops, runtime, texts
+from torchdet_lint.catalogue import compiled, loading, ops, runtime, texts
 from torchdet_lint.catalogue.texts import CatalogueError
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
 
@@ -142,3 +142,39 @@ def test_a_table_of_the_recorder_with_another_key_is_refused(tmp_path, monkeypat
     monkeypatch.setattr(runtime, "RULES_DIRECTORY", tmp_path)
     with pytest.raises(CatalogueError, match="the keys must be variables, libraries, timed, units"):
         runtime.surroundings.__wrapped__()
+
+
+def test_what_a_build_keeps_is_what_the_texts_say(tmp_path: Path) -> None:
+    shipped = texts.read(texts.shipped())
+    fingerprint = texts.fingerprint_of(shipped)
+    path, again = tmp_path / "once", tmp_path / "again"
+    compiled.write(path, loading.parse(shipped), fingerprint)
+    compiled.write(again, loading.parse(shipped), fingerprint)
+    assert path.read_bytes() == again.read_bytes()
+    assert compiled.read(path, fingerprint) == loading.parse(shipped)
+
+
+def test_what_a_build_keeps_of_other_texts_or_broken_does_not_count(tmp_path: Path) -> None:
+    shipped = texts.read(texts.shipped())
+    fingerprint = texts.fingerprint_of(shipped)
+    path = tmp_path / "kept"
+    compiled.write(path, loading.parse(shipped), fingerprint)
+    assert compiled.read(path, fingerprint[::-1]) is None
+    path.write_bytes(path.read_bytes()[:-1])
+    assert compiled.read(path, fingerprint) is None
+    assert compiled.read(tmp_path / "nowhere", fingerprint) is None
+
+
+def test_a_start_reads_what_the_build_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = texts.read(texts.shipped())
+    path = tmp_path / "kept"
+    only = {"TDL101": loading.load().rules["TDL101"]}
+    compiled.write(path, compiled.Shipped(only, loading.load().facts), texts.fingerprint_of(shipped))
+    monkeypatch.setattr(compiled, "PATH", path)
+    loading._load.cache_clear()
+    try:
+        assert loading.load().rules.keys() == only.keys()
+        assert len(loading.load(examples=True).rules) > 5
+        assert loading.load(extra=[rule_file(tmp_path, "")]).rules.keys() == {"ACME001", "TDL101"}
+    finally:
+        loading._load.cache_clear()

@@ -17,6 +17,7 @@ import tomli
 import yaml
 
 from torchdet_lint import __version__
+from torchdet_lint.catalogue import compiled, texts
 from torchdet_lint.cli.options import check_parser
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +49,10 @@ def test_two_builds_are_the_same_bytes(built: dict[str, bytes]) -> None:
 def test_the_recipe_needs_what_the_project_needs() -> None:
     text = (ROOT / "release/conda-forge/recipe.yaml").read_text(encoding="utf-8")
     recipe = yaml.safe_load(text)
-    project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    configured = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = configured["project"]
+    host = {one.replace("msgspec-python ", "msgspec ").replace(" ", "") for one in recipe["requirements"]["host"]}
+    assert set(configured["build-system"]["requires"]) <= host
     run = {one.replace("msgspec-python ", "msgspec ").replace(" ", "") for one in recipe["requirements"]["run"]}
     assert run - {"python>=${{python_min}}"} == set(project["dependencies"])
     assert project["requires-python"] == f">={recipe['context']['python_min']}"
@@ -61,6 +65,12 @@ def test_a_wheel_carries_every_rule(wheel: zipfile.ZipFile) -> None:
     shipped = {name.removeprefix("torchdet_lint/") for name in wheel.namelist() if name.endswith(".toml")}
     assert shipped == {str(path.relative_to(ROOT)) for path in (ROOT / "rules").rglob("*.toml")}
     assert len(shipped) > 5
+
+
+def test_a_wheel_carries_the_catalogue_decoded(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_bytes(wheel.read("torchdet_lint/catalogue/compiled.msgpack"))
+    assert compiled.read(kept, texts.fingerprint()) is not None
 
 
 def test_a_wheel_carries_the_package_alone(wheel: zipfile.ZipFile) -> None:

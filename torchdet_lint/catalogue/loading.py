@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.catalogue import holes
+from torchdet_lint.catalogue import compiled
 from torchdet_lint.catalogue.facts import Facts
 from torchdet_lint.catalogue.rules import Rule
-from torchdet_lint.catalogue.texts import CatalogueError, fingerprint_of, read
+from torchdet_lint.catalogue.texts import CatalogueError, fingerprint_of, read, shipped
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -57,23 +57,39 @@ def _state(path: Path) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=4)
 def _load(examples: bool, probes: bool, extra: tuple[Path, ...], states: tuple[tuple[int, int], ...]) -> Catalogue:
-    texts = read(extra)
+    texts = read(shipped())
+    fingerprint = fingerprint_of(texts)
+    known = None if examples or probes else compiled.read(compiled.PATH, fingerprint)
+    if known is None:
+        known = parse(texts, examples=examples, probes=probes)
+    rules = dict(known.rules)
+    own = read(extra)
+    for path, text in own:
+        rule = _rule(path, text, examples=examples)
+        _add(rule, path, rules)
+        from torchdet_lint.catalogue import holes
+
+        if fault := next(holes.faults(rule), ""):
+            raise CatalogueError(f"{path}: {fault}")
+    return Catalogue(dict(sorted(rules.items())), known.facts, fingerprint_of((*texts, *own)) if own else fingerprint)
+
+
+def parse(texts: Iterable[tuple[Path, str]], *, examples: bool = False, probes: bool = False) -> compiled.Shipped:
+    """The rules and facts in the texts of files that are shipped. Raises `CatalogueError` as `load` does."""
     rules: dict[str, Rule] = {}
     facts: dict[str, Any] = {}
     for path, text in texts:
         if path.parent.name == "facts":
             _merge(facts, _parse(path, text if probes else _without_probes(text)), path)
-            continue
-        rule = _rule(path, text, examples=examples)
-        if rule.code in rules:
-            raise CatalogueError(
-                f"{path}: {rule.code} is already the code of {rules[rule.code].stem}.toml; choose another"
-            )
-        if path in extra and (fault := next(holes.faults(rule), "")):
-            raise CatalogueError(f"{path}: {fault}")
-        rules[rule.code] = rule
-    merged = _convert(facts, Facts, Path("rules/facts"))
-    return Catalogue(dict(sorted(rules.items())), merged, fingerprint_of(texts))
+        else:
+            _add(_rule(path, text, examples=examples), path, rules)
+    return compiled.Shipped(rules, _convert(facts, Facts, Path("rules/facts")))
+
+
+def _add(rule: Rule, path: Path, rules: dict[str, Rule]) -> None:
+    if rule.code in rules:
+        raise CatalogueError(f"{path}: {rule.code} is already the code of {rules[rule.code].stem}.toml; choose another")
+    rules[rule.code] = rule
 
 
 def _rule(path: Path, text: str, *, examples: bool) -> Rule:

@@ -25,25 +25,29 @@ def fingerprint(extra: Iterable[Path] = ()) -> str:
 
     Raises `CatalogueError` for a file that cannot be read.
     """
-    return fingerprint_of(read(tuple(extra)))
+    return fingerprint_of((*read(shipped()), *read(extra)))
 
 
 def fingerprint_of(texts: Iterable[tuple[Path, str]]) -> str:
-    """A hash of the names and texts of `read`."""
+    """A hash of the names and texts of `read`: 32 characters of ASCII."""
     digest = hashlib.blake2b(digest_size=16)
     for path, text in texts:
         digest.update(path.name.encode() + b"\0" + text.encode() + b"\0")
     return digest.hexdigest()
 
 
-def read(extra: tuple[Path, ...]) -> list[tuple[Path, str]]:
-    """Path and text of the shipped rules, of the shipped facts and of `extra`, in this order.
+def shipped() -> list[Path]:
+    """The shipped rules, then the shipped facts."""
+    return sorted(RULES_DIRECTORY.glob("*.toml")) + sorted((RULES_DIRECTORY / "facts").glob("*.toml"))
+
+
+def read(paths: Iterable[Path]) -> list[tuple[Path, str]]:
+    """Path and text of each of `paths`.
 
     Raises `CatalogueError` for a file that cannot be read.
     """
-    shipped = sorted(RULES_DIRECTORY.glob("*.toml")) + sorted((RULES_DIRECTORY / "facts").glob("*.toml"))
     texts = []
-    for path in (*shipped, *extra):
+    for path in paths:
         try:
             texts.append((path, reading.read(str(path), reading.LARGEST_CONFIGURATION).decode()))
         except (OSError, UnicodeDecodeError) as error:

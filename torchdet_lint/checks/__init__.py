@@ -1,11 +1,11 @@
-"""A code -> the function that looks for it: the table of contents."""
+"""The code of a rule of scope `file` -> the function that looks for it: the table of contents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import data, program_modes, program_seeds, settings
+from torchdet_lint.checks import data, settings
 from torchdet_lint.checks.memory.check import uninitialized_read
 from torchdet_lint.checks.operations.check import cudnn_rnn, kernel_atomics, listed_call, own_rule
 from torchdet_lint.checks.order.completion import completion_order
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Violation
     from torchdet_lint.module.module import Module
-    from torchdet_lint.program.entry import Entry, Fault
 
 Check = Callable[["Module", "Rule"], Iterator["Violation"]]
-ProgramCheck = Callable[["Entry", "Rule"], Iterator["Fault"]]
 
-__all__ = ["CHECKS", "PROGRAM_CHECKS", "Check", "ProgramCheck", "own_rule"]
+__all__ = ["CHECKS", "Check", "own_rule"]
 
 CHECKS: Mapping[str, Check] = {
     "TDL104": unseeded_generator,
@@ -52,15 +50,4 @@ CHECKS: Mapping[str, Check] = {
     "TDL407": kernel_atomics,
     "TDL501": uninitialized_read,
     "TDL601": hash_seed,
-}
-
-PROGRAM_CHECKS: Mapping[str, ProgramCheck] = {
-    "TDL101": program_seeds.unseeded_torch,
-    "TDL102": program_seeds.unseeded_numpy,
-    "TDL103": program_seeds.unseeded_python,
-    "TDL106": program_seeds.late_seed,
-    "TDL108": program_seeds.unseeded_process,
-    "TDL203": program_modes.missing_mode,
-    "TDL205": program_modes.missing_workspace,
-    "TDL307": program_modes.racing_updates,
 }

@@ -7,7 +7,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from torchdet_lint.cli.console import CLEAN, FAILED, INTERRUPTED, UsageError, fail
+from torchdet_lint import __version__
+from torchdet_lint.cli.console import CLEAN, FAILED, INTERRUPTED, UsageError, emit, fail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +57,9 @@ def _stranded() -> bool:
 def _dispatch(arguments: list[str]) -> int:
     command = arguments[0] if arguments else "check"
     rest = arguments[1:]
+    if command == "--version":
+        emit([f"torchdet-lint {__version__}\n"])
+        return CLEAN
     if command in RUNTIME:
         return _runtime(arguments)
     if command == "lsp":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,6 +153,8 @@ def _expanded(patterns: Iterable[str], root: Path, where: str) -> Iterable[str]:
 def _named(patterns: Iterable[str]) -> Iterable[str]:
     """The files that the user names, wherever they are."""
     for pattern in patterns:
+        import glob
+
         files = sorted(glob.glob(pattern, recursive=True))
         if not files:
             raise ConfigError(f"--rule-files: nothing matches {pattern!r}")

@@ -7,7 +7,7 @@ import ast
 import os
 from typing import TYPE_CHECKING
 
-from torchdet_lint.checks import PROGRAM_CHECKS
+from torchdet_lint.checks.programs import PROGRAM_CHECKS
 from torchdet_lint.engine.entry_points import TEST, EntryPoints
 from torchdet_lint.engine.outcome import MISSED, Outcome, token
 from torchdet_lint.engine.program_reports import Reporter

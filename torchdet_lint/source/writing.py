@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import stat
 from typing import TYPE_CHECKING
 
@@ -55,7 +54,7 @@ def _beside(target: str) -> Iterator[str]:
     folder, name = os.path.split(target)
     # A name may have 255 bytes.
     short = name.encode("utf-8", "ignore")[:180].decode("utf-8", "ignore")
-    temporary = os.path.join(folder, f".{short}.{os.getpid()}-{secrets.token_hex(8)}{_SUFFIX}")
+    temporary = os.path.join(folder, f".{short}.{os.getpid()}-{os.urandom(8).hex()}{_SUFFIX}")
     try:
         yield temporary
     finally:
@@ -69,7 +68,7 @@ def put(path: str, content: bytes) -> None:
     What killed runs left of the same file is swept away.
     """
     _sweep_parts(path)
-    part = f"{path}.{os.getpid()}-{secrets.token_hex(8)}.part"
+    part = f"{path}.{os.getpid()}-{os.urandom(8).hex()}.part"
     with open(create(part, 0o666), "wb") as stream:
         try:
             stream.write(content)
