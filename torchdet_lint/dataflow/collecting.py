@@ -93,7 +93,7 @@ class Collecting(Trace):
             yield Use(loop, "stored")
             return
         made = any(binding.kind == "assign" for binding in home.bindings[table.value])
-        if not made or self.orders.sorts(self.module.code(function)):
+        if not made or (self.orders.sorts(self.module.text) and self.orders.sorts(self.module.code(function))):
             yield Use(loop, "stored")
             return
         for load in self.definitions.loads_after(table, outermost(self.module, loop, table.value)):

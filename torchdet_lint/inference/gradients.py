@@ -165,8 +165,12 @@ class Gradients:
         a training loop too."""
         if not parameters:
             return False
-        device = rf"\b(?:{'|'.join(sorted(parameters))})\.device\b"
-        return re.search(device, self.module.code(function)) is not None
+        device = re.compile(rf"\b(?:{'|'.join(sorted(parameters))})\.device\b")
+        return self._stands_in(function, lambda text: device.search(text) is not None)
+
+    def _stands_in(self, function: cst.FunctionDef, found: Callable[[str], bool]) -> bool:
+        """Whether a word is `found` in the source of `function`, which costs more to make than a look at the file."""
+        return found(self.module.text) and found(self.module.code(function))
 
     def _everywhere(self, name: str, calls: Callable[[], list[Call]], holds: Callable[[cst.CSTNode], bool]) -> int:
         """How many of `calls` the file has, the places with `name` parsed; 0 as soon as one is found for which `holds`
@@ -189,7 +193,9 @@ class Gradients:
         name = function.name.value
         words = name.strip("_").split("_")
         runs = self.facts.untracked_runs
-        if (words[0] not in runs and words[-1] not in runs) or ".training" in self.module.code(function):
+        if words[0] not in runs and words[-1] not in runs:
+            return False
+        if self._stands_in(function, lambda text: ".training" in text):
             return False
         if not any(
             word in member.methods for member in self.module.family(class_) for word in self.facts.training_methods
