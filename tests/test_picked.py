@@ -230,6 +230,8 @@ def test_the_data_set_of_a_data_module_is_in_sight(project, transform, severity)
     [
         ("val_loader", "", "note"),
         ("testDataLoader", ", shuffle=False", "note"),
+        ("val_loaders[0]", "", "note"),
+        ("loaders[val]", "", "warning"),
         ("test_loader", ", shuffle=True", "warning"),
         ("test_loader", ", shuffle=shuffle", "warning"),
         ("train_loader", "", "warning"),

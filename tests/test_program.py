@@ -502,6 +502,19 @@ def test_what_would_raise_in_deterministic_mode_is_named_before_it_is_turned_on(
     assert raising == [("model.py", 5 + number) for number in range(ops)]
 
 
+@pytest.mark.parametrize(("around", "raises"), [("with torch.no_grad()", False), ("if True", True)])
+def test_what_only_evaluation_runs_does_not_raise_in_deterministic_mode(around, raises, project):
+    folder = project(
+        warp_DOT_py="import torch.nn.functional as F\n\ndef warp(x, grid):\n    return F.grid_sample(x, grid)\n",
+        train_DOT_py="import torch\nfrom warp import warp\n\ndef main():\n    torch.manual_seed(0)\n"
+        "    net = torch.nn.Linear(3, 3).cuda()\n    net(torch.ones(3).cuda()).sum().backward()\n"
+        "    torch.optim.SGD(net.parameters(), lr=1).step()\n"
+        f"    {around}:\n        print(warp(net(torch.ones(3).cuda()), 1))\n\n{GUARD}    main()\n",
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert ("raises in that mode" in finding.message) is raises
+
+
 @pytest.mark.parametrize(
     ("text", "code", "severity"),
     [

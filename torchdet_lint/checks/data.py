@@ -74,7 +74,8 @@ def _evaluates(module: Module, call: Call) -> bool:
     function, statement = module.enclosing_function(call.node), module.statement(call.node)
     told = [function.name.value] if function is not None else []
     if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[0], cst.Assign):
-        told += [last_word(target.target) for target in statement.body[0].targets]
+        targets = [target.target for target in statement.body[0].targets]
+        told += [last_word(one.value if isinstance(one, cst.Subscript) else one) for one in targets]
     return any(module.library.facts.workers.evaluating.intersection(_WORD.findall(name.lower())) for name in told)
 
 

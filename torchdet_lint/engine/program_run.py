@@ -61,6 +61,7 @@ class ProgramRun:
         )  # fmt: skip
         self.points = EntryPoints(records, linter.settings, self.project.files)
         self.settling = Settling(self.project, records, self.points, linter.catalogue.facts.tensors)
+        self.entries: list[Entry] = []
         self._varying: dict[str, dict[int, list[Ref]]] = {}
         self.reporter = Reporter(linter, paths, self.data, self.project.files.text)
 
@@ -106,6 +107,7 @@ class ProgramRun:
                 self.errors.append(_complaint(token(path), "the project's rules", error))
                 continue
             entries.append(entry)
+        self.entries = entries
         codes = sorted(code for code in self.linter.codes & PROGRAM_CHECKS.keys() if not self.linter.silent(code))
         # What a self-test shares with a program is told of the program.
         for entry in sorted(entries, key=self.points.tries_out):
@@ -206,7 +208,10 @@ class ProgramRun:
             functions = self._varying[path] = {}
             record = self.records.get(path)
             found: dict[int, list[Ref]] = {}
+            files, scored = self.settling.ungraded(self.entries) if record is not None else (set(), {})
             for finding, rows in zip(record.findings, record.rows, strict=True) if record is not None else ():
+                if finding.gradient and (path in files or rows.first in scored.get(path, ())):
+                    continue
                 if (finding.switchable or finding.raises) and finding.code.startswith("TDL4"):
                     found.setdefault(rows.first, []).extend(_raising(path, finding, rows))
             for row, above in self.settling.functions_around(path, sorted(found)):

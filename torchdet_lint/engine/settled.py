@@ -105,6 +105,7 @@ class Settling:
         self.tensors = tensors
         self.records = records
         self.points = points
+        self._ungraded: tuple[set[str], dict[str, tuple[int, ...]]] | None = None
 
     def of(self, entries: Iterable[Entry], *, deterministic: bool) -> dict[str, Settled]:
         """What the programs `entries` say of files, for those where it matters; `deterministic` where the user says
@@ -118,7 +119,7 @@ class Settling:
             files = sorted({*wanted, *aside})
             return {path: Settled(covered=True, aside=aside.get(path, ()), strict=True) for path in files}
         lenient = self.points.reached(entry.file for entry in entries if entry.has("lenient"))
-        ungraded, scored = self._ungraded(entries, wanted)
+        ungraded, scored = self.ungraded(entries)
         programs = [entry for entry in entries if not self.points.tries_out(entry)]
         reach = self.points.reached
         exposed = reach(entry.file for entry in programs if not entry.has("mode"))
@@ -170,10 +171,15 @@ class Settling:
                 rows += (node.lineno, node.end_lineno or node.lineno)
         return tuple(rows)
 
-    def _ungraded(self, entries: Sequence[Entry], wanted: Iterable[str]) -> tuple[set[str], dict[str, tuple[int, ...]]]:
+    def ungraded(self, entries: Sequence[Entry]) -> tuple[set[str], dict[str, tuple[int, ...]]]:
         """The files that only programs without gradients reach, and by file the rows of the findings about gradients
-        that stand in what runs without them."""
-        rows = {path: told for path in wanted if (told := self._graded_rows(path))}
+        that stand in what runs without them. `entries` are all programs."""
+        if self._ungraded is None:
+            self._ungraded = self._without_gradients(entries)
+        return self._ungraded
+
+    def _without_gradients(self, entries: Sequence[Entry]) -> tuple[set[str], dict[str, tuple[int, ...]]]:
+        rows = {path: told for path in self.records if (told := self._graded_rows(path))}
         if not rows:
             return set(), {}
         without = {entry.file: entry for entry in entries if entry.without_gradients(self.tensors)}

@@ -198,6 +198,10 @@ class Calls:
             wanted = call.argument("requires_grad", ("data", "requires_grad"))
             fixed = wanted is not None and wanted.constant is False
             return replace(inner, what="tensor", device="unknown", gradient="no" if fixed else "yes", whole=False)
+        if name in ("torch.autograd.Variable", "torch.autograd.variable.Variable"):
+            inner = self.results.arguments.kind_of(call, 0, "data")
+            wanted = call.argument("requires_grad", ("data", "requires_grad"))
+            return replace(inner, what="tensor", gradient="yes" if wanted is not None and wanted.constant else "no")
         if last.endswith("Tensor"):
             made = instance_of(f"torch.{last}", self.facts)
             dtype: Dtype = made.dtype if made.dtype != "unknown" else "floating"

@@ -64,10 +64,17 @@ class Gradients:
                     return True
             elif isinstance(around, cst.FunctionDef) and self.not_tracked(around):
                 return True
-        if self._for_export or self._switched_off(node):
+        if self._for_export or self._switched_off(node) or self._becomes_data(node):
             return True
         class_ = self.module.enclosing_class(node)
         return class_ is not None and self._untracked_class(class_)
+
+    def _becomes_data(self, node: cst.CSTNode) -> bool:
+        """Whether a call gives what becomes the data of a parameter, without its history: `weight.data = f(weight)`."""
+        statement = self.module.parent(node)
+        return isinstance(statement, cst.Assign) and all(
+            isinstance(one.target, cst.Attribute) and one.target.attr.value == "data" for one in statement.targets
+        )
 
     @cached_property
     def _for_export(self) -> bool:

@@ -23,6 +23,7 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
     registering: frozenset[str] = frozenset()
     classes: tuple[str, ...] = ()
     extents: tuple[str, ...] = ()
+    counts: frozenset[str] = frozenset()
     zeroed: dict[str, str] = msgspec.field(default_factory=dict)
 
     @functools.cached_property

@@ -25,6 +25,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     registers: tuple[str, ...] = ()
     lazy: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    traces: frozenset[str] = frozenset()
     picks: tuple[str, ...] = ()
 
     @functools.cached_property
@@ -33,9 +35,9 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
         return re.compile("|".join(self.idle), re.IGNORECASE)
 
     @functools.cached_property
-    def picks_seed(self) -> re.Pattern[str]:
-        """The name of a function that makes a seed: search."""
-        return re.compile(rf"(?:{'|'.join(self.picks)})\w*_seed$")
+    def draws_nothing_lasting(self) -> re.Pattern[str]:
+        """The name of a function that makes a seed, or a name that nobody has taken: search."""
+        return re.compile(rf"(?:{'|'.join(self.picks)})\w*_seed$|(?:^|_)(?:{'|'.join(self.names)})$")
 
     @functools.cached_property
     def decorates_command(self) -> re.Pattern[str]:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.checks.memory.domain import Buffer
 from torchdet_lint.checks.memory.subscripts import extent
-from torchdet_lint.dataflow.syntax import bare
+from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -142,6 +142,10 @@ def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> b
     only = call.node.args[0].value
     if isinstance(sizes[0].constant, int):
         return isinstance(only, (cst.Integer, cst.Name))
+    made = module.followed(only, call.scope, call.order) if isinstance(only, cst.Name) else None
+    counts = module.library.facts.memory.counts
+    if made is not None and isinstance(made.node, cst.Call) and last_word(made.node.func) not in counts:
+        return False
     return module.library.facts.memory.is_extent.fullmatch(bare(only)) is not None
 
 

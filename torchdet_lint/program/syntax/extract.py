@@ -19,9 +19,11 @@ from torchdet_lint.program.syntax.shapes import (
     last_word,
     leaves_early,
 )
-from torchdet_lint.program.syntax.untrained import counted, frozen
+from torchdet_lint.program.syntax.untrained import counted, frozen, traced
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
@@ -42,18 +44,28 @@ class Extractor(Expressions):
         # Whether what stands in the last rows that were looked at draws idly.
         self._rows = 0, 0
         self._idle = False
-        self.picks = self.words.picks_seed.search(scope.name.rpartition(".")[2]) is not None
+        self.picks = self.words.draws_nothing_lasting.search(scope.name.rpartition(".")[2]) is not None
         self.counted = counted(scope.node.body) if self._mentions("parameters()") else frozenset()
         self.frozen = frozen(scope.node.body) if self._mentions("requires_grad") else frozenset()
+        self.traced = traced(scope.node.body, self._traces) if self._mentions(*self._trace_words) else frozenset()
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
 
-    def _mentions(self, word: str) -> bool:
-        """Whether this is a function, and its text has `word`."""
+    @property
+    def _trace_words(self) -> Iterator[str]:
+        return (f"{name.rpartition('.')[2]}(" for name in self.words.traces)
+
+    def _traces(self, call: ast.Call) -> bool:
+        """Whether a call looks at a model with an input of which only the size counts."""
+        return not self.words.traces.isdisjoint(self.names.resolve(call.func, self.scope))
+
+    def _mentions(self, *words: str) -> bool:
+        """Whether this is a function, and its text has one of `words`."""
         node = self.scope.node
         if not isinstance(node, FUNCTIONS):
             return False
-        return any(word in row for row in self.names.scopes.hollow.lines[node.lineno - 1 : node.body[-1].end_lineno])
+        rows = self.names.scopes.hollow.lines[node.lineno - 1 : node.body[-1].end_lineno]
+        return any(word in row for row in rows for word in words)
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and what it hands on to the constructor of a base class."""
@@ -182,7 +194,7 @@ class Extractor(Expressions):
             self._rows = node.lineno, last
             text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])
             self._idle = self.picks or self.words.draws_idly.search(text) is not None
-        self.idle = self._idle
+        self.idle = self._idle or self._makes(node, self.traced)
         self.sized = self._makes(node, self.counted)
         self.without_gradient = self._makes(node, self.frozen)
         self.effects(node, branch)

@@ -1,4 +1,4 @@
-"""The statements of a function -> the models that it makes to count their parameters, and what it freezes."""
+"""The statements of a function -> what it makes only to count or to trace with, and what it freezes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.syntax.shapes import last_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
@@ -34,6 +34,21 @@ def counted(body: Sequence[ast.stmt]) -> frozenset[str]:
         return frozenset()
     used = {name.id for name in loads if id(name) not in harmless}
     return frozenset(_owner(loop.iter) for loop in loops) - used
+
+
+def traced(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> frozenset[str]:
+    """The names of a function that are handed to nothing but calls that `traces` knows."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    given = {
+        id(name): name.id
+        for node in nodes
+        if isinstance(node, ast.Call) and traces(node)
+        for argument in (*node.args, *(word.value for word in node.keywords))
+        for name in ast.walk(argument)
+        if isinstance(name, ast.Name)
+    }
+    loads = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    return frozenset(given.values()) - {name.id for name in loads if id(name) not in given}
 
 
 def frozen(body: Sequence[ast.stmt]) -> frozenset[str]:
