@@ -132,7 +132,7 @@ def test_what_processes_send_each_other_is_digested_when_it_has_come(tmp_path):
     outcome = verify_program(program, mode="stress", timeout=240, lint=False, keep=tmp_path / "kept")
     assert (outcome.verdict, outcome.failure) == ("identical", "")
     told = [(cause.rule, cause.line, cause.stream) for cause in unlike(tmp_path / "kept", program, "unseeded")]
-    assert told == [("TDL105", 18, "process 1")]
+    assert told == [("TDL105", 18, "process rank 0")]
 
 
 def test_a_program_that_only_starts_another_one_is_verified_through_it(tmp_path):

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from torchdet_lint.verifier import trace as tracing
+from torchdet_lint.verifier.launch import stuck
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -139,7 +140,7 @@ class ChildResult:
     `status` is `finished` (exit status 0), `failed` (another one), `signal` (killed by `signal_name`), `timeout` or
     `interrupted` (Ctrl-C). `seconds` is wall time, `cpu_seconds` what all its processes took of the CPU (0 where the
     system does not say), `strays` the processes that were still there and were ended, `recording` why no trace or an
-    incomplete one was written.
+    incomplete one was written, `standing` where a recorded run stood that did not end.
     """
 
     status: Literal["finished", "failed", "signal", "timeout", "interrupted"]
@@ -148,6 +149,7 @@ class ChildResult:
     strays: int = 0
     recording: str = ""
     cpu_seconds: float = 0.0
+    standing: str = ""
 
     @property
     def ok(self) -> bool:
@@ -163,13 +165,14 @@ class ChildResult:
 
     def sentence(self, timeout: float | None = None) -> str:
         """How it ended, in a few words."""
-        return {
+        said = {
             "finished": "ended with exit status 0",
             "failed": f"ended with exit status {self.returncode}",
             "signal": f"was ended by {self.signal_name}",
             "timeout": f"did not end within {timeout:g} s" if timeout else "did not end in time",
             "interrupted": "was interrupted",
         }[self.status]
+        return f"{said}: {self.standing}" if self.standing else said
 
 
 def run_child(
@@ -205,6 +208,7 @@ def run_child(
         "about": {"program": program.words, **(about or {})},
         "steps": steps,
         "roots": roots,
+        "limited": timeout is not None,
         **({"closeup": closeup} if closeup is not None else {}),
     }
     command = [program.python, *_interpreter_flags(), *program.flags, str(CHILD), json.dumps(control)]
@@ -215,7 +219,7 @@ def run_child(
         known = set(_children()) if adopts else set()
         process = _start(command, program, environment, stdin, stdout, stderr)
         try:
-            status = _wait(process, timeout, tick)
+            status, standing = _wait(process, timeout, tick, trace)
         finally:
             strays = _end_tree(process, known, adopts) if end_strays or process.poll() is None else 0
     seconds, cpu = time.monotonic() - begin, _cpu_of_children() - before
@@ -223,7 +227,7 @@ def run_child(
     if status == "ended":
         status = "finished" if code == 0 else "signal" if code < 0 else "failed"
     recording = _finish(trace) if trace is not None else ""
-    return ChildResult(status, code, seconds, strays, recording, cpu)  # type: ignore[arg-type]
+    return ChildResult(status, code, seconds, strays, recording, cpu, standing)  # type: ignore[arg-type]
 
 
 def _cpu_of_children() -> float:
@@ -261,21 +265,26 @@ def _interpreter_flags() -> list[str]:
     return [flag for flag in flags if not flag.startswith(("-I", "-E", "-s", "-P"))]
 
 
-def _wait(process: subprocess.Popen[bytes], timeout: float | None, tick: Callable[[], None] | None) -> str:
+def _wait(
+    process: subprocess.Popen[bytes], timeout: float | None, tick: Callable[[], None] | None, trace: Path | None
+) -> tuple[str, str]:
+    """How it ended, and where it stood if it had to be ended."""
     end = time.monotonic() + timeout if timeout else None
     while True:
         try:
             process.wait(0.1)
-            return "ended"
+            return "ended", ""
         except subprocess.TimeoutExpired:
             if tick is not None:
                 tick()
         except KeyboardInterrupt:
             _stop(process, signal.SIGINT)
-            return "interrupted"
+            return "interrupted", ""
         if end is not None and time.monotonic() > end:
+            below = _descendants(process.pid)[1:]
+            standing = stuck.ask(trace.absolute(), process.pid, below) if trace is not None else ""
             _stop(process, signal.SIGTERM)
-            return "timeout"
+            return "timeout", standing
 
 
 def _stop(process: subprocess.Popen[bytes], first: signal.Signals) -> None:
@@ -378,12 +387,14 @@ def _reap(pids: list[int]) -> None:
 def _clear(trace: Path) -> None:
     for path in (trace.with_name(trace.name + ".error"), *tracing.parts_of(trace)):
         path.unlink(missing_ok=True)
+    stuck.clear(trace)
     if trace.is_file():
         trace.unlink()
 
 
 def _finish(trace: Path) -> str:
     """Put the streams of the children into the trace; returns why there is none, or not a whole one."""
+    stuck.clear(trace)
     error = trace.with_name(trace.name + ".error")
     if error.exists():
         text = error.read_text(encoding="utf-8").strip()

@@ -18,6 +18,7 @@ from torchdet_lint.verifier.patching import reach
 from torchdet_lint.verifier.patching.events import Reporter
 from torchdet_lint.verifier.patching.inheritance import EVENTS, RECORD, with_bootstrap
 from torchdet_lint.verifier.patching.patches import Patches, after_import
+from torchdet_lint.verifier.recording.watching import stacks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,11 +30,14 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
     """Record this process from the import of torch on.
 
     `order` says where to (`trace`), whose code is the program's (`roots`), what goes into the header (`about`) and
-    after how many optimizer steps to end (`steps`). `started` is a process that the program started.
+    after how many optimizer steps to end (`steps`); with `limited` the process says where it stands when it is asked.
+    `started` is a process that the program started.
     """
     starts: dict[str, int] = {"python": hash(random.getstate()[1]) & (1 << 64) - 1}
     numpy_state: list[dict[str, Any]] = []
     patches = Patches()
+    if order.get("limited"):
+        stacks.arm(order["trace"])
     reach.watch(patches, Reporter(os.environ.get(EVENTS, "")))
 
     def torch_begins(_: object) -> None:

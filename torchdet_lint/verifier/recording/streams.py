@@ -46,7 +46,7 @@ class Run:
     start.
 
     `owners` maps the address of a storage to a digest of what was written there, and how: even, or odd while a part
-    of it may be memory that nothing has written.
+    of it may be memory that nothing has written. A process that is `called` something is `rank` of a process group.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Run:
         self.threads = itertools.count(1)
         self.live: dict[int, Stream] = {}
         self.fork_number = 0
+        self.rank, self.called = -1, ""
         self.first_seed = torch.initial_seed()
         self.starts = (
             starts.get("python", python_digest()),
@@ -107,7 +108,19 @@ class Run:
         if self.writer is None:
             self.writer = trace.Writer(trace.part_of(self.path, os.getpid()))
             self.writer.json(b"H", 0, {**self.about, "order": self.order, "began": self.began})
+            if self.rank >= 0:
+                self._tell_rank(self.writer)
         return self.writer
+
+    def join(self, rank: int) -> None:
+        """This process is a rank of a process group. One that a launcher started is called so already."""
+        if not self.label.startswith("rank ") and (self.label or self.order):
+            self.rank, self.called = rank, self.process_name()
+            if self.writer is not None:
+                self._tell_rank(self.writer)
+
+    def _tell_rank(self, writer: trace.Writer) -> None:
+        writer.json(b"N", 0, {"rank": f"rank {self.rank}", "called": self.called})
 
     def process_name(self) -> str:
         """What this process is called in every run: its place in the tree of processes."""

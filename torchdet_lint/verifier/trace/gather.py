@@ -58,6 +58,7 @@ def _append(out: Any, trace: Trace, names: collections.Counter[str], base: int) 
 
     streams = trace.streams
     called = next((stream.name for stream in streams if stream.kind == "process"), "")
+    called = _by_rank(called, trace)
     names[called] += 1
     process = called if names[called] == 1 else f"{called} #{names[called]}"
     for stream in streams:
@@ -76,5 +77,15 @@ def _append(out: Any, trace: Trace, names: collections.Counter[str], base: int) 
         if stream.complete:
             put(b"F", base + stream.number, json.dumps({"records": stream.records}).encode())
     for note in trace.notes:
-        put(b"N", base, json.dumps(note).encode())
+        if "rank" not in note:
+            put(b"N", base, json.dumps(note).encode())
     return base + max((stream.number for stream in streams), default=0) + 1
+
+
+def _by_rank(called: str, trace: Trace) -> str:
+    """The name of a process, by its rank where it, or the one that forked it, joined a process group."""
+    ranked = next((note for note in trace.notes if "rank" in note), None)
+    before = str(ranked.get("called", "")) if ranked is not None else ""
+    if ranked is None or not before or (called != before and not called.startswith((f"{before} ", f"{before}."))):
+        return called
+    return f"{ranked['rank']}{called[len(before) :]}"

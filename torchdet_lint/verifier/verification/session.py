@@ -238,10 +238,12 @@ class Session:
     def failed(self) -> Report:
         """The report on runs of which one failed."""
         number = next(n for n, result in enumerate(self.results) if not result.ok)
-        why = f"run {letter(number)} {self.results[number].sentence(self.timeout)}"
+        result = self.results[number]
+        place = self.workspace.turned_back(result.sentence(self.timeout)).replace(f"{self.root}{os.sep}", "")
+        why = f"run {letter(number)} {place}"
         said = self._said(number)
         tail = _rank_that_failed(said) or said.rpartition("\n")[2].strip()
-        if self.results[number].status == "timeout" and _ENDED_BY_US.search(tail):
+        if result.status == "timeout" and (result.standing or _ENDED_BY_US.search(tail)):
             tail = ""
         failure = why + (f": {tail}" if tail else "")
         report = self._report(lint=False) if self.outcome is not None else self._empty()

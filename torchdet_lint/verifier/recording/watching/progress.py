@@ -14,6 +14,7 @@ import torch
 from torch.utils import _python_dispatch
 
 from torchdet_lint.verifier.patching.patches import Patches, after_import
+from torchdet_lint.verifier.recording.watching import ranks
 from torchdet_lint.verifier.recording.watching.expected import RUNS
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     _watch_steps(run, undo)
     _watch_losses(run, patches, keep_compiler_out)
     _watch_passes(run, patches)
+    ranks.watch(run, patches)
     for name in _REGION_HOMES:
         after_import(patches, name, lambda module: _watch_regions(run, patches, module, keep_compiler_out))
 
