@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import functools
 import importlib.util
 import math
 import sys
@@ -48,9 +49,15 @@ def nothing_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@functools.cache
+def warm(name: str, mode: str) -> None:
+    """Have what is made once in a process made for the shape."""
+    shapes.work(mode, shapes.SHAPES[name].make(1))()
+
+
 def calls(name: str, parts: int, mode: str = "lint") -> int:
     """How many calls the mode takes for the shape, those of built-in functions included, once it is warm."""
-    shapes.work(mode, shapes.SHAPES[name].make(1))()
+    warm(name, mode)
     run = shapes.work(mode, shapes.SHAPES[name].make(parts))
     profile = cProfile.Profile()
     profile.runcall(run)

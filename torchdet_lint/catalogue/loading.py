@@ -23,8 +23,9 @@ _EXAMPLES = ("\n[[bad]]", "\n[[good]]")
 _PROBE = "\n[ops.probe]\n"
 
 
-class Catalogue(msgspec.Struct, frozen=True):
-    """Every rule by code, the shared facts, and a fingerprint of the text they were read from."""
+class Catalogue(msgspec.Struct, frozen=True, eq=False):
+    """Every rule by code, the shared facts, and a fingerprint of the text they were read from. What is made of one is
+    kept for the object, so two are never equal."""
 
     rules: dict[str, Rule]
     facts: Facts

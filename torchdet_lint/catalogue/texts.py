@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,15 +26,24 @@ def fingerprint(extra: Iterable[Path] = ()) -> str:
 
     Raises `CatalogueError` for a file that cannot be read.
     """
-    return fingerprint_of((*read(shipped()), *read(extra)))
+    return _added(_digest_of_shipped().copy(), read(extra)).hexdigest()
 
 
 def fingerprint_of(texts: Iterable[tuple[Path, str]]) -> str:
     """A hash of the names and texts of `read`: 32 characters of ASCII."""
-    digest = hashlib.blake2b(digest_size=16)
+    return _added(hashlib.blake2b(digest_size=16), texts).hexdigest()
+
+
+@functools.cache
+def _digest_of_shipped() -> hashlib.blake2b:
+    """The hash of what is shipped, as `load` has read it: once in a process."""
+    return _added(hashlib.blake2b(digest_size=16), read(shipped()))
+
+
+def _added(digest: hashlib.blake2b, texts: Iterable[tuple[Path, str]]) -> hashlib.blake2b:
     for path, text in texts:
         digest.update(path.name.encode() + b"\0" + text.encode() + b"\0")
-    return digest.hexdigest()
+    return digest
 
 
 def shipped() -> list[Path]:

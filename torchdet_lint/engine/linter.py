@@ -62,7 +62,6 @@ class Linter:
         self._key: tuple[str, ...] = ()
         self._catalogue: Catalogue | None = None
         self._library: Library | None = None
-        self._triggers: Triggers | None = None
         self._planner: Planner | None = None
 
     def key(self) -> tuple[str, ...]:
@@ -96,19 +95,17 @@ class Linter:
     def library(self) -> Library:
         """The catalogue compiled for look-ups."""
         if self._library is None:
-            from torchdet_lint.prefilter.library import Library
+            from torchdet_lint.prefilter.library import library_of
 
-            self._library = Library(self.catalogue, self.triggers)
+            self._library = library_of(self.catalogue)
         return self._library
 
     @property
     def triggers(self) -> Triggers:
         """The prefilter, which imports no parser."""
-        if self._triggers is None:
-            from torchdet_lint.prefilter.triggers import Triggers
+        from torchdet_lint.prefilter.triggers import triggers_of
 
-            self._triggers = Triggers(self.catalogue)
-        return self._triggers
+        return triggers_of(self.catalogue)
 
     def stand_in(self, texts: Mapping[str, bytes]) -> None:
         """Take `texts` for the content of files, in place of what is on disk."""

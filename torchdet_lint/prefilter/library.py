@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.catalogue.ops import reported_as, status_at
-from torchdet_lint.prefilter.triggers import Triggers, op_names
+from torchdet_lint.prefilter.triggers import op_names, triggers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,10 +30,16 @@ class Operation(NamedTuple):
     method: bool
 
 
+@functools.lru_cache(maxsize=4)
+def library_of(catalogue: Catalogue) -> Library:
+    """The library of a catalogue, compiled once."""
+    return Library(catalogue)
+
+
 class Library:
     """The catalogue compiled for look-ups: canonical names, signatures, base classes, and the words that matter."""
 
-    def __init__(self, catalogue: Catalogue, triggers: Triggers | None = None) -> None:
+    def __init__(self, catalogue: Catalogue) -> None:
         self.catalogue = catalogue
         self.facts = catalogue.facts
         self._canonical: dict[str, str] = {}
@@ -52,7 +58,7 @@ class Library:
         self._operations: dict[tuple[int, int], dict[str, list[Operation]]] = {}
         self.known = frozenset(self._known_names())
         self.roots = frozenset(name.partition(".")[0] for name in self.known)
-        self.triggers = triggers or Triggers(catalogue)
+        self.triggers = triggers_of(catalogue)
 
     def canonical(self, name: str) -> str:
         """The one spelling under which the catalogue knows `name`: `pytorch_lightning.Trainer` and its like."""

@@ -5,6 +5,7 @@ It reads text alone and imports no parser: most files of a project hold no such 
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,12 @@ _PUNCTUATION = bytes(one for one in range(128) if not (chr(one).isalnum() or chr
 _APART = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 _QUOTED = lazy(r"""["']([\w+-]+)["']""")
 _Need = tuple[frozenset[str], ...]
+
+
+@functools.lru_cache(maxsize=4)
+def triggers_of(catalogue: Catalogue) -> Triggers:
+    """The triggers of a catalogue, worked out once: an editor's server and programs lint more than once."""
+    return Triggers(catalogue)
 
 
 class Triggers:
