@@ -205,6 +205,31 @@ def test_what_cannot_be_digested_is_refused(tmp_path, options, message):
         Checkpoints(tmp_path / "a.tdsteps", **options)
 
 
+def test_a_file_of_steps_can_be_looked_into(plain, capsys):
+    def shown(*words):
+        status = cli.main(["show", *words, str(plain)])
+        return status, capsys.readouterr().out.splitlines()
+
+    status, lines = shown()
+    assert status == 0
+    assert lines[0].startswith("program: ")
+    assert f"steps: {STEPS + 1}, 0 to {STEPS}; parameters in {STEPS + 1} of them" in lines
+    assert "          6 parameters" in lines
+    last = list(Steps(plain))[-1]
+    assert lines[-1] == f"loss in step {STEPS}: {last.losses['loss']:.9g}"
+    digest, _ = last.parts("buffers")["1.running_mean"]
+    loss = f"step {STEPS}, loss {last.losses['loss']:.9g}"
+    assert shown("--step", str(STEPS), "--op", "running_mean") == (
+        0,
+        [loss, f"  buffers: 1.running_mean: {digest:08x}"],
+    )
+    assert shown("--step", "2", "--op", "0.", "--limit", "1")[1][-1] == "… and 5 more (--limit 6 shows them)"
+    assert shown("--step", "99") == (0, ["nothing fits"])
+    row = json.loads(shown("--output-format", "json", "--step", str(STEPS), "--op", "running_mean")[1][0])
+    assert row == {"step": STEPS, "losses": last.losses, "groups": {"buffers": {"1.running_mean": f"{digest:08x}"}}}
+    assert shown("--stream", "main")[0] == cli.USAGE
+
+
 def test_a_rank_has_a_file_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("WORLD_SIZE", "4")

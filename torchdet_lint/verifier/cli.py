@@ -231,16 +231,38 @@ def _put(report: Any, text: Callable[..., str], options: argparse.Namespace) -> 
 def _show(arguments: list[str]) -> int:
     options = show_parser().parse_args(arguments)
     from torchdet_lint.verifier.comparison.screen import inert
+    from torchdet_lint.verifier.steps.format import is_steps
     from torchdet_lint.verifier.trace.listing import Asked, overview, records
     from torchdet_lint.verifier.trace.reader import Trace
 
     if options.step < 0 or options.limit < 1:
         raise UsageError("torchdet-lint show: --step and --limit must be positive numbers")
+    if is_steps(options.trace):
+        return _show_steps(options)
     asked = Asked(options.stream, options.step, options.op, options.at, options.limit)
     as_json = options.output_format == "json"
     trace = Trace(options.trace)
     for line in records(trace, asked, as_json=as_json) if asked.anything or as_json else overview(trace):
         sys.stdout.write(f"{line if as_json else inert(line)}\n")
+    return OK
+
+
+def _show_steps(options: argparse.Namespace) -> int:
+    from torchdet_lint.verifier.comparison.screen import inert
+    from torchdet_lint.verifier.steps.format import Steps
+    from torchdet_lint.verifier.steps.listing import as_json, overview, parts
+
+    if options.at or options.stream:
+        raise UsageError("torchdet-lint show: --at and --stream are for traces, not for steps")
+    file = Steps(options.trace)
+    if options.output_format == "json":
+        lines = as_json(file, options.step, options.op, options.limit)
+    elif options.step or options.op:
+        lines = map(inert, parts(file, options.step, options.op, options.limit))
+    else:
+        lines = map(inert, overview(file))
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
     return OK
 
 

@@ -101,12 +101,15 @@ def compare_parser() -> Parser:
 
 def show_parser() -> Parser:
     """The options of `show`."""
-    parser = _parser("show", "Look into a trace: what is in it, or its records one by one.", "a.tdtrace")
-    parser.add_argument("trace", type=Path, help="the trace")
+    about = "Look into a trace or a file of steps: what is in it, or its records or steps one by one."
+    parser = _parser("show", about, "a.tdtrace | a.tdsteps")
+    parser.add_argument("trace", type=Path, help="the trace, or what Checkpoints wrote")
     parser.add_argument(
-        "--step", type=int, default=0, metavar="N", help="the records of the optimizer's step N, from 1"
+        "--step", type=int, default=0, metavar="N", help="the records of the optimizer's step N, from 1; or this step"
     )
-    parser.add_argument("--op", default="", metavar="NAME", help="those of ops with NAME in their names")
+    parser.add_argument(
+        "--op", default="", metavar="NAME", help="those of ops (in a file of steps: parts) with NAME in their names"
+    )
     parser.add_argument("--at", default="", metavar="FILE[:LINE]", help="those of this file or line")
     parser.add_argument("--stream", default="", metavar="NAME", help="those of another thread or process")
     parser.add_argument("--limit", type=int, default=100, metavar="N", help="at most so many (default 100)")

@@ -309,13 +309,13 @@ _shtab_torchdet_lint_run_defaults_added=0
 
 _shtab_torchdet_lint_show_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--step[the records of the optimizer\'s step N, from 1]:N:"
-  "--op[those of ops with NAME in their names]:NAME:"
+  "--step[the records of the optimizer\'s step N, from 1\; or this step]:N:"
+  "--op[those of ops (in a file of steps\: parts) with NAME in their names]:NAME:"
   "--at[those of this file or line]:FILE[:LINE]:"
   "--stream[those of another thread or process]:NAME:"
   "--limit[at most so many (default 100)]:N:"
   "--output-format[json\: one object a line]:output_format:(text json)"
-  ":the trace:"
+  ":the trace, or what Checkpoints wrote:"
 )
 
 # guard to ensure default positional specs are added only once per session

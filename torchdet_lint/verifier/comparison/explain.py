@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.comparison.outcome import Divergence
 
-_MULTIPROCESSING = re.compile(r"process (?:rank \d+ )?(?:spawn|forkserver)\b")
+_MULTIPROCESSING = re.compile(r"process (?:rank \d+ )?\(?(?:spawn|forkserver)\b")
 _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
 _PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}
 OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TDL103", "TDL105", "TDL107", "TDL106")

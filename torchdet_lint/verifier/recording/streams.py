@@ -120,7 +120,8 @@ class Run:
                 self._tell_rank(self.writer)
 
     def _tell_rank(self, writer: trace.Writer) -> None:
-        writer.json(b"N", 0, {"rank": f"rank {self.rank}", "called": self.called})
+        how = f" ({self.label})" if self.label in ("spawn", "forkserver") else ""
+        writer.json(b"N", 0, {"rank": f"rank {self.rank}{how}", "called": self.called})
 
     def process_name(self) -> str:
         """What this process is called in every run: its place in the tree of processes."""

@@ -18,7 +18,7 @@ from torchdet_lint.verifier.trace.format import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from torchdet_lint.verifier.trace.format import Mark, Record, Site, Stream
     from torchdet_lint.verifier.trace.reader import Trace
@@ -52,12 +52,7 @@ class Asked(NamedTuple):
 
 def overview(trace: Trace) -> Iterator[str]:
     """What is in the file: the program, the environment, the streams, and the ops of the main one by number."""
-    header = trace.header
-    yield f"program: {' '.join(map(str, header.get('program', []))) or 'unknown'}"
-    environment = dict(header.get("environment", {}))
-    variables = environment.pop("variables", {})
-    told = {**environment, **{f"${name}": value for name, value in variables.items()}}
-    yield f"environment: {', '.join(f'{name} {value}' for name, value in told.items() if value not in ('', []))}"
+    yield from heading(trace.header)
     for note in trace.notes:
         yield f"note: {', '.join(map(str, note.values()))}"
     if trace.truncated:
@@ -72,6 +67,15 @@ def overview(trace: Trace) -> Iterator[str]:
         yield f"  {count:>9} {op}, {phase}"
     if len(counts) > _MOST_OPS:
         yield f"  … and {len(counts) - _MOST_OPS} more ops (--op NAME, --step N and --at FILE:LINE list records)"
+
+
+def heading(header: Mapping[str, Any]) -> Iterator[str]:
+    """The program and its environment, as the header of a file has them."""
+    yield f"program: {' '.join(map(str, header.get('program', []))) or 'unknown'}"
+    environment = dict(header.get("environment", {}))
+    variables = environment.pop("variables", {})
+    told = {**environment, **{f"${name}": value for name, value in variables.items()}}
+    yield f"environment: {', '.join(f'{name} {value}' for name, value in told.items() if value not in ('', []))}"
 
 
 def _stream(trace: Trace, stream: Stream) -> str:
