@@ -165,7 +165,7 @@ class Gradients:
 
         if not self._everywhere(name, lambda: list(self.module.calls_to(f"@.{name}")), holds):
             return False
-        return not self.for_every_device(function, parameters) or not all(map(self._in_data_set, callers))
+        return not self.for_every_device(function, parameters) or not all(map(self.in_data_set, callers))
 
     def for_every_device(self, function: cst.FunctionDef, parameters: set[str]) -> bool:
         """Whether a function of data sets, which are on the CPU, was written for every device: it is for the losses of
@@ -191,7 +191,8 @@ class Gradients:
                         return 0
         return len(seen)
 
-    def _in_data_set(self, node: cst.CSTNode) -> bool:
+    def in_data_set(self, node: cst.CSTNode) -> bool:
+        """Whether a method of a data set holds `node`, by the names of its class and the base classes."""
         class_ = self.module.enclosing_class(node)
         return class_ is not None and not _words(self._family_names(class_)).isdisjoint(self.facts.data_classes)
 

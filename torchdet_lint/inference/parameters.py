@@ -68,7 +68,10 @@ class Parameters:
         gradient = found.gradient if shared or passed.gradient == "unknown" else passed.gradient
         if found.is_tensor:
             return replace(found, gradient=gradient)
-        return AbstractValue("tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims)
+        return AbstractValue(
+            "tensor", passed.dtype, "unknown", "no" if passed.is_integral else gradient, passed.dims,
+            distinct=passed.distinct, overlapping=passed.overlapping,
+        )  # fmt: skip
 
     def _of_method(
         self, node: cst.Param, function: cst.FunctionDef, outer: Scope, found: AbstractValue

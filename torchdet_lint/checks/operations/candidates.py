@@ -270,11 +270,18 @@ class Operations:
         if "cpu" in wanted:
             return True
         node = candidate.call.node
-        if inferred.device == "cpu" or self._on_cpu or self._guarded(node):
+        if inferred.device == "cpu" or self._on_cpu or self._guarded(node) or self._prepares_data(node):
             return False
         if candidate.operation.code == "TDL404" and self._runs_on_cpu(node):
             return False
         return bool(wanted) and not self._beside_the_cpu(candidate)
+
+    def _prepares_data(self, node: cst.CSTNode) -> bool:
+        """Whether a method of a data set holds `node`, in a file that speaks of no device."""
+        class_ = self.module.enclosing_class(node)
+        if class_ is None or not self.gradients.in_data_set(node) or self.gradients.is_layer(class_):
+            return False
+        return not self.module.library.facts.devices.speaks_of_devices.search(self.module.text)
 
     def _beside_the_cpu(self, candidate: Candidate) -> bool:
         """Whether an argument that must be where the tensor is, is evidently on the CPU."""

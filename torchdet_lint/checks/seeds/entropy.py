@@ -47,10 +47,13 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             continue
         yield Violation(call.node, details, row.variant or "fresh", changes=changes, applicability=safe)
     pairs = [(sink, source, what) for sink in _sinks(module) for source, what in _entropy(module, sink)]
+    told: set[tuple[int, str]] = set()
     for sink, source, what in pairs:
-        if source.node in reported:
+        same = id(sink.call), module.code(source.node)
+        if source.node in reported or same in told:
             continue
         reported.add(source.node)
+        told.add(same)
         details = {"source": module.code(source.node), "what": what}
         related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
         changes, safe = _mended(module, source, sink)
