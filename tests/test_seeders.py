@@ -109,6 +109,19 @@ def test_function_of_a_file_that_the_program_imports_anyway_may_stand_beside_wor
     assert "    seeding.set_seed(0)\n    main()\n" in fixed(tmp_path, files)
 
 
+def test_function_that_is_called_as_the_hole_of_a_seed(tmp_path):
+    text = fixed(tmp_path, {"main.py": MAIN, "seeding.py": SEEDER.replace("def set_seed(seed,", "def seed(seed,")})
+    assert "from seeding import seed\n" in text
+    assert "    seed(0)\n    main()" in text
+
+
+def test_function_of_another_program_is_not_called(tmp_path):
+    other = f'{SEEDER}\n\nif __name__ == "__main__":\n    set_seed(0)\n    print(random.random())\n'
+    text = fixed(tmp_path, {"main.py": MAIN, "other.py": other})
+    assert "set_seed" not in text
+    assert "    torch.manual_seed(0)\n    main()" in text
+
+
 def test_function_out_of_reach_is_not_called(tmp_path):
     text = fixed(tmp_path, {"scripts/main.py": MAIN, "lib/seeding.py": SEEDER}, "scripts/main.py")
     assert "    torch.manual_seed(0)\n    main()\n" in text

@@ -48,8 +48,9 @@ def _project_function(draft: Draft, function: str) -> str:
     module, _, name = function.partition(":")
     if not name or not (draft.layout.free(name) or draft.bound(f"{module}.{name}", draft.node, None)):
         return ""
-    draft.needed[name] = function
-    return f"{{{name}}}"
+    # The hole has a name of its own: `{seed}` is the seed, and a function may be called so.
+    draft.needed["project_seeds"] = function
+    return "{project_seeds}"
 
 
 def _seed_function(draft: Draft, libraries: frozenset[str], before: cst.CSTNode | None) -> str | None:

@@ -28,7 +28,7 @@ def seeding_function(
     """`package.module:name` of a function of another file that takes a seed and seeds all of `libraries`; else "".
 
     `candidates` are files and names of functions. One that turns deterministic mode on counts only where `mode`, one
-    whose file does more than define things only where the program imports that file already.
+    whose file is a program too, or does more than define things, only where the program imports that file already.
     """
     for module, file, name in _importable(project, entry, candidates):
         body = project.files.summary(file).body(name)
@@ -57,7 +57,7 @@ def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, st
         if module:
             found.append((not at_hand, file not in imported, module.count("."), module, file, name))
     for _, new, _, module, file, name in sorted(found):
-        if not (new and _works(project, file)):
+        if not (new and (project.files.outline(file).guard or _works(project, file))):
             yield module, file, name
 
 
