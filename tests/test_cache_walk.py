@@ -125,6 +125,7 @@ def codes(told: tuple[int, str, str]) -> list[str]:
     return [finding["code"] for finding in json.loads(told[1])]
 
 
+@pytest.mark.parametrize("project", [True, False], ids=["project", "folder"])
 @pytest.mark.parametrize(
     ("name", "extra"),
     [
@@ -137,7 +138,12 @@ def codes(told: tuple[int, str, str]) -> list[str]:
         ("helper/inner.py", {"helper/__init__.py": "from .inner import *\n"}),
     ],
 )
-def test_what_was_not_there_is_seen_when_it_is(folder: Path, linted: Linted, name: str, extra: dict[str, str]) -> None:
+def test_what_was_not_there_is_seen_when_it_is(
+    folder: Path, linted: Linted, name: str, extra: dict[str, str], *, project: bool
+) -> None:
+    """In a project the files around are known too; without one only the looks that found nothing tell."""
+    if not project:
+        (folder / ".git").rmdir()
     put(folder, "train.py", TRAIN)
     for other, text in extra.items():
         put(folder, other, text)
@@ -251,9 +257,14 @@ def _walk(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch, steps: 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_edits_at_random(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    if seed == 2:
+        (folder / ".git").rmdir()
     assert _walk(folder, linted, monkeypatch, 40, seed) > 3
 
 
 @pytest.mark.slow  # `make cache-walk`
-def test_a_thousand_edits(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("project", [True, False], ids=["project", "folder"])
+def test_a_thousand_edits(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch, *, project: bool) -> None:
+    if not project:
+        (folder / ".git").rmdir()
     assert _walk(folder, linted, monkeypatch, 1000, 1000) > 100

@@ -334,12 +334,12 @@ import torch
 def main():
     model = torch.nn.Linear(4, 1)
     data = torch.randn(16, 4)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
         loss = model(data).square().mean()
-        optimizer.zero_grad()
+        model.zero_grad()
         loss.backward()
-        optimizer.step()
+        for weight in model.parameters():  # an optimizer imports for seconds
+            weight.data -= 0.1 * weight.grad
     print(loss.item())
 
 if __name__ == "__main__": main()

@@ -31,8 +31,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def draws_idly(self) -> re.Pattern[str]:
-        """The text of a statement whose draws change no result: search."""
-        return re.compile("|".join(self.idle), re.IGNORECASE)
+        """The text, in lower case, of a statement whose draws change no result: search."""
+        return re.compile("|".join(self.idle))
 
     @functools.cached_property
     def draws_nothing_lasting(self) -> re.Pattern[str]:

@@ -193,7 +193,7 @@ class Extractor(Expressions):
         if (node.lineno, last) != self._rows:
             self._rows = node.lineno, last
             text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])
-            self._idle = self.picks or self.words.draws_idly.search(text) is not None
+            self._idle = self.picks or self.words.draws_idly.search(text.lower()) is not None
         self.idle = self._idle or self._makes(node, self.traced)
         self.sized = self._makes(node, self.counted)
         self.without_gradient = self._makes(node, self.frozen)
