@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# Hundreds of tests start Python: byte code is kept, as it is where people install the package.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # By CPU time. With a file for each worker, whoever is done first takes the next one: the long ones must not come last.
 LONGEST = """test_probe test_verify test_reliability test_planted test_processes test_shapes test_deterministic

@@ -79,7 +79,7 @@ def compare_parser() -> Parser:
     parser = _parser(
         "compare",
         "Compare two traces, two files of steps, or the ranks of one run.",
-        "a.tdtrace b.tdtrace | a.tdsteps b.tdsteps | --ranks run.tdsteps",
+        "a b | --ranks run.tdsteps",
     )
     parser.add_argument("a", type=Path, help="the trace of one run, or what its Checkpoints wrote")
     parser.add_argument("b", type=Path, nargs="?", help="that of another")
