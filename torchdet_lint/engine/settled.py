@@ -125,8 +125,8 @@ class Settling:
         exposed = reach(entry.file for entry in programs if not entry.has("mode"))
         training = reach(entry.file for entry in programs if not entry.has("mode") and entry.has("trains"))
         covered = reach(entry.file for entry in entries if entry.has("mode"))
-        unset = reach(entry.file for entry in programs if "seed:cublas" not in entry.effects)
-        set_up = reach(entry.file for entry in entries if "seed:cublas" in entry.effects)
+        unset = reach(entry.file for entry in programs if not entry.sets_workspace)
+        set_up = reach(entry.file for entry in entries if entry.sets_workspace)
         seeded = {library: reach(entry.file for entry in entries if entry.seeded(library)) for library in CHANNELS}
         anywhere = reach(entry.file for entry in entries)
         training_programs = [entry for entry in programs if entry.trains]

@@ -141,6 +141,11 @@ class Entry(NamedTuple):
         """Whether the program trains: something that trains by itself, or gradients and a step with them."""
         return self.has("fits") or (self.has("backward") and any(map(self.has, STEPS)))
 
+    @property
+    def sets_workspace(self) -> bool:
+        """Whether the program sets `CUBLAS_WORKSPACE_CONFIG`, and does so before CUDA is evidently used."""
+        return "seed:cublas" in self.effects and "late:cublas" not in self.effects
+
     def seeded(self, library: str) -> bool:
         """Whether the generator of `library` is seeded, as far as anyone can see."""
         return f"seed:{library}" in self.effects or self.has("perhaps")

@@ -12,6 +12,7 @@ GUARD = 1_000_000
 CHOICE = 2_000_000
 Names = tuple[str, ...]
 PASSED = "passed"
+LOADER = "torch.utils.data.DataLoader"
 PLAIN = (str, int, float, bool, type(None))
 
 
@@ -112,3 +113,5 @@ class Memo(msgspec.Struct, array_like=True):
     dispatch: dict[str, Names] | None = None
     configs: tuple[tuple[str, str], ...] | None = None
     defined: Names | None = None
+    registers: dict[str, Names] | None = None
+    registered: tuple[tuple[str, str], ...] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.outline import Outline, outline
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _TEXTS = 64
+_IMPORTED_THROUGH = 8
 _OPTIMIZER = lazy(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
 
 
@@ -50,6 +52,8 @@ class ProjectFiles:
         self._shelf = Shelf()
         self._outlines = dict(outlines)
         self._bodies = bodies
+        self._listed = tuple(sorted(outlines))
+        self._registered: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._optimised: dict[tuple[str, str], frozenset[str]] = {}
 
     def text(self, file: str) -> str:
@@ -116,6 +120,53 @@ class ProjectFiles:
         if (file, name) not in self._optimised:
             self._optimised[file, name] = _optimised(body)
         return self._optimised[file, name]
+
+    def is_registry(self, file: str, tokens: list[str]) -> bool:
+        """Whether the first of `tokens`, in the module `file`, is a dictionary of a module that starts empty."""
+        home, names = self._home(file, tokens)
+        return names[0] in self.summary(home).registers
+
+    def registered(self, file: str, tokens: list[str]) -> list[tuple[str, str]]:
+        """The definitions, each a file and a name there, that any file of the project registers with the object that
+        the first of `tokens` is in the module `file`: by a decorator that is a method of it, or that fills it."""
+        home, names = self._home(file, tokens)
+        key = home, names[0]
+        if key not in self._registered:
+            self._registered[key] = []
+            registers = set(self.summary(home).registers.get(names[0], ()))
+            words = {names[0], PurePath(home).stem, PurePath(home).parent.name, *registers}
+            self._registered[key] = [
+                (path, name)
+                for path in self._listed
+                if path == home or any(one.rpartition(".")[2] in words for one in self.outline(path).imports)
+                for decorator, name in self.summary(path).registered
+                if self._registers(path, decorator, key, registers)
+            ]
+        return self._registered[key]
+
+    def _registers(self, file: str, decorator: str, registry: tuple[str, str], functions: set[str]) -> bool:
+        """Whether `decorator` registers with `registry`: it is of that object, or one of the `functions` beside it."""
+        if decorator.startswith("@."):
+            home, names = self._home(file, decorator[2:].split("."))
+        else:
+            place = self.locate(decorator, file)
+            if place is None or not place.rest:
+                return False
+            home, names = self._home(place.path, list(place.rest))
+        return home == registry[0] and (names[0] == registry[1] or (len(names) == 1 and names[0] in functions))
+
+    def _home(self, file: str, tokens: list[str]) -> tuple[str, list[str]]:
+        """The module that binds the first of `tokens`, which the module `file` may only import, and its name there."""
+        for _ in range(_IMPORTED_THROUGH):
+            names = self.summary(file).stands_for(tokens[0]) if file.endswith(".py") else ()
+            if len(names) != 1 or names[0][0] in "@$*?%" or names[0].endswith(")"):
+                break
+            place = self.locate(names[0], file)
+            following = [*place.rest, *tokens[1:]] if place is not None else []
+            if place is None or not following:
+                break
+            file, tokens = place.path, following
+        return file, tokens
 
     def configured(self, file: str, path: str) -> list[dict[str, Any]]:
         """What the configurations of the programs in `file` have at `path`: mappings."""

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Argument, Event
 
 
-LOADER = "torch.utils.data.DataLoader"
-
-
 def _estimators(library: Library) -> Iterator[Draw]:
     """What draws from NumPy's generator for it is given no `random_state`: an object later, a function at once."""
     rule = library.catalogue.rules.get("TDL107")

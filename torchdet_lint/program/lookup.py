@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import LEVELS, REFERENTS, TOKEN, Referent
+from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _NESTED = 60
 _FAMILY = 40
 _CALLED = ("class", "function")
+_TAKES = (["get"], ["build"])
 _SOURCES = (".py", ".pyw", ".ipynb")
 
 
@@ -92,7 +93,7 @@ class Lookup:
         if name.startswith("$"):
             referents, tokens = self._dollar(name, file, owner, within, level)
         elif name.startswith("@."):
-            referents, tokens = [Referent("module", file)], TOKEN.findall(name[2:])
+            return self._of_module(file, TOKEN.findall(name[2:]), level)
         elif name.startswith("*."):
             tokens = TOKEN.findall(name[2:])
             return self.follow(self._starred(file, tokens[0], level), tokens[1:], level)
@@ -137,12 +138,32 @@ class Lookup:
         if place is None:
             if name.startswith("."):
                 return [Referent("unknown", file, TOKEN.findall(name)[-1])]
-            return [Referent("external", "", name)]
+            return [Referent("external", "", name)] if ITEM not in name else []
         tokens = [*place.rest, *(("()",) if paren else ()), *TOKEN.findall(after)]
         found = [Referent("module", place.path)]
         if not place.rest and not name.startswith("."):
-            found = self._hidden(place.path, level) or found
-        return self.follow(found, tokens, level)
+            return self.follow(self._hidden(place.path, level) or found, tokens, level)
+        return self._of_module(place.path, tokens, level)
+
+    def _of_module(self, file: str, tokens: list[str], level: int) -> list[Referent]:
+        """What `tokens` of the module `file` stand for; an item of one of its dictionaries may be all that any file
+        registers there."""
+        found = self.follow([Referent("module", file)], tokens, level)
+        calls = next((referent.name for referent in found if referent.kind == "item"), None)
+        if calls is None and tokens[1:2] in _TAKES and tokens[2:3] == ["()"]:
+            outside = any(referent.kind == "external" and "Registry()" in referent.name for referent in found)
+            if not outside and not self.files.is_registry(file, tokens):
+                return found
+            calls = "".join(tokens[3 if tokens[1] == "get" else 2 :])
+        if calls is None:
+            return found
+        items = [
+            referent
+            for path, name in self.files.registered(file, tokens)
+            for referent in self.evaluate(name, path, level=level)
+        ]
+        known = [referent for referent in found if referent.kind not in ("item", "unknown")]
+        return [*known, *self.follow(items, TOKEN.findall(calls), level)]
 
     def _hidden(self, file: str, level: int) -> list[Referent]:
         """What the package of the module `file` calls by its name: `from .launch import launch` hides the module."""
@@ -160,9 +181,12 @@ class Lookup:
         for token in tokens:
             following: list[Referent] = []
             for referent in current:
-                following.extend(
-                    self._called(referent, level) if token == "()" else self._attribute(referent, token, level)
-                )
+                if token == ITEM:
+                    following.append(Referent("item"))
+                elif token == "()":
+                    following.extend(self._called(referent, level))
+                else:
+                    following.extend(self._attribute(referent, token, level))
             current = list(dict.fromkeys(following))[:REFERENTS]
         return current
 
@@ -179,6 +203,8 @@ class Lookup:
             return [Referent("unknown", referent.file, name)]
         if kind in ("class", "instance"):
             return self.class_attribute(referent, name, level)
+        if kind == "item":
+            return [referent._replace(name=f"{referent.name}.{name}")]
         return [Referent("unknown", referent.file, name)]
 
     def _member(self, file: str, name: str, level: int) -> list[Referent]:
@@ -299,6 +325,8 @@ class Lookup:
             return [Referent("external", "", f"{referent.name}()")] if referent.name.count("()") < 4 else []
         if referent.kind in ("class", "fluent"):
             return [Referent("instance", referent.file, referent.name)]
+        if referent.kind == "item":
+            return [referent._replace(name=f"{referent.name}()")]
         if referent.kind == "function":
             if referent.name.rpartition(".")[2] in self.facts.fluent and referent.owner[1]:
                 return [Referent("instance", *referent.owner)]

@@ -4,7 +4,7 @@ A summary is made from `ast`, one function at a time and only when that function
 files costs what the functions it runs cost, a tenth of what libcst would ask. Names follow `names.py` (`torch.rand`,
 `@.helper`, `.data.load`, `torch.Generator().seed`); what only the caller knows starts with `$`: `$self.step`,
 `$super.fit`, `$model()` for the parameter `model` called. `%model/net()` is what Hydra makes of its configuration's
-`model.net`.
+`model.net`. `@.MODELS.[]` is an item of a dictionary, `$self.items.[]` of an attribute that starts empty.
 """
 
 from __future__ import annotations
@@ -136,6 +136,22 @@ class Summary:
             some = words.calls_register.search(text) or words.decorates_command.search(text)
             self.memo.dispatch = self._file.dispatch() if some else {}
         return self.memo.dispatch
+
+    @property
+    def registers(self) -> dict[str, Names]:
+        """Dictionaries of the module that start empty, and the functions of the file that put into them what they
+        decorate."""
+        if self.memo.registers is None:
+            self.memo.registers = self._file.registers()
+        return self.memo.registers
+
+    @property
+    def registered(self) -> tuple[tuple[str, str], ...]:
+        """What decorates, and what it decorates at the top level of the module: `.registry.MODELS.register` and
+        `@.Net`; so is what a call alone is given."""
+        if self.memo.registered is None:
+            self.memo.registered = tuple(self._file.registered())
+        return self.memo.registered
 
     @property
     def configs(self) -> tuple[tuple[str, str], ...]:

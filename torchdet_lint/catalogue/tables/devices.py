@@ -33,7 +33,7 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
 
     @functools.cached_property
     def names_another(self) -> re.Pattern[str]:
-        """Text that names a device other than the CPU, or may: search."""
+        """Text that names a device that may be CUDA: search."""
         return re.compile("|".join(self.elsewhere), re.IGNORECASE)
 
     @functools.cached_property

@@ -270,7 +270,7 @@ class Operations:
         if "cpu" in wanted:
             return True
         node = candidate.call.node
-        if inferred.device == "cpu" or self._on_cpu or self._guarded(node) or self._prepares_data(node):
+        if inferred.device == "cpu" or (self._on_cpu and "mps" not in wanted) or self._guarded(node) or self._prepares_data(node):
             return False
         if candidate.operation.code == "TDL404" and self._runs_on_cpu(node):
             return False
@@ -320,7 +320,7 @@ class Operations:
 
     @functools.cached_property
     def _names_no_device(self) -> bool:
-        """Whether nothing in the file names a device but the CPU."""
+        """Whether nothing in the file names a device but the CPU and MPS."""
         text = self.module.text
         devices = self.module.library.facts.devices
         if not devices.speaks_of_devices.search(text):

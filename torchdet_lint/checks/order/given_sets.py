@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.dataflow.uses import Use
-    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.module import Call, Module
 
 _ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
 _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
 _GOES = lazy(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
+_RESULT = lazy(r"(?<![.\w])(\w+) *= *((?:\w+\.)?\w+)\(")
 _TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
 _RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
 # So far before its `in` the `for` of a loop stands.
@@ -51,13 +52,15 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
     words: dict[str, None] = {}
     functions: dict[str, None] = {}
     names: dict[str, None] = {}
+    results = _results(text) if imported else {}
     for owner, word, function, name in _taken(text) if imported or annotates else ():
-        if name:
-            if name in imported:
-                names[name] = None
-        elif function:
-            if function.partition(".")[0] in imported:
-                functions[function] = None
+        if name and name in imported:
+            names[name] = None
+        elif name or function:
+            for called in (function,) if function else results.get(name, ()):
+                head, _, method = called.partition(".")
+                if head in imported or (method and not imported.isdisjoint(results.get(head, ()))):
+                    functions[called] = None
         elif not (
             f".{word} =" in text
             or f".{word}=" in text
@@ -85,6 +88,20 @@ def _taken(text: str) -> Iterator[tuple[str, str, str, str]]:
             if match is not None and (lead != " in " or " for " in text[max(0, start - _LINE) : start]):
                 yield match[1] or "", match[2] or "", match[3] or "", match[4] or ""
             start = text.find(lead, end)
+
+
+def _results(text: str) -> dict[str, set[str]]:
+    """Names -> the functions in `text` of which they are given a result."""
+    found: dict[str, set[str]] = {}
+    for match in _RESULT.finditer(text):
+        found.setdefault(match[1], set()).add(match[2])
+    return found
+
+
+def _takes_result(text: str, name: str) -> bool:
+    """Whether a result of the function `name` is gone through in `text`, at once or by the name that it is given."""
+    given = [one for one, functions in _results(text).items() if name in functions]
+    return any(function == name or one in given for _, _, function, one in _taken(text))
 
 
 def _imported(module: Module) -> frozenset[str]:
@@ -155,12 +172,12 @@ def _kind_of_attribute(module: Module, node: cst.Attribute) -> str:
 
 
 def _returned(module: Module, name: str) -> Iterator[GivenSet]:
-    """Calls of `name`, a function of another file that returns a set."""
-    module.load_where(lambda text: any(one == name for _, _, one, _ in _taken(text)), name.rpartition(".")[2])
+    """Calls of `name`, a function or a method of another file that returns a set."""
+    module.load_where(lambda text: _takes_result(text, name), name.rpartition(".")[2])
     for call in module.calls:
         if module.code(call.node.func) != name:
             continue
-        kind = next((kind for full in call.own if (kind := _kind_of_result(module, full))), "")
+        kind = _kind_of_result(module, call)
         if kind:
             yield GivenSet(call.node, kind, Follower(module).uses(call.node, is_set=True))
 
@@ -191,13 +208,13 @@ def _kind_of_constant(module: Module, name: str) -> str:
     return ""
 
 
-def _kind_of_result(module: Module, name: str) -> str:
-    place = module.neighbour(name) if module.neighbour is not None and not name.startswith("@.") else None
-    if place is None or "." in place[1]:
+def _kind_of_result(module: Module, call: Call) -> str:
+    """What the set holds that a function of another file returns to `call`; empty where it is no set in sight."""
+    callee = CallEdges(module).callee(call.node, call.own)
+    if callee is None or callee.module is module or callee.function is None:
         return ""
-    other, last = place
-    function = other.definition(last) if _RETURNED.search(other.text) else None
-    if function is None:
+    other, function = callee.module, callee.function
+    if _RETURNED.search(other.text) is None:
         return ""
     if function.returns is not None and is_set(text := other.code(function.returns.annotation)):
         return elements_of(text)

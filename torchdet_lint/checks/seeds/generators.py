@@ -48,6 +48,22 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             change = Replace(call.node, f"{function}({seed.text})")
         changes = (*seed.needs, change)
         yield Violation(call.node, {"call": function}, row.variant, changes=changes, applicability=seed.applicability)
+    for made, row in _factories(module, rule):
+        yield Violation(made, {"call": module.code(made)}, row.variant)
+
+
+def _factories(module: Module, rule: Rule) -> Iterator[tuple[cst.BaseExpression, Row]]:
+    """The generators' classes that are given as the factory of a default: they are called without a seed."""
+    rows = {name: row for row in rule.calls for name in row.names}
+    if "factory=" not in module.text:
+        return
+    module.load_where(lambda text: "factory=" in text)
+    for call in module.calls:
+        for given in (call.keyword_node("default_factory"), call.keyword_node("factory")):
+            names = module.resolve(given.value, call.scope, call.order) if given is not None else ()
+            row = next((rows[name] for name in names if name in rows), None)
+            if given is not None and row is not None:
+                yield given.value, row
 
 
 def _names_things(module: Module, call: Call) -> bool:

@@ -111,6 +111,25 @@ class File:
                         found.setdefault(key, []).extend(self.names.resolve(node.args[0], self.scopes.module))
         return {key: tuple(dict.fromkeys(value)) for key, value in sorted(found.items())}
 
+    def registers(self) -> dict[str, Names]:
+        """As `Summary.registers`."""
+        return {name: self.names.decorators_of(name) for name in self.scopes.module.bindings if self.names.fills(name)}
+
+    def registered(self) -> Iterator[tuple[str, str]]:
+        """As `Summary.registered`."""
+        top = self.scopes.module
+        for bounds in list(top.bindings.values()):
+            for bound in bounds:
+                if bound.kind in ("def", "class"):
+                    for decorator in self.scopes.by_name[bound.target].node.decorator_list:
+                        for name in self.names.dictionary(decorator, top):
+                            yield name, f"@.{bound.target}"
+        for statement in self.scopes.tree.body:
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                given = [name for one in statement.value.args for name in self.names.resolve(one, top)]
+                for name in self.names.dictionary(statement.value, top) if given else ():
+                    yield from ((name, one) for one in given if not one.endswith(")"))
+
     def configs(self) -> Iterator[tuple[str, str]]:
         """As `Summary.configs`."""
         for scope in list(self.scopes.by_name.values()):

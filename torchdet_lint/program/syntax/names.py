@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
+from torchdet_lint.program.events import LOADER
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
@@ -76,9 +77,11 @@ class Resolver:
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id, scope, depth)
         if isinstance(node, ast.Attribute):
+            owners = self.resolve(node.value, scope, depth - 1)
             if node.attr == "__dict__":
-                return [f"{name}.*" for name in self.resolve(node.value, scope, depth - 1)]
-            return [self._joined(name, node.attr) for name in self.resolve(node.value, scope, depth - 1)]
+                return [f"{name}.*" for name in owners]
+            data = self._data_of(node.value, scope, depth) if node.attr == "dataset" else ()
+            return data or [self._joined(name, node.attr) for name in owners]
         if isinstance(node, ast.Call):
             return self._resolve_call(node, scope, depth)
         if isinstance(node, ast.IfExp):
@@ -105,6 +108,20 @@ class Resolver:
             if any(isinstance(side, LITERALS) for side in sides):
                 return [name for side in sides for name in self.resolve(side, scope, depth - 1)]
         return ()
+
+    def _data_of(self, loader: ast.expr, scope: Scope, depth: int) -> list[str]:
+        """The names of the data set that `loader` was given, where it is one that the function or its class makes."""
+        made = [followed(loader, scope)]
+        method = scope.method
+        if isinstance(loader, ast.Attribute) and method is not None and method.outer is not None:
+            made = self.values_of(method.outer).get(loader.attr, [])
+        found: list[str] = []
+        for call, where in made:
+            if isinstance(call, ast.Call) and LOADER in self.resolve(call.func, where, depth - 1):
+                named = [word.value for word in call.keywords if word.arg == "dataset"]
+                for data in (*call.args[:1], *named):
+                    found.extend(self.resolve(data, where, depth - 1))
+        return found
 
     def elements(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names of what is in the container `node`, as far as it is filled in sight."""
@@ -196,8 +213,11 @@ class Resolver:
 
     def _resolve_call(self, node: ast.Call, scope: Scope, depth: int) -> list[str]:
         found: list[str] = []
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "get":
-            found.extend(self.registered(node.func.value, scope))
+        if isinstance(node.func, ast.Attribute):
+            if node.func.attr == "get":
+                found.extend(self.registered(node.func.value, scope))
+                found.extend(f"{name}.[]" for name in self.dictionary(node.func.value, scope) if name[0] == "$")
+            found.extend(f"{name}()" for name in self.dictionary(node.func, scope) if name[0] == "@")
         for function in self.resolve(node.func, scope, depth - 1):
             if function == "builtins.super":
                 found.append("$super")
@@ -275,6 +295,7 @@ class Resolver:
             ]
         found = self.resolve(node.value, scope, depth - 1)
         return [
+            *(f"{name}.[]" for name in self.dictionary(node.value, scope)),
             *self.registered(node.value, scope),
             *self.elements(node.value, scope, depth - 1),
             *(
@@ -283,6 +304,72 @@ class Resolver:
                 if name.endswith(".*") or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
             ),
         ]
+
+    def dictionary(self, node: ast.expr, scope: Scope) -> Iterator[str]:
+        """The name of the object of a module that `node` is, or has its attributes from, where the module fills it or
+        another may: `@.MODELS` for a call or an empty dictionary; `$self.items` for an attribute that starts empty."""
+        parts: list[str] = []
+        while isinstance(node, (ast.Attribute, ast.Call)):
+            if isinstance(node, ast.Attribute):
+                parts.insert(0, node.attr)
+            elif parts:
+                return
+            node = node.func if isinstance(node, ast.Call) else node.value
+        home = scope.home(node.id) if isinstance(node, ast.Name) else None
+        if home is None or not isinstance(node, ast.Name):
+            return
+        for bound in home.bindings[node.id]:
+            if bound.kind == "import":
+                yield ".".join([bound.target.removesuffix("."), *parts])
+            elif home is self.scopes.module and (bound.kind in ("def", "class") or self._may_be_filled(bound.value)):
+                yield ".".join([f"@.{node.id}", *parts])
+            elif bound.kind == "parameter" and len(parts) == 1 and self._starts_empty(parts[0], node.id, home):
+                yield f"${'cls' if home.first == 'class' else 'self'}.{parts[0]}"
+
+    def _may_be_filled(self, value: ast.expr | None) -> bool:
+        """Whether `value` is an empty dictionary, or an object of a class of the project or of a registry."""
+        if starts_empty(value):
+            return True
+        return isinstance(value, ast.Call) and any(
+            name[0] in "@." or "egistr" in name.rpartition(".")[2]
+            for name in self.resolve(value.func, self.scopes.module)
+        )
+
+    def _starts_empty(self, attribute: str, parameter: str, home: Scope) -> bool:
+        """Whether `attribute` of the object that a method has as `parameter` starts as an empty dictionary."""
+        class_ = home.outer
+        if not home.first or class_ is None or parameters_of(home.node.args)[0].arg != parameter:
+            return False
+        own = [bound.value for bound in class_.bindings.get(attribute, ())]
+        return any(map(starts_empty, own)) or any(
+            starts_empty(value) for value, _ in self.values_of(class_).get(attribute, ())
+        )
+
+    def fills(self, name: str) -> bool:
+        """Whether `name` is a dictionary of the module that starts empty."""
+        return any(starts_empty(bound.value) for bound in self.scopes.module.bindings[name])
+
+    def decorators_of(self, registry: str) -> Names:
+        """The functions of the module that put what they decorate into its dictionary `registry`."""
+        if not any(f"{registry}[" in line for line in self.scopes.hollow.lines):
+            return ()
+        self.scopes.fill()
+        return tuple(
+            name
+            for name in self.scopes.functions()
+            if self._puts_what_it_is_given(self.scopes.by_name[name].node, registry)
+        )
+
+    def _puts_what_it_is_given(self, node: ast.AST, registry: str) -> bool:
+        functions = [inner for inner in ast.walk(node) if isinstance(inner, FUNCTIONS)]
+        given = {one.arg for inner in functions for one in parameters_of(inner.args)}
+        return any(
+            isinstance(inner, ast.Assign)
+            and any(is_item(target, registry) for target in inner.targets)
+            and isinstance(inner.value, ast.Name)
+            and inner.value.id in given
+            for inner in ast.walk(node)
+        )
 
     def registered(self, node: ast.expr, scope: Scope) -> Names:
         """The names of what functions of this file put into the dictionary `node` of the module, which starts empty."""

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent, Step
-from torchdet_lint.program.events import GUARD, MODULE, Body, Event
-from torchdet_lint.program.knowledge import LOADER
+from torchdet_lint.program.effects import BUILT, STARTED, TOKEN, Node, Referent, Step
+from torchdet_lint.program.events import GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.name_hints import NameHints
@@ -133,11 +132,20 @@ class Transfer(Recorder):
             self.event = one = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
             self.called(referent, one)
             self.hints.out_of_sight(name, referent, one)
+            self.built(name, referent, one)
             if referent.kind == "unknown" and name.startswith("$self."):
                 self.asks.append(name)
         self.event = event
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, set(found))
+
+    def built(self, name: str, referent: Referent, event: Event) -> None:
+        """A call of a method of a registry, which makes an object of something that is registered."""
+        body = self.files.summary(referent.file).body(referent.name) if referent.kind == "function" else None
+        if body is not None and any(result.endswith(BUILT) for result in body.returns):
+            for made in self.stands_for(f"{name}()"):
+                if made.kind == "instance":
+                    self.constructed((made.file, made.name), event)
 
     def called(self, referent: Referent, event: Event) -> None:
         """A call of `referent`."""
