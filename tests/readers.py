@@ -71,6 +71,10 @@ CAUSES = {
         "`getattr` with a name that only the run knows: the whole program goes on with any attribute, `models.*`, "
         "`self.run_*`."
     ),
+    "registry": (
+        "`@.MODELS.[]` is an item of a dictionary that other files may fill, `nets.[*]` any module of a package: the "
+        "whole program looks for what is registered, and into the package."
+    ),
     "dictionary": (
         "`vars(x)` and `globals()` are what they hold to the whole program, which asks for no method of them."
     ),
@@ -119,7 +123,7 @@ def pairs(path: str, data: bytes, library: Library) -> Iterator[Pair]:
         place = (*_place(lines, node.lineno, node.col_offset), *_place(lines, node.end_lineno, node.end_col_offset))
         if place in exact:
             names = tuple(sorted(set(file.names.resolve(node.func, scope))))
-            found = _cause(node.func, scope, exact[place], names, known, inner)
+            found = _explained(node.func, scope, exact[place], names, known, inner)
             yield Pair(node.lineno, ast.unparse(node.func), exact[place], names, found)
 
 
@@ -155,6 +159,15 @@ def _calls(tree: ast.Module, file: File) -> Iterator[tuple[ast.Call, Scope, froz
 def _place(lines: Sequence[str], row: int | None, column: int | None) -> tuple[int, int]:
     """A place as `ast` has it, with the column in characters."""
     return row or 0, len(lines[(row or 1) - 1].encode()[:column].decode("utf-8", "replace"))
+
+
+def _explained(
+    callee: ast.expr, scope: Scope, exact: Sequence[str], following: Sequence[str], known: Known, own: frozenset[str]
+) -> str:
+    """The cause, where names of registries and of modules that are picked count for nothing but for one."""
+    plain = tuple(name for name in following if "[" not in name)
+    cause = _cause(callee, scope, exact, plain, known, own)
+    return cause or ("registry" if plain != tuple(following) else "")
 
 
 def _cause(

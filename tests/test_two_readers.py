@@ -71,7 +71,7 @@ def test_most_calls_have_the_same_name() -> None:
         ("def f(): ...\ndef f():\n    def g(): ...\n    g()\n", ("@.f.g",), ("@.f'.g",), "again"),
         ("import a\nx = None\ndef f():\n    global x\n    x = a.b()\nx.go()\n", ("a.b().go",), (), "global"),
         ("import collections\nx = collections.OrderedDict()\ny = x[z]\nw = getattr(y, 'v', None)\nw.go()\n",
-         ("collections.OrderedDict().v.go",), (), "item"),
+         ("collections.OrderedDict().v.go",), ("@.x.[].v.go",), "item"),
         ("{'a': str(x)}.get(x)\n", (), ("builtins.str().get",), "content"),
         ("class A:\n    class B:\n        pass\n    b = B()\n", ("@.A.B",), (), "class"),
         ("import a\nif (x := a.b()) is not None:\n    x.go()\n", ("a.b().go",), (), "expression"),

@@ -51,10 +51,15 @@ class Collecting(Trace):
         if word in self.words["grows"] and outside:
             if not node.args or not self.is_keyed(node.args[-1].value, loop.target, loop.body):
                 yield from self._grown_in_loop(owner, loop)
-        elif word in self.words["written"] and opened_outside(owner, bound, loop):
+        elif word in self.words["written"] and opened_outside(owner, bound, loop) and not self._is_imported(owner):
             yield Use(node, "written")
         elif word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner):
             yield Use(node, "numbered")
+
+    def _is_imported(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` is a module, whose functions write to the files that they are told."""
+        home = self.module.scope_of(node).home(node.value) if isinstance(node, cst.Name) else None
+        return home is not None and any(binding.kind == "import" for binding in home.bindings[bare(node)])
 
     def _adds_elements(self, node: cst.AugAssign) -> bool:
         """Whether `x += y` makes a list longer: `y` is a display, or `x` began as one."""
@@ -76,18 +81,23 @@ class Collecting(Trace):
             yield from self.named(owner, outer)
         elif isinstance(owner, cst.Attribute):
             yield from self.stored(owner, loop)
-        elif isinstance(owner, cst.Subscript) and not self.trail.is_set:
+        elif _entry_of(owner) is not None and not self.trail.is_set:
             yield from self.table_uses(owner, loop)
         else:
             yield Use(loop, "stored")
 
-    def table_uses(self, owner: cst.Subscript, loop: cst.CSTNode) -> Iterator[Use]:
-        """The uses of a table of lists, `table["name"].append(x)` or `table["name"] = x`, behind `loop` that fills it;
-        none where something in the function sorts."""
-        table: cst.BaseExpression = owner
-        while isinstance(table, cst.Subscript):
-            table = table.value
+    def table_uses(self, owner: cst.BaseExpression, loop: cst.CSTNode) -> Iterator[Use]:
+        """The uses of a table of lists, `table["name"].append(x)` or `table["name"] = x`, behind `loop` that fills it,
+        or in the class of which it is an attribute; none where something in the function sorts."""
+        table = owner
+        while (whole := _entry_of(table)) is not None:
+            table = whole
         function = self.module.enclosing_function(loop)
+        class_ = self.module.enclosing_class(loop)
+        if isinstance(table, cst.Attribute) and bare(table.value) == "self" and class_ is not None:
+            reads = self.reads_in_class(class_, table.attr.value)
+            yield from self.of_entries([one for one in reads if not self.module.contains(loop, one)])
+            return
         home = self.module.scope_of(loop).home(table.value) if isinstance(table, cst.Name) else None
         if not isinstance(table, cst.Name) or home is None or function is None:
             yield Use(loop, "stored")
@@ -143,3 +153,12 @@ class Collecting(Trace):
         counter = isinstance(value, cst.Name) and counted(loop, value.value)
         if counter or is_length(value, target.value):
             yield Use(node, "numbered")
+
+
+def _entry_of(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The table of which `node` is an entry: `table[key]`, `table.setdefault(key, [])`."""
+    if isinstance(node, cst.Subscript):
+        return node.value
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "setdefault":
+        return node.func.value
+    return None

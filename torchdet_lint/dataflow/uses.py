@@ -87,6 +87,10 @@ class Trace:
         """The uses of what `call` gives, which is `node`, or in it at `position`."""
         raise NotImplementedError
 
+    def reads_in_class(self, class_: Class, word: str) -> list[cst.Attribute]:
+        """Where the methods of `class_` read the attribute `word` of an object."""
+        raise NotImplementedError
+
     def reads_of(self, class_: Class, word: str) -> list[cst.Attribute]:
         """Where the file reads the attribute `word` of what is evidently an object of `class_`."""
         raise NotImplementedError

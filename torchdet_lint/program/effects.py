@@ -120,9 +120,16 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
             if kind == "first":
                 arms[channel] = step.branch
     for key in [key for key in inner if key.startswith("seed:")]:
+        if step.kind == "process" and any(f"first:{channel}" in found for channel in _of(key[5:])):
+            continue
         if ordered and key not in found:
             _judge(found, arms, step, key[5:], inner)
         found.setdefault(key, inner[key])
+
+
+def _of(generator: str) -> list[str]:
+    """The channels that draw from `generator`."""
+    return [channel for channel, home in _GENERATOR.items() if home == generator]
 
 
 def _own(step: Step) -> Effects:

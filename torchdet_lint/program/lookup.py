@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
+from torchdet_lint.program.events import MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,6 +129,9 @@ class Lookup:
         return []
 
     def _imported_name(self, name: str, file: str, level: int) -> list[Referent]:
+        package, picked, rest = name.partition(f".{MODULES}")
+        if picked:
+            return self.follow(self._modules(package, file), TOKEN.findall(rest), level)
         plain, paren, after = name.partition("()")
         if plain.partition(".")[0] in self.library.roots and (
             plain in self.library.known or self.facts.speaks_of(self.library.canonical(plain))
@@ -189,6 +193,15 @@ class Lookup:
                     following.extend(self._attribute(referent, token, level))
             current = list(dict.fromkeys(following))[:REFERENTS]
         return current
+
+    def _modules(self, package: str, file: str) -> list[Referent]:
+        """The modules of the package `package`, beside `file` or below the root."""
+        for base in (os.path.dirname(file), self.files.modules.root):
+            folder = os.path.join(base, *package.split("."))
+            names = [name for name in sorted(self.files.modules.listing(folder)) if name.endswith(".py")]
+            if names:
+                return [Referent("module", os.path.join(folder, name)) for name in names if name != "__init__.py"]
+        return []
 
     def _attribute(self, referent: Referent, name: str, level: int) -> list[Referent]:
         kind = referent.kind

@@ -123,8 +123,20 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str
             found = collection_kind(module, value.node, depth - 1)
         elif isinstance(node, cst.Name) and depth > 0 and _passed_numbers(module, node, depth - 1):
             return "number"
-        return "label" if found == "unknown" and _means(module, "labels", node) else found
+        is_label = found == "unknown" and _means(module, "labels", node) and not _takes_slices(module, node)
+        return "label" if is_label else found
     return "unknown"
+
+
+def _takes_slices(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether a slice is appended to the list `node`: it is no number."""
+    name = bare(node)
+    return any(
+        isinstance(arg.value, cst.Subscript) and isinstance(arg.value.slice[0].slice, cst.Slice)
+        for call in module.method_calls("append")
+        if call.receiver is not None and bare(call.receiver) == name
+        for arg in call.node.args
+    )
 
 
 def _passed_numbers(module: Module, node: cst.Name, depth: int) -> bool:

@@ -11,7 +11,7 @@ from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
-from torchdet_lint.dataflow.syntax import last_word
+from torchdet_lint.dataflow.syntax import last_word, nodes
 from torchdet_lint.finding import Replace, SetArgument, Violation
 from torchdet_lint.inference.abstract_values import FOREIGN
 from torchdet_lint.inference.infer import Inference
@@ -149,9 +149,27 @@ def _is_distribution(call: Call, row: Row) -> bool:
 def _is_frame(module: Module, call: Call) -> bool:
     """Whether the receiver of `.sample` evidently comes from pandas."""
     assert call.receiver is not None
-    if call.keyword_node("frac") is not None:
+    if call.keyword_node("frac") is not None or _picks_rows(module, call.receiver):
         return True
     return _from_pandas(module, module.value_at(call.receiver, call.scope, call.order), _FUNCTIONS)
+
+
+def _picks_rows(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether `node` is `table[table["column"] == value]`, which only a table of pandas understands."""
+    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+    if not isinstance(node, cst.Subscript) or not isinstance(index, cst.Index):
+        return False
+    table = module.code(node.value)
+    columns = [
+        one.left for one in nodes(index) if isinstance(one, cst.Comparison) and isinstance(one.left, cst.Subscript)
+    ]
+    return any(module.code(one.value) == table and _is_named(one) for one in columns)
+
+
+def _is_named(column: cst.Subscript) -> bool:
+    """Whether `column` is picked by a text."""
+    index = column.slice[0].slice
+    return isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)
 
 
 def _from_pandas(module: Module, start: Value, depth: int) -> bool:

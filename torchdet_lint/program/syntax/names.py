@@ -7,16 +7,16 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
-from torchdet_lint.program.events import LOADER
+from torchdet_lint.program.events import LOADER, MODULES
+from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
-    FUNCTIONS,
     LITERALS,
     PASSED_ON,
     added_to,
     beginning,
-    is_item,
     is_property,
+    package_of,
     parameters_of,
     pattern_of,
     starts_empty,
@@ -34,18 +34,17 @@ if TYPE_CHECKING:
 _LONGEST = 200
 
 
-class Resolver:
+class Resolver(Registries):
     """What the names of one file stand for."""
 
     def __init__(self, scopes: Scopes, vocabulary: Vocabulary) -> None:
-        self.scopes = scopes
-        self.words, self.devices, self.wrappers, self.no_grad, self.canonical = vocabulary
+        super().__init__(scopes, vocabulary.roots)
+        self.words, self.devices, self.wrappers, self.no_grad, _, self.canonical = vocabulary
         self._moves = tuple(f".{word}" for word in self.words.moves)
         self._resolved: dict[tuple[object, ...], Names] = {}
         self._shallow: dict[tuple[tuple[object, ...], int], Names] = {}
         self._cut = 0
         self._elements: dict[tuple[object, Scope], Names] = {}
-        self._registries: dict[str, Names] = {}
         self._properties: dict[str, frozenset[str]] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
 
@@ -212,12 +211,7 @@ class Resolver:
         return found
 
     def _resolve_call(self, node: ast.Call, scope: Scope, depth: int) -> list[str]:
-        found: list[str] = []
-        if isinstance(node.func, ast.Attribute):
-            if node.func.attr == "get":
-                found.extend(self.registered(node.func.value, scope))
-                found.extend(f"{name}.[]" for name in self.dictionary(node.func.value, scope) if name[0] == "$")
-            found.extend(f"{name}()" for name in self.dictionary(node.func, scope) if name[0] == "@")
+        found = self._taken(node.func, node.args, scope, depth) if isinstance(node.func, ast.Attribute) else []
         for function in self.resolve(node.func, scope, depth - 1):
             if function == "builtins.super":
                 found.append("$super")
@@ -229,6 +223,8 @@ class Resolver:
                 module = constant(node.args[0], scope) if node.args else None
                 if module is not None and isinstance(module[0], str):
                     found.append(self.canonical(module[0]))
+                elif module is None and node.args and (package := package_of(node.args[0])):
+                    found.append(f"{package}.{MODULES}")
             elif function in self.words.instantiates:
                 paths = self.path(node.args[0], scope) if node.args else ()
                 found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
@@ -240,6 +236,17 @@ class Resolver:
                 found.append(f"{function}()")
                 if function in self.words.containers:
                     found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
+        return found
+
+    def _taken(self, function: ast.Attribute, args: list[ast.expr], scope: Scope, depth: int) -> list[str]:
+        """What a method gives that takes something out of its object, a registry or a module."""
+        found: list[str] = []
+        if function.attr == "__getattribute__" and args and (asked := constant(args[0], scope)):
+            found.extend(self._joined(name, str(asked[0])) for name in self.resolve(function.value, scope, depth - 1))
+        if function.attr == "get":
+            found.extend(self.registered(function.value, scope))
+            found.extend(f"{name}.[]" for name in self.dictionary(function.value, scope, depth) if name[0] == "$")
+        found.extend(f"{name}()" for name in self.dictionary(function, scope, depth) if name[0] == "@")
         return found
 
     def path(self, node: ast.expr, scope: Scope) -> Names:
@@ -295,7 +302,7 @@ class Resolver:
             ]
         found = self.resolve(node.value, scope, depth - 1)
         return [
-            *(f"{name}.[]" for name in self.dictionary(node.value, scope)),
+            *(f"{name}.[]" for name in self.dictionary(node.value, scope, depth)),
             *self.registered(node.value, scope),
             *self.elements(node.value, scope, depth - 1),
             *(
@@ -304,112 +311,6 @@ class Resolver:
                 if name.endswith(".*") or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
             ),
         ]
-
-    def dictionary(self, node: ast.expr, scope: Scope) -> Iterator[str]:
-        """The name of the object of a module that `node` is, or has its attributes from, where the module fills it or
-        another may: `@.MODELS` for a call or an empty dictionary; `$self.items` for an attribute that starts empty."""
-        parts: list[str] = []
-        while isinstance(node, (ast.Attribute, ast.Call)):
-            if isinstance(node, ast.Attribute):
-                parts.insert(0, node.attr)
-            elif parts:
-                return
-            node = node.func if isinstance(node, ast.Call) else node.value
-        home = scope.home(node.id) if isinstance(node, ast.Name) else None
-        if home is None or not isinstance(node, ast.Name):
-            return
-        for bound in home.bindings[node.id]:
-            if bound.kind == "import":
-                yield ".".join([bound.target.removesuffix("."), *parts])
-            elif home is self.scopes.module and (bound.kind in ("def", "class") or self._may_be_filled(bound.value)):
-                yield ".".join([f"@.{node.id}", *parts])
-            elif bound.kind == "parameter" and len(parts) == 1 and self._starts_empty(parts[0], node.id, home):
-                yield f"${'cls' if home.first == 'class' else 'self'}.{parts[0]}"
-
-    def _may_be_filled(self, value: ast.expr | None) -> bool:
-        """Whether `value` is an empty dictionary, or an object of a class of the project or of a registry."""
-        if starts_empty(value):
-            return True
-        return isinstance(value, ast.Call) and any(
-            name[0] in "@." or "egistr" in name.rpartition(".")[2]
-            for name in self.resolve(value.func, self.scopes.module)
-        )
-
-    def _starts_empty(self, attribute: str, parameter: str, home: Scope) -> bool:
-        """Whether `attribute` of the object that a method has as `parameter` starts as an empty dictionary."""
-        class_ = home.outer
-        if not home.first or class_ is None or parameters_of(home.node.args)[0].arg != parameter:
-            return False
-        own = [bound.value for bound in class_.bindings.get(attribute, ())]
-        return any(map(starts_empty, own)) or any(
-            starts_empty(value) for value, _ in self.values_of(class_).get(attribute, ())
-        )
-
-    def fills(self, name: str) -> bool:
-        """Whether `name` is a dictionary of the module that starts empty."""
-        return any(starts_empty(bound.value) for bound in self.scopes.module.bindings[name])
-
-    def decorators_of(self, registry: str) -> Names:
-        """The functions of the module that put what they decorate into its dictionary `registry`."""
-        if not any(f"{registry}[" in line for line in self.scopes.hollow.lines):
-            return ()
-        self.scopes.fill()
-        return tuple(
-            name
-            for name in self.scopes.functions()
-            if self._puts_what_it_is_given(self.scopes.by_name[name].node, registry)
-        )
-
-    def _puts_what_it_is_given(self, node: ast.AST, registry: str) -> bool:
-        functions = [inner for inner in ast.walk(node) if isinstance(inner, FUNCTIONS)]
-        given = {one.arg for inner in functions for one in parameters_of(inner.args)}
-        return any(
-            isinstance(inner, ast.Assign)
-            and any(is_item(target, registry) for target in inner.targets)
-            and isinstance(inner.value, ast.Name)
-            and inner.value.id in given
-            for inner in ast.walk(node)
-        )
-
-    def registered(self, node: ast.expr, scope: Scope) -> Names:
-        """The names of what functions of this file put into the dictionary `node` of the module, which starts empty."""
-        if not isinstance(node, ast.Name) or scope.home(node.id) is not self.scopes.module:
-            return ()
-        bounds = self.scopes.module.bindings[node.id]
-        if not any(starts_empty(bound.value) for bound in bounds):
-            return ()
-        known = self._registries.get(node.id)
-        if known is None:
-            self._registries[node.id] = ()
-            known = self._registries[node.id] = tuple(dict.fromkeys(self._find_registered(node.id)))[: 2 * NAMES]
-        return known
-
-    def _find_registered(self, registry: str) -> Iterator[str]:
-        if not any(f"{registry}[" in line for line in self.scopes.hollow.lines):
-            return
-        self.scopes.fill()
-        for name in self.scopes.functions():
-            node = self.scopes.by_name[name].node
-            given = {
-                one.arg for inner in ast.walk(node) if isinstance(inner, FUNCTIONS) for one in parameters_of(inner.args)
-            }
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Assign) and any(is_item(target, registry) for target in inner.targets):
-                    if isinstance(inner.value, ast.Name) and inner.value.id in given:
-                        yield from self._decorated_with(f"@.{name}")
-                    else:
-                        yield from self.resolve(inner.value, self.scopes.module)
-        for statement in self.scopes.tree.body:
-            if isinstance(statement, ast.Assign) and any(is_item(target, registry) for target in statement.targets):
-                yield from self.resolve(statement.value, self.scopes.module)
-
-    def _decorated_with(self, decorator: str) -> Iterator[str]:
-        for bounds in list(self.scopes.module.bindings.values()):
-            for bound in bounds:
-                if bound.kind in ("def", "class"):
-                    for one in self.scopes.by_name[bound.target].node.decorator_list:
-                        if not {decorator, f"{decorator}()"}.isdisjoint(self.resolve(one, self.scopes.module)):
-                            yield f"@.{bound.target}"
 
     def properties(self, scope: Scope | None) -> frozenset[str]:
         """The properties of the class `scope`."""

@@ -94,6 +94,16 @@ def beginning(node: ast.expr) -> str:
     return value if isinstance(value, str) and value.isidentifier() else ""
 
 
+def package_of(node: ast.expr) -> str:
+    """`models` of `"models." + name` and `f"models.{name}"`: the package of a module that is picked at run time."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return package_of(node.left)
+    first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
+    value = first.value if isinstance(first, ast.Constant) else None
+    package = value.removesuffix(".") if isinstance(value, str) and value.endswith(".") else ""
+    return package if package.replace(".", "_").isidentifier() else ""
+
+
 def is_off(node: ast.Call) -> bool:
     """Whether `node` makes an autocast that is turned off."""
     return last_word(node.func) == "autocast" and any(

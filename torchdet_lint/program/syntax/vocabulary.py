@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 class Vocabulary(NamedTuple):
     """`wrappers` are the callables that return what they are given, `no_grad` the context managers that switch
-    gradients off; `canonical` is `Library.canonical`."""
+    gradients off, `roots` the packages that the catalogue speaks of; `canonical` is `Library.canonical`."""
 
     programs: Programs
     devices: Devices
     wrappers: frozenset[str]
     no_grad: frozenset[str]
+    roots: frozenset[str]
     canonical: Callable[[str], str]
 
     @classmethod
@@ -27,4 +28,4 @@ class Vocabulary(NamedTuple):
         """What `library` says."""
         facts = library.facts
         wrappers, no_grad = frozenset(facts.wrappers), frozenset(facts.tensors.no_grad)
-        return cls(facts.programs, facts.devices, wrappers, no_grad, library.canonical)
+        return cls(facts.programs, facts.devices, wrappers, no_grad, frozenset(library.roots), library.canonical)

@@ -1,0 +1,141 @@
+"""The names of a file -> what dictionaries and objects of modules hold that functions or other files put into them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.syntax.scopes import DEPTH, NAMES
+from torchdet_lint.program.syntax.shapes import FUNCTIONS, is_item, parameters_of, starts_empty
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.program.events import Names
+    from torchdet_lint.program.syntax.scopes import Scope, Scopes
+
+
+class Registries:
+    """What is registered in a file, and what may be taken from a registry there."""
+
+    def __init__(self, scopes: Scopes, roots: frozenset[str]) -> None:
+        """`roots` are the packages of libraries, whose objects no file of the project fills."""
+        self.scopes = scopes
+        self.roots = roots
+        self._registries: dict[str, Names] = {}
+
+    def resolve(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
+        """The names that `node` may stand for."""
+        raise NotImplementedError
+
+    def values_of(self, scope: Scope) -> dict[str, list[tuple[ast.expr, Scope]]]:
+        """Attribute -> the values that the class `scope` gives to it in its methods."""
+        raise NotImplementedError
+
+    def dictionary(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Iterator[str]:
+        """The name of the object of a module that `node` is, or has its attributes from, where the module fills it or
+        another may: `@.MODELS` for a call or an empty dictionary; `$self.items` for an attribute that starts empty."""
+        parts: list[str] = []
+        while isinstance(node, (ast.Attribute, ast.Call)):
+            if isinstance(node, ast.Attribute):
+                parts.insert(0, node.attr)
+            elif parts:
+                return
+            node = node.func if isinstance(node, ast.Call) else node.value
+        home = scope.home(node.id) if isinstance(node, ast.Name) else None
+        if home is None or not isinstance(node, ast.Name):
+            return
+        for bound in home.bindings[node.id]:
+            if bound.kind == "import" and bound.target.partition(".")[0] not in self.roots:
+                yield ".".join([bound.target.removesuffix("."), *parts])
+            elif home is self.scopes.module and (
+                bound.kind in ("def", "class") or self._may_be_filled(bound.value, depth)
+            ):
+                yield ".".join([f"@.{node.id}", *parts])
+            elif bound.kind == "parameter" and len(parts) == 1 and self._starts_empty(parts[0], node.id, home):
+                yield f"${'cls' if home.first == 'class' else 'self'}.{parts[0]}"
+
+    def _may_be_filled(self, value: ast.expr | None, depth: int) -> bool:
+        """Whether `value` is an empty dictionary, or an object of a class of the project or of a registry."""
+        if starts_empty(value):
+            return True
+        return isinstance(value, ast.Call) and any(
+            name[0] in "@." or "egistr" in name.rpartition(".")[2]
+            for name in self.resolve(value.func, self.scopes.module, depth - 1)
+        )
+
+    def _starts_empty(self, attribute: str, parameter: str, home: Scope) -> bool:
+        """Whether `attribute` of the object that a method has as `parameter` starts as an empty dictionary."""
+        class_ = home.outer
+        if not home.first or class_ is None or parameters_of(home.node.args)[0].arg != parameter:
+            return False
+        own = [bound.value for bound in class_.bindings.get(attribute, ())]
+        return any(map(starts_empty, own)) or any(
+            starts_empty(value) for value, _ in self.values_of(class_).get(attribute, ())
+        )
+
+    def fills(self, name: str) -> bool:
+        """Whether `name` is a dictionary of the module that starts empty."""
+        return any(starts_empty(bound.value) for bound in self.scopes.module.bindings[name])
+
+    def decorators_of(self, registry: str) -> Names:
+        """The functions of the module that put what they decorate into its dictionary `registry`."""
+        if not any(f"{registry}[" in line for line in self.scopes.hollow.lines):
+            return ()
+        self.scopes.fill()
+        return tuple(
+            name
+            for name in self.scopes.functions()
+            if self._puts_what_it_is_given(self.scopes.by_name[name].node, registry)
+        )
+
+    def _puts_what_it_is_given(self, node: ast.AST, registry: str) -> bool:
+        functions = [inner for inner in ast.walk(node) if isinstance(inner, FUNCTIONS)]
+        given = {one.arg for inner in functions for one in parameters_of(inner.args)}
+        return any(
+            isinstance(inner, ast.Assign)
+            and any(is_item(target, registry) for target in inner.targets)
+            and isinstance(inner.value, ast.Name)
+            and inner.value.id in given
+            for inner in ast.walk(node)
+        )
+
+    def registered(self, node: ast.expr, scope: Scope) -> Names:
+        """The names of what functions of this file put into the dictionary `node` of the module, which starts empty."""
+        if not isinstance(node, ast.Name) or scope.home(node.id) is not self.scopes.module:
+            return ()
+        bounds = self.scopes.module.bindings[node.id]
+        if not any(starts_empty(bound.value) for bound in bounds):
+            return ()
+        known = self._registries.get(node.id)
+        if known is None:
+            self._registries[node.id] = ()
+            known = self._registries[node.id] = tuple(dict.fromkeys(self._find_registered(node.id)))[: 2 * NAMES]
+        return known
+
+    def _find_registered(self, registry: str) -> Iterator[str]:
+        if not any(f"{registry}[" in line for line in self.scopes.hollow.lines):
+            return
+        self.scopes.fill()
+        for name in self.scopes.functions():
+            node = self.scopes.by_name[name].node
+            given = {
+                one.arg for inner in ast.walk(node) if isinstance(inner, FUNCTIONS) for one in parameters_of(inner.args)
+            }
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Assign) and any(is_item(target, registry) for target in inner.targets):
+                    if isinstance(inner.value, ast.Name) and inner.value.id in given:
+                        yield from self._decorated_with(f"@.{name}")
+                    else:
+                        yield from self.resolve(inner.value, self.scopes.module)
+        for statement in self.scopes.tree.body:
+            if isinstance(statement, ast.Assign) and any(is_item(target, registry) for target in statement.targets):
+                yield from self.resolve(statement.value, self.scopes.module)
+
+    def _decorated_with(self, decorator: str) -> Iterator[str]:
+        for bounds in list(self.scopes.module.bindings.values()):
+            for bound in bounds:
+                if bound.kind in ("def", "class"):
+                    for one in self.scopes.by_name[bound.target].node.decorator_list:
+                        if not {decorator, f"{decorator}()"}.isdisjoint(self.resolve(one, self.scopes.module)):
+                            yield f"@.{bound.target}"
