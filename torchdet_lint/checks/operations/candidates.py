@@ -270,7 +270,12 @@ class Operations:
         if "cpu" in wanted:
             return True
         node = candidate.call.node
-        if inferred.device == "cpu" or (self._on_cpu and "mps" not in wanted) or self._guarded(node) or self._prepares_data(node):
+        if (
+            inferred.device == "cpu"
+            or (self._on_cpu and "mps" not in wanted)
+            or self._guarded(node)
+            or self._prepares_data(node)
+        ):
             return False
         if candidate.operation.code == "TDL404" and self._runs_on_cpu(node):
             return False
