@@ -115,6 +115,14 @@ def test_function_that_is_called_as_the_hole_of_a_seed(tmp_path):
     assert "    seed(0)\n    main()" in text
 
 
+def test_nothing_is_imported_above_a_change_of_the_path(tmp_path):
+    head = "import os\nimport sys\n\nsys.path.append(os.path.dirname(os.path.dirname(__file__)))\nimport tools.other\n"
+    files = {"scripts/main.py": head + MAIN, "tools/seeding.py": SEEDER, "tools/__init__.py": "", "tools/other.py": ""}
+    text = fixed(tmp_path, files, "scripts/main.py")
+    assert "set_seed" not in text
+    assert "    torch.manual_seed(0)\n    main()" in text
+
+
 def test_function_of_another_program_is_not_called(tmp_path):
     other = f'{SEEDER}\n\nif __name__ == "__main__":\n    set_seed(0)\n    print(random.random())\n'
     text = fixed(tmp_path, {"main.py": MAIN, "other.py": other})

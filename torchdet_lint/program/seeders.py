@@ -47,13 +47,15 @@ def seeding_function(
 def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
     """The module, file and name of the candidates that `entry` can import, those first that it has at hand."""
     outline = project.files.outline(entry)
+    # What is found only after the program has changed where it looks cannot be imported above that.
+    moved = "sys.path" in project.files.text(entry)
     imported = set().union(*(_named(project, dotted, entry) for dotted in outline.imports))
     found = []
     for file, name in candidates:
         if file == entry or entry in project.files.imported(file):
             continue
         at_hand = _at_hand(project, outline.imports, entry, file, name)
-        module = at_hand or project.files.modules.name_of(file, entry, outline.imports)
+        module = at_hand or ("" if moved else project.files.modules.name_of(file, entry, outline.imports))
         if module:
             found.append((not at_hand, file not in imported, module.count("."), module, file, name))
     for _, new, _, module, file, name in sorted(found):
