@@ -79,3 +79,8 @@ def reported(example: Example, *, program: bool = False) -> set[tuple[int, str]]
     )
     assert errors == []
     return {(finding.location.row, finding.code) for finding in findings if finding.filename == example.filename}
+
+
+if __name__ == "__main__":
+    for case in cases():
+        reported(case.example, program=case.program)

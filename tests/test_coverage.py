@@ -18,15 +18,14 @@ OWN = r"def own_rule\("
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """coverage.py's report of a run of tests/test_rules.py, and nothing else, by file."""
+    """coverage.py's report of a run over the examples, and nothing else, by file."""
     folder = tmp_path_factory.mktemp("coverage")
     settings = folder / "coveragerc"
     settings.write_text(f"[report]\nexclude_also =\n    {OWN}\n    if TYPE_CHECKING:\n    raise NotImplementedError\n")
     environment = {**os.environ, "COVERAGE_FILE": str(folder / "data"), "PYTHONPATH": str(ROOT)}
     environment.pop("PYTEST_XDIST_WORKER", None)
     run = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "--branch", f"--include={CHECKS}/*"]
-    tests = ["-m", "pytest", "-p", "no:cacheprovider", "tests/test_rules.py"]
-    done = subprocess.run([*run, *tests], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([*run, "tests/rulebook.py"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     to_json = [sys.executable, "-m", "coverage", "json", f"--rcfile={settings}", "-o", str(folder / "report.json")]
     subprocess.run(to_json, cwd=ROOT, env=environment, capture_output=True, check=True)
