@@ -35,7 +35,7 @@ class Relatives:
             self._calls += 1
             own = isinstance(call.receiver, cst.Name) and call.receiver.value in ("self", "cls")
             called = {one.rpartition(".")[2] for one in call.own if one.startswith("@.")}
-            for word in called | ({call.attribute} if own else set()):
+            for word in sorted(called | ({call.attribute} if own else set())):
                 self._callers.setdefault(word, []).append(call.node)
         return self._callers.get(name, [])
 
