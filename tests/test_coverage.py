@@ -25,7 +25,9 @@ def report(tmp_path_factory):
     environment = {**os.environ, "COVERAGE_FILE": str(folder / "data"), "PYTHONPATH": str(ROOT)}
     environment.pop("PYTEST_XDIST_WORKER", None)
     run = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "--branch", f"--include={CHECKS}/*"]
-    done = subprocess.run([*run, "tests/rulebook.py"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*run, "tests/rulebook.py"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     to_json = [sys.executable, "-m", "coverage", "json", f"--rcfile={settings}", "-o", str(folder / "report.json")]
     subprocess.run(to_json, cwd=ROOT, env=environment, capture_output=True, check=True)
