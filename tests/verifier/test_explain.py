@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from torchdet_lint.verifier.comparison.explain import op_rule
+from torchdet_lint.verifier.comparison.behind import lines_behind
+from torchdet_lint.verifier.comparison.explain import Explanation, Finding, op_rule, standing_on
+from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
+from torchdet_lint.verifier.trace import Site
 
 
 @pytest.mark.parametrize("op", ["add.Tensor", "add_.Tensor", "sub.Tensor", "softmax.int", "_softmax"])
@@ -22,3 +25,71 @@ def test_an_op_that_varies_on_the_device_is_named():
     assert op_rule("aten.index_put_", "forward") == "TDL402"
     assert op_rule("aten.index_add_", "forward") == ""
     assert op_rule("aten.index_add_", "forward", ("cpu", "cuda")) == "TDL402"
+
+
+PROGRAM = """import random
+
+import numpy as np
+import torch
+
+
+def words():
+    order = list(range(9))
+    random.shuffle(order)
+    return order
+
+
+def noise():
+    rng = np.random.default_rng()
+    kept = [rng.random()]
+    seen = {"a", "b"}
+    for name in seen:
+        print(name)
+    return torch.tensor(kept)
+
+
+values = words()
+print(torch.tensor(values), noise())
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "function", "made"),
+    [
+        (18, {*range(14, 20)}, {16, 17, 18}),
+        (19, {*range(14, 20)}, {14, 15, 19}),
+        (22, set(), {*range(7, 11), 22}),
+        (2, None, None),
+    ],
+)
+def test_what_stands_behind_a_line(tmp_path, line, function, made):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    behind = lines_behind(path, line)
+    assert (behind and (behind.function, behind.made)) == (None if function is None else (function, made))
+
+
+def entered(line):
+    evidence = Evidence(inputs_equal=True, numbers_equal=True)
+    return Divergence(Site("aten.lift_fresh", "forward", "train.py", line, ""), 0, "cause", "outside", evidence)
+
+
+@pytest.mark.parametrize(
+    ("line", "reported", "others", "expected"),
+    [
+        # Data that came in is laid to what made it, whatever else the file has, and whichever rule is named first.
+        (19, [("TDL305", 9), ("TDL104", 14)], [], "TDL104"),
+        (19, [("TDL305", 16), ("TDL104", 14)], [], "TDL104"),
+        (19, [("TDL305", 9)], [], "TDL305"),
+        # What stands in the function of another cause is that one's.
+        (19, [("TDL305", 9)], [10], None),
+        # Two that are equally near: none is named.
+        (19, [("TDL305", 15), ("TDL104", 14)], [], None),
+    ],
+)
+def test_of_the_linters_findings_the_nearest_is_named(tmp_path, line, reported, others, expected):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    findings = [Finding(code, "", str(tmp_path / "train.py"), row) for code, row in reported]
+    why = Explanation("", "", ("TDL305", "TDL104"))
+    found = standing_on(entered(line), why, findings, tmp_path, [entered(other) for other in others])
+    assert (found and found.code) == expected

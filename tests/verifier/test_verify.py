@@ -207,7 +207,7 @@ def test_a_program_that_uses_no_torch_has_no_verdict_to_give(tmp_path, capsys):
         (["record", "-o", str(Path(__file__).parent), __file__], "a folder"),
         (["record", "-o", __file__, __file__], "is no trace of torchdet-lint, and is not written over"),
         (["compare", __file__, __file__], "not a trace of torchdet-lint"),
-        (["compare", "only-one"], "required"),
+        (["compare", "only-one"], "a second file is needed"),
         (["nonsense"], "which of"),
         ([], "which of"),
     ],

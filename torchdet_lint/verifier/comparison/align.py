@@ -266,7 +266,10 @@ class Aligner:
         """What differs, one a site, in order of execution."""
         found = [
             msgspec.structs.replace(
-                here.first, differing=here.differing, compared=here.compared, evidence=self._with_later_seed(here.first)
+                here.first,
+                differing=here.differing,
+                compared=here.compared,
+                evidence=self._seen_later(here, here.first),
             )
             for here in self.at.values()
             if here.first is not None
@@ -319,8 +322,10 @@ class Aligner:
             return "unwritten"
         return "order" if all(not here.balance for here in self.at.values()) else ""
 
-    def _with_later_seed(self, item: Divergence) -> Evidence:
-        return msgspec.structs.replace(item.evidence, seeded_later=item.evidence.unseeded and self.seeded)
+    def _seen_later(self, here: _AtSite, item: Divergence) -> Evidence:
+        return msgspec.structs.replace(
+            item.evidence, seeded_later=item.evidence.unseeded and self.seeded, permuted=not here.balance
+        )
 
 
 def _states(one: Record, two: Record, before: tuple[int, ...]) -> dict[str, str]:

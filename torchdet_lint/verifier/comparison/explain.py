@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.catalogue import loading, runtime
+from torchdet_lint.verifier.comparison.behind import lines_behind
 from torchdet_lint.verifier.trace import BATCH, REGION
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL1
 _PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}
 OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TDL103", "TDL105", "TDL107", "TDL106")
 """Rules about what varies in Python and NumPy, the likeliest first."""
+_GENERATORS = {"numpy": "TDL102", "python": "TDL103"}
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
 
@@ -142,8 +144,8 @@ def _outside(item: Divergence) -> Explanation:
             ("TDL308", "TDL104", *_DATA_ORDER[:4]),
         )
     differ = [name for name, state in sorted(states.items()) if state == "differs"]
-    differ = differ or [name for name, state in sorted(states.items()) if state == "idle"]
-    if differ and _in_a_process_of_its_own(item):
+    idle = [name for name, state in sorted(states.items()) if state == "idle"]
+    if (differ or idle) and _in_a_process_of_its_own(item):
         words = "data came in from a generator that nothing seeds in a process that the program starts"
         return Explanation(words, "TDL108", ("TDL102", "TDL103", "TDL105"))
     if "numpy" in differ and "python" in differ:
@@ -161,6 +163,14 @@ def _outside(item: Divergence) -> Explanation:
         return Explanation(words, "TDL307")
     if item.stream == "thread":
         return Explanation("work in other threads gave other values", "TDL306", ("TDL307",))
+    earlier = [name for name in idle if name in _GENERATORS]
+    if earlier:
+        whose = " and ".join(name.title().replace("Numpy", "NumPy") + "'s" for name in earlier)
+        return Explanation(
+            f"data came in from Python or NumPy; {whose} global generator differed, and was not drawn from since then",
+            "",
+            (*(_GENERATORS[name] for name in earlier), *_DATA_ORDER, "TDL501"),
+        )
     return Explanation(
         "data came in from Python or NumPy while the global generators agreed: the order of files, a set or completed "
         "work, a generator of its own, the clock, or memory of NumPy's that nothing had written",
@@ -194,8 +204,10 @@ def _by_generator(item: Divergence, words: str) -> Explanation | None:
 
 
 def _order(item: Divergence) -> Explanation:
-    drawn = _by_generator(item, "the same line met other tensors, or in another order")
-    return drawn or Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
+    words = "the same line met other tensors, or in another order"
+    if item.evidence.permuted:
+        return Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
+    return _by_generator(item, words) or Explanation(words, "", ("TDL305", "TDL306", "TDL304", "TDL103", "TDL102"))
 
 
 def _path(item: Divergence) -> Explanation:
@@ -289,19 +301,44 @@ def _finding(row: Mapping[str, Any]) -> Finding:
     )
 
 
-def standing_on(item: Divergence, explanation: Explanation, findings: Sequence[Finding], root: Path) -> Finding | None:
+def standing_on(
+    item: Divergence,
+    explanation: Explanation,
+    findings: Sequence[Finding],
+    root: Path,
+    others: Sequence[Divergence] = (),
+) -> Finding | None:
     """The linter's finding about a divergence: one on its line (or its forward line), else one in its file whose code
-    the explanation names, errors before warnings where no rule is the likeliest.
+    the explanation names. Where no rule is the likeliest, those on which what the line uses was made come before others
+    of its function, these before the rest (of which none in the functions of the `others` counts), errors before
+    warnings; there is none where several are equally near that have different codes.
     """
     site = item.site
     lines = {(_resolved(root, site.file), site.line), (_resolved(root, site.forward_file), site.forward_line)}
     lines |= {(_resolved(root, p[0]), int(p[2])) for p in [item.evidence.arrival.rpartition(":")] if p[0]}
     named = [code for code in (explanation.rule, *explanation.also) if code]
     here = [f for f in findings if (_resolved(Path(), f.filename), f.line) in lines]
+    if here:
+        return min(here, key=lambda f: named.index(f.code) if f.code in named else len(named))
     near = [f for f in findings if _resolved(Path(), f.filename) == _resolved(root, site.file) and f.code in named]
-    ranked = sorted(here, key=lambda f: named.index(f.code) if f.code in named else len(named))
-    ranked += sorted(near, key=lambda f: (bool(not explanation.rule and f.severity != "error"), named.index(f.code)))
-    return ranked[0] if ranked else None
+    if explanation.rule:
+        return min(near, key=lambda f: named.index(f.code), default=None)
+    near = _nearest(near, item, others, root)
+    errors = [f for f in near if f.severity == "error"] or near
+    if len({f.code for f in errors}) > 1 and item.source != "path" and not item.evidence.arrival:
+        return None
+    return min(errors, key=lambda f: named.index(f.code), default=None)
+
+
+def _nearest(findings: list[Finding], item: Divergence, others: Sequence[Divergence], root: Path) -> list[Finding]:
+    """Those of some findings in the file of a divergence that are nearest to it."""
+    behind = lines_behind(root / item.site.file, item.site.line)
+    for near in (behind.made, behind.function) if behind is not None else ():
+        if found := [finding for finding in findings if finding.line in near]:
+            return found
+    elsewhere = [lines_behind(root / one.site.file, one.site.line) for one in others if one.site.file == item.site.file]
+    taken = {line for one in elsewhere if one is not None for line in one.function}
+    return [finding for finding in findings if finding.line not in taken]
 
 
 def _resolved(root: Path, name: str) -> str:

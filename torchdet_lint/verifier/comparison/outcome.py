@@ -20,7 +20,7 @@ class Evidence(msgspec.Struct, frozen=True):
     `idle` (it differs, and was not drawn from since the data before) or `unused` so far, where data came from
     outside, or next did after a number or an order differed. `arrival` is where a worker's batch was received, or
     (`loaded`) what `torch.load` read, or (`received`) where another process of the group was asked for it, or
-    (`unwritten`) where the memory was allocated.
+    (`unwritten`) where the memory was allocated. `permuted`: the place made the same values in another order.
     """
 
     inputs_equal: bool
@@ -34,6 +34,7 @@ class Evidence(msgspec.Struct, frozen=True):
     arrival: str = ""
     loaded: bool = False
     received: bool = False
+    permuted: bool = False
 
 
 class Divergence(msgspec.Struct, frozen=True):

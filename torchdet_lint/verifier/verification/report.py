@@ -175,7 +175,8 @@ def _cause(
     why = explain.explain(item, outcome.devices, table)
     if compared and item.source == "op" and set(outcome.environment) - _VARIED:
         why = explain.Explanation(_ELSEWHERE)
-    finding = explain.standing_on(item, why, findings, root)
+    others = [other for other in outcome.causes if other is not item]
+    finding = explain.standing_on(item, why, findings, root, others)
     named = (why.rule, *why.also)
     code = why.rule
     if finding is not None and finding.code in named:
