@@ -165,7 +165,7 @@ class Location(msgspec.Struct, frozen=True, order=True):
 class Edit(msgspec.Struct, frozen=True):
     """Replace the text from `location` up to `end_location` by `content`.
 
-    In a notebook the rows count inside the code cell `cell`.
+    In a notebook the rows count inside the cell `cell`, whose number is counted as in `Finding`.
     """
 
     content: str
@@ -216,8 +216,8 @@ class Evidence(msgspec.Struct, frozen=True):
 class Finding(msgspec.Struct, frozen=True):
     """One thing that the user is told, complete and ready to print.
 
-    `location` is in the file's own rows; for a notebook `cell` is the number of the code cell (from 1) and the rows
-    count inside it. `noqa_row` is the row whose `# noqa` comment would silence it. `url` is the page that a rule of the
+    `location` is in the file's own rows; for a notebook `cell` is the number of the cell among all cells, those of
+    text too (from 1), and the rows count inside it. `noqa_row` is the row whose `# noqa` comment would silence it. `url` is the page that a rule of the
     user's own names. `cause` is what brings about, in a file that was given, a finding in one that was not.
     """
 
