@@ -162,6 +162,17 @@ def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(pro
     assert finding.message.endswith("seeds torch, so the workers' random numbers differ in every run")
 
 
+@pytest.mark.parametrize(("train", "told"), [("True", ["error"]), ("False", [])])
+def test_workers_draw_nothing_where_the_constants_of_a_call_rule_it_out(project, train, told):
+    main = (
+        "import random\nfrom torch.utils.data import DataLoader, Dataset\n\n"
+        "def read(path, train=True):\n    if train:\n        path = random.random()\n    return path\n\n"
+        "class Data(Dataset):\n    def __len__(self):\n        return 8\n    def __getitem__(self, index):\n"
+        f"        return read(index, train={train})\n\n{GUARD}    print(list(DataLoader(Data(), num_workers=2)))\n"
+    )
+    assert [one.severity for one in lint(project(main_DOT_py=main)) if one.code == "TDL301"] == told
+
+
 OP = "import torch\n\ndef add(x: torch.Tensor, i, y):\n    return x.index_add_(0, i, y)\n"
 
 

@@ -38,6 +38,8 @@ def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
     reported: set[cst.CSTNode] = set()
     found: list[tuple[int, Violation]] = []
     for node, kind, uses in chain(_made_sets(module, display), given_sets(module)):
+        if kind == "number" and _is_joined(module, node):
+            kind = "text"
         if kind in ("number", "nothing"):
             continue
         for use in uses if uses is not None else Follower(module).uses(node, is_set=True):
@@ -48,6 +50,13 @@ def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
                     found.append((module.order_of(taken), _set_found(module, node, kind, use, taken)))
     for _, one in sorted(found, key=operator.itemgetter(0)):
         yield one
+
+
+def _is_joined(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether the elements of `node` become one text as they are, so that they are texts, whatever a name says."""
+    arg = module.parent(node)
+    call = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    return isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == "join"
 
 
 def _taken_at(module: Module, origin: cst.BaseExpression) -> cst.BaseExpression:

@@ -144,7 +144,11 @@ class Classes:
         """The class or function of the project that `name` is in `file`, and its file."""
         if name in file.definitions:
             return file.definitions[name], file
-        if "." not in name or self.known(name) or depth > 3 or name.partition(".")[0] in ("torch", "numpy", "self"):
+        if depth > 3:
+            return None
+        if "." not in name:
+            return self._starred(name, file, depth)
+        if self.known(name) or name.partition(".")[0] in ("torch", "numpy", "self"):
             return None
         told = self.home(name, file)
         if told is None:
@@ -152,7 +156,19 @@ class Classes:
         home, last = told
         if last in home.definitions:
             return home.definitions[last], home
-        return self.definition(home.imports[last], home, depth + 1) if last in home.imports else None
+        if last in home.imports:
+            return self.definition(home.imports[last], home, depth + 1)
+        return self._starred(last, home, depth)
+
+    def _starred(
+        self, name: str, file: File, depth: int
+    ) -> tuple[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, File] | None:
+        """What `name` is of the modules of the project that `file` takes whole."""
+        for star in file.stars if not below(name, self.facts.quiet) else ():
+            found = self.definition(f"{star}{'' if star.endswith('.') else '.'}{name}", file, depth + 1)
+            if found is not None:
+                return found
+        return None
 
     def home(self, name: str, file: File) -> tuple[File, str] | None:
         """The file of the project in which `file` finds what it calls `name`, and the name there."""

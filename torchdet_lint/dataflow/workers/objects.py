@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, Scope
-from torchdet_lint.dataflow.workers.project_file import File, below, method, passed
+from torchdet_lint.dataflow.workers.project_file import File, below, dead_arms, method, passed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchdet_lint.dataflow.workers.project_file import Function
     from torchdet_lint.module.module import Module
 
@@ -60,9 +62,9 @@ class WorkerObjects:
         self._drawn: set[str] = set()
         self._out = False
         self._made: list[ast.Call] = []
-        self._parts: dict[ast.AST, tuple[list[_Part], list[_Part]]] = {}
-        self._bodies: set[tuple[int, str | None]] = set()
-        self._seen: set[tuple[int, int, str | None]] = set()
+        self._parts: dict[tuple[ast.AST, tuple[ast.stmt, ...]], tuple[list[_Part], list[_Part]]] = {}
+        self._bodies: set[tuple[int, tuple[ast.stmt, ...], str | None]] = set()
+        self._seen: set[tuple[int, tuple[ast.stmt, ...], int, str | None]] = set()
 
     def handed(self, call: ast.Call) -> Handed:
         """What the loader `call` hands its workers: its data set and its collate function."""
@@ -87,9 +89,9 @@ class WorkerObjects:
             self._out = True
             return
         made = scope.instance.made if scope.instance is not None else None
-        if (id(node), id(made), way) in self._seen:
+        if (id(node), (), id(made), way) in self._seen:
             return
-        self._seen.add((id(node), id(made), way))
+        self._seen.add((id(node), (), id(made), way))
         if isinstance(node, ast.Constant):
             return
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
@@ -229,20 +231,22 @@ class WorkerObjects:
 
     # ------------------------------------------------------------------------------------------------------- bodies
 
-    def _body(self, node: ast.AST, scope: Scope, depth: int, owner: str = "") -> None:
-        """Look at what runs: the draws in it, the generators and the objects that it uses."""
+    def _body(self, node: ast.AST, scope: Scope, depth: int, owner: str = "", dead: tuple[ast.stmt, ...] = ()) -> None:
+        """Look at what runs, all of `node` but the `dead`: the draws in it, the generators and the objects that it
+        uses."""
         made = scope.instance.made if scope.instance is not None else None
-        if depth > _DEEP or (id(node), id(made), scope.way) in self._seen:
+        if depth > _DEEP or (id(node), dead, id(made), scope.way) in self._seen:
             return
-        self._seen.add((id(node), id(made), scope.way))
-        parts = self._parts.get(node)
+        self._seen.add((id(node), dead, id(made), scope.way))
+        parts = self._parts.get((node, dead))
         if parts is None:
             calls_and_names = (ast.Call, ast.Name, ast.Attribute)
-            every = [one for one in ast.walk(node) if isinstance(one, calls_and_names)]
-            parts = self._parts[node] = every, [one for one in every if _is_of_self(one)]
+            idle = {id(one) for statement in dead for one in ast.walk(statement)}
+            every = [one for one in ast.walk(node) if isinstance(one, calls_and_names) and id(one) not in idle]
+            parts = self._parts[node, dead] = every, [one for one in every if _is_of_self(one)]
         # For another object of its class only what hangs on the object can be different.
-        again = (id(node), scope.way) in self._bodies
-        self._bodies.add((id(node), scope.way))
+        again = (id(node), dead, scope.way) in self._bodies
+        self._bodies.add((id(node), dead, scope.way))
         for inner in parts[again]:
             if isinstance(inner, ast.Call):
                 self._called(inner, scope, depth)
@@ -313,16 +317,24 @@ class WorkerObjects:
         if isinstance(where, ast.ClassDef):
             self._instance(where, file, node, scope, None, depth + 1)
         else:
-            given = {key: (value, scope) for key, value in passed(where, node, bound=False).items()}
-            self._body(where, Scope(file, where, None, given), depth + 1)
+            arguments = passed(where, node, bound=False)
+            given = {key: (value, scope) for key, value in arguments.items()}
+            self._body(where, Scope(file, where, None, given), depth + 1, dead=dead_arms(where, arguments))
 
     def _unknown(self, function: ast.Name, scope: Scope, depth: int) -> None:
         """A call of a name that no import binds: a builtin, a function nearby, or what a parameter holds."""
-        found = list(self.bindings.behind(function, scope))
+        found = list(self.bindings.behind(function, scope)) or list(self._gone_through(function, scope))
         for value, inner in found:
             self._value(value, inner, None, depth + 1)
         if not found and function.id not in scope.file.definitions and function.id in scope.file.imports:
             self._out = True
+
+    def _gone_through(self, name: ast.Name, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """What a loop of the function goes through that gives `name` one by one: `for transform in self.transforms`."""
+        for node in ast.walk(scope.function) if scope.function is not None else ():
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name.id:
+                over = node.iter
+                yield from self.bindings.behind(over, scope) if isinstance(over, (ast.Name, ast.Attribute)) else ()
 
     def _used(self, attribute: ast.Attribute, scope: Scope, depth: int, called: str) -> None:
         """An object that an attribute of `self` holds, where a worker calls it or the method `called` of it."""

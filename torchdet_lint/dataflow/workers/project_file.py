@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from torchdet_lint.prefilter.skeleton import imported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -21,11 +21,16 @@ class File:
         self.path = path
         self.tree = tree
         self.imports: dict[str, str] = {}
+        self.stars: list[str] = []
         self.definitions: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.values: dict[str, list[ast.expr]] = {}
         for node in every_statement(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
-                self.imports.update(imported(node))
+                for name, origin in imported(node):
+                    if name == "*":
+                        self.stars.append(origin)
+                    else:
+                        self.imports[name] = origin
         for statement in statements(tree.body):
             if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.definitions[statement.name] = statement
@@ -118,6 +123,36 @@ def passed(function: Function, call: ast.Call, *, bound: bool) -> dict[str, ast.
         found[name] = argument
     found.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None})
     return found
+
+
+def dead_arms(function: Function, given: Mapping[str, ast.expr]) -> tuple[ast.stmt, ...]:
+    """The statements of `function` that do not run where its parameters are the constants that it is `given`, or that
+    it has by default: those in arms of an `if` that asks for one of them."""
+    args = function.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults = zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
+    named = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    values = {one.arg: value for one, value in (*defaults, *named) if value is not None} | dict(given)
+    constants = {name: value.value for name, value in values.items() if isinstance(value, ast.Constant)}
+    if not constants:
+        return ()
+    body = list(every_statement(function))
+    for node in body:
+        for target, _ in assigned(node):
+            constants.pop(ast.unparse(target), None)
+    found: list[ast.stmt] = []
+    for node in body:
+        if isinstance(node, ast.If) and (holds := _holds(node.test, constants)) is not None:
+            found += node.orelse if holds else node.body
+    return tuple(found)
+
+
+def _holds(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
+    """Whether `test` holds, as far as it only asks whether a parameter is true."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _holds(test.operand, constants)
+        return None if inner is None else not inner
+    return bool(constants[test.id]) if isinstance(test, ast.Name) and test.id in constants else None
 
 
 def handed_on(function: ast.FunctionDef) -> ast.Call | None:

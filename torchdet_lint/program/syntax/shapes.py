@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
 PASSED_ON = frozenset({"enumerate", "iter", "list", "reversed", "sorted", "tqdm", "tuple"})
-ASKS_OF_TEXT = frozenset({"startswith", "endswith", "hasattr", "getattr"})
+ASKS_OF_TEXT = frozenset({"startswith", "endswith", "hasattr", "getattr", "print"})
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
