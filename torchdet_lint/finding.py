@@ -217,8 +217,9 @@ class Finding(msgspec.Struct, frozen=True):
     """One thing that the user is told, complete and ready to print.
 
     `location` is in the file's own rows; for a notebook `cell` is the number of the cell among all cells, those of
-    text too (from 1), and the rows count inside it. `noqa_row` is the row whose `# noqa` comment would silence it. `url` is the page that a rule of the
-    user's own names. `cause` is what brings about, in a file that was given, a finding in one that was not.
+    text too (from 1), and the rows count inside it. `noqa_row` is the row whose `# noqa` comment would silence it.
+    `url` is the page that a rule of the user's own names. `cause` is what brings about, in a file that was given, a
+    finding in one that was not.
     """
 
     filename: str
