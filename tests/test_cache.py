@@ -239,15 +239,24 @@ def test_temporary_files_follow_no_link_and_cannot_be_foreseen(
     assert len(opened) > 3
     assert all(flags & os.O_EXCL and flags & os.O_NOFOLLOW for _, flags in opened)
     names = [Path(path).name for path, _ in opened]
-    assert all(re.search(r"[0-9a-f]{16}\.(?:part|torchdet-tmp)$", name) for name in names), names
+    drawn = {match[1] for name in names if (match := re.search(r"([0-9a-f]{16})\.(?:part|torchdet-tmp)$", name))}
+    assert len(drawn) == len(names), names
     victim = project / "victim.txt"
     victim.write_text("precious")
-    monkeypatch.setattr("secrets.token_hex", lambda _: 16 * "0")
     (store,) = cached(project)
-    (project / ".torchdet_cache" / f"{store.name}.{16 * '0'}.part").symlink_to(victim)
+    link = store.with_name(f"{store.name}.{os.getpid()}-{16 * '0'}.part")
+
+    def foreseen(count: int) -> bytes:
+        link.unlink(missing_ok=True)
+        link.symlink_to(victim)
+        return bytes(count)
+
+    monkeypatch.setattr(os, "urandom", foreseen)
     (project / "a.py").write_text(FAULTY)
-    lint(capsys)
-    assert victim.read_text() == "precious"
+    kept = store.read_bytes()
+    assert lint(capsys) == lint(capsys, "--no-cache")
+    assert link.is_symlink()
+    assert (victim.read_text(), store.read_bytes()) == ("precious", kept)
 
 
 def test_git_is_told_to_pass_it_over(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
