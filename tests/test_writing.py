@@ -93,18 +93,30 @@ def test_full_disk_leaves_the_file_and_nothing_else(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.py"]
 
 
-def test_what_a_killed_run_left_is_swept_away(tmp_path):
-    path = tmp_path / "a.py"
+@pytest.mark.parametrize(
+    ("name", "short"), [("a.py", "a.py"), (84 * "\u5b57" + ".py", 60 * "\u5b57")], ids=["plain", "long"]
+)
+def test_what_a_killed_run_left_is_swept_away(tmp_path, name, short):
+    """A name of 255 bytes leaves no room for an ending: that of the temporary file has a part of it."""
+    path = tmp_path / name
     path.write_bytes(b"old")
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
-    dead = tmp_path / f".a.py.{process.pid}-0123456789abcdef.torchdet-tmp"
-    alive = tmp_path / f".a.py.{os.getppid()}-0123456789abcdef.torchdet-tmp"
+    dead = tmp_path / f".{short}.{process.pid}-0123456789abcdef.torchdet-tmp"
+    alive = tmp_path / f".{short}.{os.getppid()}-0123456789abcdef.torchdet-tmp"
     other = tmp_path / f".b.py.{process.pid}-0123456789abcdef.torchdet-tmp"
     for left in (dead, alive, other):
         left.write_bytes(b"half")
     writing.replace(str(path), b"old", b"new")
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([alive.name, other.name, "a.py"])
+    assert path.read_bytes() == b"new"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([alive.name, other.name, name])
+
+
+def test_what_another_run_has_fixed_already_is_no_error(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"new")
+    writing.replace(str(path), b"old", b"new")
+    assert path.read_bytes() == b"new"
 
 
 def test_what_was_left_of_a_file_of_our_own_is_swept_away(tmp_path):

@@ -52,14 +52,17 @@ def replace(path: str, old: bytes, new: bytes) -> None:
 def _beside(target: str) -> Iterator[str]:
     """A name beside `target` that is gone afterwards. A process that is killed leaves the file to the next `_sweep`."""
     folder, name = os.path.split(target)
-    # A name may have 255 bytes.
-    short = name.encode("utf-8", "ignore")[:180].decode("utf-8", "ignore")
-    temporary = os.path.join(folder, f".{short}.{os.getpid()}-{os.urandom(8).hex()}{_SUFFIX}")
+    temporary = os.path.join(folder, f".{_short(name)}.{os.getpid()}-{os.urandom(8).hex()}{_SUFFIX}")
     try:
         yield temporary
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+
+
+def _short(name: str) -> str:
+    """As much of the name of a file as leaves room for an ending: a name may have 255 bytes."""
+    return name.encode("utf-8", "ignore")[:180].decode("utf-8", "ignore")
 
 
 def put(path: str, content: bytes) -> None:
@@ -127,8 +130,9 @@ def _sync_folder(folder: str) -> None:
 def _sweep(target: str) -> None:
     """Remove what killed runs left beside `target`."""
     folder, name = os.path.split(target)
+    begin = f".{_short(name)}."
     for entry in os.listdir(folder):
-        if not entry.endswith(_SUFFIX) or not entry.startswith(f".{name[:180]}."):
+        if not entry.endswith(_SUFFIX) or not entry.startswith(begin):
             continue
         match = _LEFT_OVER.fullmatch(entry)
         if match is not None and not _alive(int(match["process"])):
