@@ -11,7 +11,7 @@ import libcst as cst
 from torchdet_lint.checks.order.elements import set_kind
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.follower import Follower
-from torchdet_lint.dataflow.syntax import names_read
+from torchdet_lint.dataflow.syntax import last_word, names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
 from torchdet_lint.module.tree import returned
 from torchdet_lint.regex import lazy
@@ -173,9 +173,10 @@ def _kind_of_attribute(module: Module, node: cst.Attribute) -> str:
 
 def _returned(module: Module, name: str) -> Iterator[GivenSet]:
     """Calls of `name`, a function or a method of another file that returns a set."""
-    module.load_where(lambda text: _takes_result(text, name), name.rpartition(".")[2])
+    last = name.rpartition(".")[2]
+    module.load_where(lambda text: _takes_result(text, name), last)
     for call in module.calls:
-        if module.code(call.node.func) != name:
+        if last_word(call.node.func) != last or module.code(call.node.func) != name:
             continue
         kind = _kind_of_result(module, call)
         if kind:

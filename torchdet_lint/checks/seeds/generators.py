@@ -54,9 +54,9 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
 
 def _factories(module: Module, rule: Rule) -> Iterator[tuple[cst.BaseExpression, Row]]:
     """The generators' classes that are given as the factory of a default: they are called without a seed."""
-    rows = {name: row for row in rule.calls for name in row.names}
     if "factory=" not in module.text:
         return
+    rows = {name: row for row in rule.calls for name in row.names}
     module.load_where(lambda text: "factory=" in text)
     for call in module.calls:
         for given in (call.keyword_node("default_factory"), call.keyword_node("factory")):
