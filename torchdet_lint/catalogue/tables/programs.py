@@ -40,6 +40,12 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
         return re.compile(rf"(?:{'|'.join(self.picks)})\w*_seed$|(?:^|_)(?:{'|'.join(self.names)})$")
 
     @functools.cached_property
+    def may_trace(self) -> re.Pattern[str]:
+        """The text of a function that may call one of `traces`: search."""
+        last = sorted({name.rpartition(".")[2] for name in self.traces})
+        return re.compile(rf"\b(?:{'|'.join(last)})\(")
+
+    @functools.cached_property
     def decorates_command(self) -> re.Pattern[str]:
         """The text of a decorator that makes a function a command: search."""
         return re.compile(rf"^[ \t]*@[\w.]+\.(?:{'|'.join(self.commands)})\b", re.MULTILINE)

@@ -22,8 +22,6 @@ from torchdet_lint.program.syntax.shapes import (
 from torchdet_lint.program.syntax.untrained import counted, frozen, traced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
@@ -45,27 +43,23 @@ class Extractor(Expressions):
         self._rows = 0, 0
         self._idle = False
         self.picks = self.words.draws_nothing_lasting.search(scope.name.rpartition(".")[2]) is not None
-        self.counted = counted(scope.node.body) if self._mentions("parameters()") else frozenset()
-        self.frozen = frozen(scope.node.body) if self._mentions("requires_grad") else frozenset()
-        self.traced = traced(scope.node.body, self._traces) if self._mentions(*self._trace_words) else frozenset()
+        text, body = self._text(), scope.node.body
+        self.counted = counted(body) if "parameters()" in text else frozenset()
+        self.frozen = frozen(body) if "requires_grad" in text else frozenset()
+        self.traced = traced(body, self._traces) if self.words.may_trace.search(text) else frozenset()
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
-
-    @property
-    def _trace_words(self) -> Iterator[str]:
-        return (f"{name.rpartition('.')[2]}(" for name in self.words.traces)
 
     def _traces(self, call: ast.Call) -> bool:
         """Whether a call looks at a model with an input of which only the size counts."""
         return not self.words.traces.isdisjoint(self.names.resolve(call.func, self.scope))
 
-    def _mentions(self, *words: str) -> bool:
-        """Whether this is a function, and its text has one of `words`."""
+    def _text(self) -> str:
+        """The text of the function; empty at top level."""
         node = self.scope.node
         if not isinstance(node, FUNCTIONS):
-            return False
-        rows = self.names.scopes.hollow.lines[node.lineno - 1 : node.body[-1].end_lineno]
-        return any(word in row for row in rows for word in words)
+            return ""
+        return "".join(self.names.scopes.hollow.lines[node.lineno - 1 : node.body[-1].end_lineno])
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and what it hands on to the constructor of a base class."""
@@ -202,7 +196,7 @@ class Extractor(Expressions):
 
     def _makes(self, node: ast.stmt, among: frozenset[str]) -> bool:
         """Whether a statement binds nothing but names that are `among` these."""
-        targets = node.targets if isinstance(node, ast.Assign) and among else []
+        targets = node.targets if among and isinstance(node, ast.Assign) else []
         return bool(targets) and all(ast.unparse(one) in among for one in targets)
 
     def effects(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
