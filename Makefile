@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: dist corpus shapes run test lint bench docs site evidence fuzz kill ecosystem cache-walk verify-long clean
+.PHONY: dist corpus shapes run test lint bench docs site evidence fuzz kill ecosystem cache-walk verify-long planted clean
 
 run: .venv/run.stamp  ## lint the example project and show what --fix would do
 	$(BIN)/torchdet-lint examples/birdsong || test $$? -eq 1
@@ -59,6 +59,9 @@ cache-walk: .venv/test.stamp  ## a thousand edits of a project, each linted with
 
 verify-long: .venv/test.stamp  ## the slow tests of the runtime half
 	$(BIN)/python -m pytest -m slow tests/verifier
+
+planted: .venv/test.stamp  ## sixty programs with planted causes: how many the verifier names right, and whether its commands cure; PLANTED="--fix --minutes 60"
+	$(BIN)/python benchmarks/planted $(PLANTED)
 
 clean:
 	rm -rf .venv .torchdet_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist *.egg-info torchdet_lint/catalogue/compiled.msgpack

@@ -75,7 +75,7 @@ def entered(line):
 
 
 @pytest.mark.parametrize(
-    ("line", "reported", "others", "expected"),
+    ("entry", "reported", "others", "expected"),
     [
         # Data that came in is laid to what made it, whatever else the file has, and whichever rule is named first.
         (19, [("TDL305", 9), ("TDL104", 14)], [], "TDL104"),
@@ -85,11 +85,15 @@ def entered(line):
         (19, [("TDL305", 9)], [10], None),
         # Two that are equally near: none is named.
         (19, [("TDL305", 15), ("TDL104", 14)], [], None),
+        # One that stands at the call names the line that it means.
+        (19, [("TDL305", "22 (line 9)")], [10], None),
+        (19, [("TDL305", "22 (line 14)"), ("TDL104", 9)], [], "TDL305"),
     ],
 )
-def test_of_the_linters_findings_the_nearest_is_named(tmp_path, line, reported, others, expected):
+def test_of_the_linters_findings_the_nearest_is_named(tmp_path, entry, reported, others, expected):
     (tmp_path / "train.py").write_text(PROGRAM)
-    findings = [Finding(code, "", str(tmp_path / "train.py"), row) for code, row in reported]
+    rows = [(code, *str(row).partition(" ")[::2]) for code, row in reported]
+    findings = [Finding(code, words, str(tmp_path / "train.py"), int(line)) for code, line, words in rows]
     why = Explanation("", "", ("TDL305", "TDL104"))
-    found = standing_on(entered(line), why, findings, tmp_path, [entered(other) for other in others])
+    found = standing_on(entered(entry), why, findings, tmp_path, [entered(other) for other in others])
     assert (found and found.code) == expected

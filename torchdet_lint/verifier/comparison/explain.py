@@ -51,6 +51,12 @@ class Finding(msgspec.Struct, frozen=True):
     line: int
     severity: str = "error"
 
+    @property
+    def origin(self) -> int:
+        """The line that the message names: a finding about a program stands where the program calls it."""
+        named = re.search(r"\(line (\d+)\)", self.message)
+        return int(named[1]) if named else self.line
+
 
 def op_rule(op: str, direction: str, devices: Sequence[str] = ("cpu",)) -> str:
     """The rule for an op of aten (`aten.index_put_`) in a direction (`forward`, `backward`); empty if the tables do
@@ -334,11 +340,11 @@ def _nearest(findings: list[Finding], item: Divergence, others: Sequence[Diverge
     """Those of some findings in the file of a divergence that are nearest to it."""
     behind = lines_behind(root / item.site.file, item.site.line)
     for near in (behind.made, behind.function) if behind is not None else ():
-        if found := [finding for finding in findings if finding.line in near]:
+        if found := [finding for finding in findings if finding.origin in near]:
             return found
     elsewhere = [lines_behind(root / one.site.file, one.site.line) for one in others if one.site.file == item.site.file]
     taken = {line for one in elsewhere if one is not None for line in one.function}
-    return [finding for finding in findings if finding.line not in taken]
+    return [finding for finding in findings if finding.origin not in taken]
 
 
 def _resolved(root: Path, name: str) -> str:
