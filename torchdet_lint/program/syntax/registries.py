@@ -23,6 +23,7 @@ class Registries:
         self.scopes = scopes
         self.roots = roots
         self._registries: dict[str, Names] = {}
+        self._fillable: dict[str, bool] = {}
 
     def resolve(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names that `node` may stand for."""
@@ -48,14 +49,24 @@ class Registries:
         for bound in home.bindings[node.id]:
             if bound.kind == "import" and bound.target.partition(".")[0] not in self.roots:
                 yield ".".join([bound.target.removesuffix("."), *parts])
-            elif home is self.scopes.module and (
-                bound.kind in ("def", "class") or self._may_be_filled(bound.value, depth)
-            ):
+            elif home is self.scopes.module and self._may_be_filled(node.id, depth):
                 yield ".".join([f"@.{node.id}", *parts])
             elif bound.kind == "parameter" and len(parts) == 1 and self._starts_empty(parts[0], node.id, home):
                 yield f"${'cls' if home.first == 'class' else 'self'}.{parts[0]}"
 
-    def _may_be_filled(self, value: ast.expr | None, depth: int) -> bool:
+    def _may_be_filled(self, name: str, depth: int) -> bool:
+        """Whether the global `name` may stand for what is filled elsewhere; asked once a name, however often it is
+        bound."""
+        known = self._fillable.get(name)
+        if known is None:
+            self._fillable[name] = False
+            known = self._fillable[name] = any(
+                bound.kind in ("def", "class") or self._starts_as_registry(bound.value, depth)
+                for bound in self.scopes.module.bindings[name]
+            )
+        return known
+
+    def _starts_as_registry(self, value: ast.expr | None, depth: int) -> bool:
         """Whether `value` is an empty dictionary, or an object of a class of the project or of a registry."""
         if starts_empty(value):
             return True
