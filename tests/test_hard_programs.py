@@ -120,9 +120,17 @@ def test_a_mark_of_utf8_goes_with_a_declaration_of_the_mark() -> None:
     assert repaired.texts["example.py"] == text.replace(b"True", b"False")
 
 
-@pytest.mark.parametrize(("encoding", "bytes_"), [("cp932", b"\x87\x90"), ("utf-7", b"+AGE-")])
+@pytest.mark.parametrize(("encoding", "bytes_"), [("cp932", b"\x87\x90"), ("utf-7", b"+AGE-"), ("idna", 70 * b"a")])
 def test_bytes_that_an_encoding_would_write_another_way_are_not_touched(encoding: str, bytes_: bytes) -> None:
     text = f"# coding: {encoding}\nimport torch\n".encode() + b"x = '" + bytes_ + b"'\n" + BENCHMARK.encode()
+    repaired = repair.repair([], Settings(root=".", select=("TDL201",)), texts={"example.py": text})
+    assert not repaired.changes
+    assert [one.code for one in repaired.result.findings] == ["TDL201"]
+
+
+def test_a_fix_that_the_encoding_cannot_write_is_refused() -> None:
+    """A part of a name of a domain, which is what `idna` writes, has 63 characters at most."""
+    text = f"# coding: idna\nimport torch\n{BENCHMARK}#{45 * 'a'}.\n".encode()
     repaired = repair.repair([], Settings(root=".", select=("TDL201",)), texts={"example.py": text})
     assert not repaired.changes
     assert [one.code for one in repaired.result.findings] == ["TDL201"]

@@ -87,12 +87,11 @@ def apply(source: Source, fixes: Sequence[Fix]) -> Patched:
                 at = bisect.bisect_left(here, new[1:], key=_PLACE)
                 if here[at : at + 1] != [new]:
                     here.insert(at, new)
-    data = _written(source, texts, [spans[index] for index in chosen])
-    if _fault(source, data, texts, [spans[index] for index in chosen]):
+    data, fault = _tried(source, texts, [spans[index] for index in chosen])
+    if fault:
         tried, chosen = chosen, []
         for index in tried:
-            together = [spans[other] for other in (*chosen, index)]
-            fault = _fault(source, _written(source, texts, together), texts, together)
+            _, fault = _tried(source, texts, [spans[other] for other in (*chosen, index)])
             if fault:
                 refused[index] = fault
             else:
@@ -240,11 +239,20 @@ def import_key(statement: str) -> tuple[int, bool, str]:
     return section, words[0] == "from", module.lower()
 
 
+def _tried(source: Source, texts: dict[int | None, str], chosen: Sequence[Sequence[Span]]) -> tuple[bytes, str]:
+    """The bytes of the file after the edits `chosen`, and why they must not take its place, as `_fault` has it."""
+    try:
+        data = _written(source, texts, chosen)
+    except UnicodeError:
+        return b"", "the result cannot be written in the encoding of the file"
+    return data, _fault(source, data, texts, chosen)
+
+
 def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Sequence[Sequence[Span]]) -> str:
     """Why `data` must not take the place of `source`; empty where it may."""
     try:
         new = decode(source.path, data)
-    except (SourceFault, UnicodeEncodeError):
+    except SourceFault:
         return "the result could not be read"
     if not parses(new.text):
         return "the result would not parse"
