@@ -54,7 +54,7 @@ kill: .venv/test.stamp  ## two hundred runs killed while they write: no damaged 
 ecosystem: .venv/test.stamp  ## what the rules find in two hundred packages, beside the kept counts; PACKAGES=… names some
 	$(BIN)/python benchmarks/ecosystem $(PACKAGES)
 
-cache-walk: .venv/test.stamp  ## a thousand edits of a project, each linted with the cache and without
+cache-walk: .venv/test.stamp  ## a thousand edits of a project, and of a folder that is none, each linted with the cache and without
 	$(BIN)/python -m pytest -m slow tests/test_cache_walk.py
 
 verify-long: .venv/test.stamp  ## the slow tests of the runtime half
