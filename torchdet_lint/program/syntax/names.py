@@ -245,8 +245,8 @@ class Resolver(Registries):
             found.extend(self._joined(name, str(asked[0])) for name in self.resolve(function.value, scope, depth - 1))
         if function.attr == "get":
             found.extend(self.registered(function.value, scope))
-            found.extend(f"{name}.[]" for name in self.dictionary(function.value, scope, depth) if name[0] == "$")
-        found.extend(f"{name}()" for name in self.dictionary(function, scope, depth) if name[0] == "@")
+            found.extend(f"{name}.[]" for name in self.dictionary(function.value, scope, depth) if name.startswith("$"))
+        found.extend(f"{name}()" for name in self.dictionary(function, scope, depth) if name.startswith("@"))
         return found
 
     def path(self, node: ast.expr, scope: Scope) -> Names:

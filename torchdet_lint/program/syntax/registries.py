@@ -71,7 +71,7 @@ class Registries:
         if starts_empty(value):
             return True
         return isinstance(value, ast.Call) and any(
-            name[0] in "@." or "egistr" in name.rpartition(".")[2]
+            name.startswith(("@", ".")) or "egistr" in name.rpartition(".")[2]
             for name in self.resolve(value.func, self.scopes.module, depth - 1)
         )
 
