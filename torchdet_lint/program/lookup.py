@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
-from torchdet_lint.program.events import MODULES
+from torchdet_lint.program.events import LOADED, MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,6 +187,8 @@ class Lookup:
             for referent in current:
                 if token == ITEM:
                     following.append(Referent("item"))
+                elif token == LOADED:
+                    following.extend([referent._replace(kind="loader")] if referent.kind == "instance" else [])
                 elif token == "()":
                     following.extend(self._called(referent, level))
                 else:
@@ -216,6 +218,8 @@ class Lookup:
             return [Referent("unknown", referent.file, name)]
         if kind in ("class", "instance"):
             return self.class_attribute(referent, name, level)
+        if kind == "loader" and name == "dataset":
+            return [referent._replace(kind="instance")]
         if kind == "item":
             return [referent._replace(name=f"{referent.name}.{name}")]
         return [Referent("unknown", referent.file, name)]

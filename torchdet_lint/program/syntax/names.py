@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
-from torchdet_lint.program.events import LOADER, MODULES
+from torchdet_lint.program.events import LOADED, LOADER, MODULES
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -79,8 +79,7 @@ class Resolver(Registries):
             owners = self.resolve(node.value, scope, depth - 1)
             if node.attr == "__dict__":
                 return [f"{name}.*" for name in owners]
-            data = self._data_of(node.value, scope, depth) if node.attr == "dataset" else ()
-            return data or [self._joined(name, node.attr) for name in owners]
+            return [self._joined(name, node.attr) for name in owners]
         if isinstance(node, ast.Call):
             return self._resolve_call(node, scope, depth)
         if isinstance(node, ast.IfExp):
@@ -107,20 +106,6 @@ class Resolver(Registries):
             if any(isinstance(side, LITERALS) for side in sides):
                 return [name for side in sides for name in self.resolve(side, scope, depth - 1)]
         return ()
-
-    def _data_of(self, loader: ast.expr, scope: Scope, depth: int) -> list[str]:
-        """The names of the data set that `loader` was given, where it is one that the function or its class makes."""
-        made = [followed(loader, scope)]
-        method = scope.method
-        if isinstance(loader, ast.Attribute) and method is not None and method.outer is not None:
-            made = self.values_of(method.outer).get(loader.attr, [])
-        found: list[str] = []
-        for call, where in made:
-            if isinstance(call, ast.Call) and LOADER in self.resolve(call.func, where, depth - 1):
-                named = [word.value for word in call.keywords if word.arg == "dataset"]
-                for data in (*call.args[:1], *named):
-                    found.extend(self.resolve(data, where, depth - 1))
-        return found
 
     def elements(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names of what is in the container `node`, as far as it is filled in sight."""
@@ -234,6 +219,10 @@ class Resolver(Registries):
                 found.append(function[: function.rindex(".")])
             elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
                 found.append(f"{function}()")
+                if function == LOADER:
+                    data = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "dataset")]
+                    names = [name for one in data for name in self.resolve(one, scope, depth - 1)]
+                    found.extend(f"{name}.{LOADED}" for name in names if name[0] in "@.$" or "()" in name)
                 if function in self.words.containers:
                     found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
         return found

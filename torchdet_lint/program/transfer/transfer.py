@@ -204,7 +204,7 @@ class Transfer(Recorder):
                 [referent for name in given[use].names for referent in self.stands_for(name)] if use in given else []
             )
             referents = [
-                referent for referent in referents if referent.kind in ("function", "class", "instance", "external")
+                one for one in referents if one.kind in ("function", "class", "instance", "loader", "external")
             ]
             if referents:
                 bound[use] = referents
