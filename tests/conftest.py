@@ -16,7 +16,7 @@ sys.dont_write_bytecode = False
 LONGEST = """test_probe test_verify test_reliability test_planted test_processes test_shapes test_deterministic
     test_leftovers test_fix_examples test_precommit test_verify_planted test_experiment test_coverage test_reach
     test_lsp test_engine test_fuzz test_hostile test_strict test_pytest_plugin test_environment test_repair
-    test_writing test_cache_walk test_forecast test_compare test_cache test_mentions""".split()
+    test_resume test_writing test_ranks test_cache_walk test_forecast test_compare test_cache test_mentions""".split()
 RANK = {name: rank for rank, name in enumerate(LONGEST)}
 
 
