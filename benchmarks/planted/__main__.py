@@ -33,7 +33,8 @@ ROOT = Path(__file__).parents[2]
 
 def ran(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     """A command of torchdet-lint, or of Python, in a folder."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLANTED_RUNS": str(folder.parent / "runs")}
+    room = folder.parent
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLANTED_RUNS": str(room / "runs"), "TMPDIR": str(room)}
     return subprocess.run(
         [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
