@@ -46,11 +46,11 @@ class Registries:
         home = scope.home(node.id) if isinstance(node, ast.Name) else None
         if home is None or not isinstance(node, ast.Name):
             return
+        if home is self.scopes.module and self._may_be_filled(node.id, depth):
+            yield ".".join([f"@.{node.id}", *parts])
         for bound in home.bindings[node.id]:
             if bound.kind == "import" and bound.target.partition(".")[0] not in self.roots:
                 yield ".".join([bound.target.removesuffix("."), *parts])
-            elif home is self.scopes.module and self._may_be_filled(node.id, depth):
-                yield ".".join([f"@.{node.id}", *parts])
             elif bound.kind == "parameter" and len(parts) == 1 and self._starts_empty(parts[0], node.id, home):
                 yield f"${'cls' if home.first == 'class' else 'self'}.{parts[0]}"
 
