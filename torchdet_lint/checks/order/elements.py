@@ -131,11 +131,11 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str
 def _takes_slices(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a slice is appended to the list `node`: it is no number."""
     name = bare(node)
-    return any(
-        isinstance(arg.value, cst.Subscript) and isinstance(arg.value.slice[0].slice, cst.Slice)
+    return f"{last_word(node)}.append(" in module.text and any(
+        call.receiver is not None and bare(call.receiver) == name
         for call in module.method_calls("append")
-        if call.receiver is not None and bare(call.receiver) == name
         for arg in call.node.args
+        if isinstance(arg.value, cst.Subscript) and isinstance(arg.value.slice[0].slice, cst.Slice)
     )
 
 
