@@ -12,7 +12,7 @@ from torchdet_lint.cli.config import config_parser
 from torchdet_lint.cli.options import check_parser
 from torchdet_lint.cli.rule import rule_parser
 from torchdet_lint.config import keys
-from torchdet_lint.verifier import options
+from torchdet_lint.verifier.commands import options
 from torchdet_lint.verifier.probe import command as probe
 from torchdet_lint.verifier.verification import forecast
 

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from torchdet_lint.verifier import terminal
+from torchdet_lint.verifier.commands import terminal
 from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence, Evidence, Parting
 from torchdet_lint.verifier.trace import Site

@@ -21,7 +21,7 @@ from torchdet_lint.catalogue.measured import Measurement
 
 pytest.importorskip("torch")
 
-from torchdet_lint.verifier import cli
+from torchdet_lint.verifier.commands.verifying import valid_here
 from torchdet_lint.verifier.comparison import explain
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.probe import child, validity
@@ -660,9 +660,9 @@ def test_verify_says_in_one_line_that_a_measurement_is_of_another_machine(tmp_pa
     (tmp_path / "p.json").write_bytes(measurement(*rows_of("torch.histc", DIFFERS)))
     at_hand = msgspec.structs.replace(MACHINE, threads=4)
     monkeypatch.setattr(validity, "this_machine", lambda _device: at_hand)
-    assert cli._valid(str(tmp_path / "p.json")) is None
+    assert valid_here(str(tmp_path / "p.json")) is None
     assert capsys.readouterr().err == "torchdet-lint: warning: p.json: measured with 8 threads, not 4: not used\n"
-    assert cli._valid("") is None
+    assert valid_here("") is None
 
 
 def test_a_cause_speaks_of_what_was_measured_and_an_op_that_no_table_lists_is_named_by_it():

@@ -14,6 +14,7 @@ if not hasattr(os, "fork") or not torch.distributed.is_available() or not torch.
     pytest.skip("needs os.fork and gloo", allow_module_level=True)
 
 from torchdet_lint.verifier import cli  # noqa: E402
+from torchdet_lint.verifier.commands.words import USAGE  # noqa: E402
 from torchdet_lint.verifier.steps.format import PARAMETERS, Definition, Part, StepsError, StepsWriter  # noqa: E402
 from torchdet_lint.verifier.steps.ranks import compare_ranks  # noqa: E402
 
@@ -187,6 +188,6 @@ def test_one_rank_alone_is_refused_and_so_is_a_second_file(tmp_path, capsys):
     path = written(tmp_path, 0, [1])
     with pytest.raises(StepsError, match="there is one rank's file alone"):
         compare_ranks(path)
-    assert cli.main(["compare", "--ranks", str(path), str(path)]) == cli.USAGE
-    assert cli.main(["compare", str(path)]) == cli.USAGE
+    assert cli.main(["compare", "--ranks", str(path), str(path)]) == USAGE
+    assert cli.main(["compare", str(path)]) == USAGE
     assert "those of the other ranks are beside it" in capsys.readouterr().err

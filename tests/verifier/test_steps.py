@@ -14,6 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier import Checkpoints, cli  # noqa: E402
+from torchdet_lint.verifier.commands.words import USAGE  # noqa: E402
 from torchdet_lint.verifier.recording import hashing  # noqa: E402
 from torchdet_lint.verifier.steps.compare import compare_steps  # noqa: E402
 from torchdet_lint.verifier.steps.format import Definition, Part, Steps, StepsError, StepsWriter  # noqa: E402
@@ -227,7 +228,7 @@ def test_a_file_of_steps_can_be_looked_into(plain, capsys):
     assert shown("--step", "99") == (0, ["nothing fits"])
     row = json.loads(shown("--output-format", "json", "--step", str(STEPS), "--op", "running_mean")[1][0])
     assert row == {"step": STEPS, "losses": last.losses, "groups": {"buffers": {"1.running_mean": f"{digest:08x}"}}}
-    assert shown("--stream", "main")[0] == cli.USAGE
+    assert shown("--stream", "main")[0] == USAGE
 
 
 def test_a_rank_has_a_file_of_its_own(tmp_path, monkeypatch):

@@ -1,0 +1,54 @@
+"""A report -> the screen or a file, in the format that is asked for, and its exit status."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.verifier.commands import terminal
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from torchdet_lint.verifier.verification.report import Report
+
+
+def put(report: Any, text: Callable[..., str], options: argparse.Namespace) -> int:
+    """Print a report, or write it where it is asked for, as JSON or as the lines that `text` makes of it."""
+    to_screen = options.output_file is None
+    if options.output_format == "json":
+        import msgspec
+
+        lines = msgspec.json.encode(report).decode() + "\n"
+    else:
+        lines = text(report, colour=to_screen and terminal.coloured(options.color))
+    if to_screen:
+        sys.stdout.write(lines)
+    else:
+        options.output_file.write_text(lines, encoding="utf-8")
+    status: int = report.exit_status
+    return status
+
+
+def deliver(report: Report, options: argparse.Namespace) -> int:
+    """Print the report of a verification, or write it where it is asked for, in any of its formats."""
+    from torchdet_lint.verifier.verification import machine
+    from torchdet_lint.verifier.verification.text import text as on_screen
+
+    to_screen = options.output_file is None
+    if options.output_format == "json":
+        text = report.to_json().decode() + "\n"
+    elif options.output_format == "html":
+        from torchdet_lint.verifier.verification.page.page import html
+
+        text = html(report, report.picture)
+    elif options.output_format == "text":
+        text = on_screen(report, colour=to_screen and terminal.coloured(options.color))
+    else:
+        text = {"github": machine.github, "junit": machine.junit, "sarif": machine.sarif}[options.output_format](report)
+    if to_screen:
+        sys.stdout.write(text)
+    else:
+        options.output_file.write_text(text, encoding="utf-8")
+    return report.exit_status
