@@ -12,7 +12,7 @@ import msgspec
 from torchdet_lint.catalogue import compiled
 from torchdet_lint.catalogue.facts import Facts
 from torchdet_lint.catalogue.rules import Rule
-from torchdet_lint.catalogue.texts import CatalogueError, fingerprint_of, read, shipped
+from torchdet_lint.catalogue.texts import CatalogueError, fingerprint, read, shipped
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -58,21 +58,18 @@ def _state(path: Path) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=4)
 def _load(examples: bool, probes: bool, extra: tuple[Path, ...], states: tuple[tuple[int, int], ...]) -> Catalogue:
-    texts = read(shipped())
-    fingerprint = fingerprint_of(texts)
-    known = None if examples or probes else compiled.read(compiled.PATH, fingerprint)
+    known = None if examples or probes else compiled.read(compiled.PATH, fingerprint())
     if known is None:
-        known = parse(texts, examples=examples, probes=probes)
+        known = parse(read(shipped()), examples=examples, probes=probes)
     rules = dict(known.rules)
-    own = read(extra)
-    for path, text in own:
+    for path, text in read(extra):
         rule = _rule(path, text, examples=examples)
         _add(rule, path, rules)
         from torchdet_lint.catalogue import holes
 
         if fault := next(holes.faults(rule), ""):
             raise CatalogueError(f"{path}: {fault}")
-    return Catalogue(dict(sorted(rules.items())), known.facts, fingerprint_of((*texts, *own)) if own else fingerprint)
+    return Catalogue(dict(sorted(rules.items())), known.facts, fingerprint(extra))
 
 
 def parse(texts: Iterable[tuple[Path, str]], *, examples: bool = False, probes: bool = False) -> compiled.Shipped:
