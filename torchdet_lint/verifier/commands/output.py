@@ -23,10 +23,7 @@ def put(report: Any, text: Callable[..., str], options: argparse.Namespace) -> i
         lines = msgspec.json.encode(report).decode() + "\n"
     else:
         lines = text(report, colour=to_screen and terminal.coloured(options.color))
-    if to_screen:
-        sys.stdout.write(lines)
-    else:
-        options.output_file.write_text(lines, encoding="utf-8")
+    _write(lines, options)
     status: int = report.exit_status
     return status
 
@@ -47,8 +44,12 @@ def deliver(report: Report, options: argparse.Namespace) -> int:
         text = on_screen(report, colour=to_screen and terminal.coloured(options.color))
     else:
         text = {"github": machine.github, "junit": machine.junit, "sarif": machine.sarif}[options.output_format](report)
-    if to_screen:
+    _write(text, options)
+    return report.exit_status
+
+
+def _write(text: str, options: argparse.Namespace) -> None:
+    if options.output_file is None:
         sys.stdout.write(text)
     else:
         options.output_file.write_text(text, encoding="utf-8")
-    return report.exit_status
