@@ -14,10 +14,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier import trace  # noqa: E402
-from torchdet_lint.verifier.comparison import timeline  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
+from torchdet_lint.verifier.comparison.losses import MOST_ROWS, losses  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
-from torchdet_lint.verifier.trace import Mark, Trace  # noqa: E402
+from torchdet_lint.verifier.trace import Mark, Timeline, Trace  # noqa: E402
 from torchdet_lint.verifier.verification.closer import numbers  # noqa: E402
 from torchdet_lint.verifier.verification.closer.look import look  # noqa: E402
 from torchdet_lint.verifier.verification.text import text  # noqa: E402
@@ -75,23 +75,23 @@ def test_the_first_difference_has_its_step_and_its_pass_and_the_losses_are_told_
 
 def test_a_timeline_counts_the_optimizer_that_makes_the_most_steps():
     marks = [Mark(3, "step", 1, 0.0, "G 1"), Mark(5, "step", 1, 0.0, "D 2"), Mark(9, "step", 2, 0.0, "D 2")]
-    when = timeline.Timeline(marks)
+    when = Timeline(marks)
     assert [when.step(index) for index in (0, 4, 5, 8, 9)] == [1, 1, 2, 2, 3]
-    assert timeline.Timeline(()).step(7) == timeline.Timeline(()).epoch(7) == 0
+    assert Timeline(()).step(7) == Timeline(()).epoch(7) == 0
 
 
 def test_many_losses_are_thinned_and_what_is_no_number_is_counted():
     def of(values):
-        return timeline.Timeline([Mark(n, "loss", 0, value, "") for n, value in enumerate(values)])
+        return Timeline([Mark(n, "loss", 0, value, "") for n, value in enumerate(values)])
 
     one = [1.0] * 5000
     two = [*one]
     two[1237], two[4000] = 1.5, float("nan")
-    told = timeline.losses(of(one), of([*two, 7.0]))
+    told = losses(of(one), of([*two, 7.0]))
     assert (told.compared, told.differing, told.unpaired, told.not_finite, told.largest) == (5000, 2, 1, 1, 0.5)
-    assert len(told.rows) <= timeline.MOST_ROWS
+    assert len(told.rows) <= MOST_ROWS
     assert 1.5 in [row.b for row in told.rows]
-    assert timeline.losses(of([]), of([])) is None
+    assert losses(of([]), of([])) is None
 
 
 def packed(kind, *values):

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 import tracemalloc
+import zlib
 
 import msgspec
 import pytest
@@ -12,6 +14,7 @@ from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.comparison.explain import Finding, explain, standing_on
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.trace import Site, TraceError, Writer
+from torchdet_lint.verifier.trace.format import BLOCK
 from torchdet_lint.verifier.verification.text import text
 from torchdet_lint.verifier.verification.verify import compare_traces
 
@@ -26,8 +29,8 @@ def make(path, records, sites=None, hash_name="xxh3-64", block=64, aside=(), thr
     numbers = {site: number for number, site in enumerate(order)}
     writer = Writer(path)
     writer.json(b"H", 0, {"hash": hash_name, "environment": {"torch": "2.13.0", "threads": threads, "variables": {}}})
-    for kind, rows in (("main", records), *aside):
-        stream = writer.stream(kind, kind)
+    for kind, rows, *name in (("main", records), *aside):
+        stream = writer.stream(kind, *(name or [kind]), role=kind if name else "worker")
         for row in rows:
             numbers.setdefault(row[0], len(numbers))
         writer.json(b"D", stream, list(numbers))
@@ -37,6 +40,15 @@ def make(path, records, sites=None, hash_name="xxh3-64", block=64, aside=(), thr
             writer.block(b"R", stream, trace.words(list(words)))
         writer.json(b"F", stream, {"records": len(rows)})
     writer.close()
+    return path
+
+
+def make_tasks(path, records):
+    """Write a trace of one thread: `records` are (task, site, inputs, digests)."""
+    make(path, [record[1:] for record in records])
+    with path.open("ab") as out:
+        payload = json.dumps([(n, "task", 1, 0.0, record[0]) for n, record in enumerate(records) if record[0]]).encode()
+        out.write(BLOCK.pack(b"T", 0, len(payload), zlib.crc32(payload)) + payload)
     return path
 
 
@@ -232,6 +244,63 @@ def test_other_values_in_threads_are_a_difference(tmp_path):
     b = make(tmp_path / "b.tdtrace", steps(2), aside=[("thread", other)])
     (found,) = compare(a, b).causes
     assert (found.site, found.stream) == (op(45), "thread")
+    assert explain(found).rule == "TDL306"
+
+
+def named_threads(tmp_path, name, values, main):
+    """A trace in which two threads change one tensor: `values` are what each reads and makes."""
+    threads = [("thread", [(op(50), read, (made,))], f"thread {who} (work)") for who, read, made in values]
+    return make(tmp_path / f"{name}.tdtrace", main, aside=threads)
+
+
+def test_threads_that_meet_what_others_wrote_race(tmp_path):
+    read = [(op(60, "sum"), 1, (1,))]
+    a = named_threads(tmp_path, "a", [("one", 0, 11), ("two", 11, 12)], read)
+    b = named_threads(tmp_path, "b", [("one", 22, 21), ("two", 0, 22)], [(op(60, "sum"), 2, (2,))])
+    (race,) = compare(a, b).causes
+    assert (race.site, race.source, race.stream) == (op(50), "race", "thread one (work)")
+    told = explain(race)
+    assert told.rule == "TDL307"
+    assert "thread one (work) read what another thread had written" in told.sentence
+
+
+def test_an_op_that_differs_in_a_thread_is_the_cause_and_no_race(tmp_path):
+    read = [(op(60, "sum"), 1, (1,))]
+    a = named_threads(tmp_path, "a", [("one", 5, 11), ("two", 6, 12)], read)
+    b = named_threads(tmp_path, "b", [("one", 5, 21), ("two", 7, 13)], [(op(60, "sum"), 2, (2,))])
+    (cause,) = compare(a, b).causes
+    assert (cause.site, cause.source, cause.stream) == (op(50), "op", "thread one (work)")
+
+
+def test_tasks_in_another_order_that_do_the_same_are_no_difference(tmp_path):
+    work = [(task, op(line), line, (10 * line + n,)) for n, task in enumerate(("one", "two")) for line in (1, 2)]
+    end = ("", op(9), 9, (99,))
+    a = make_tasks(tmp_path / "a.tdtrace", [*work, end])
+    b = make_tasks(tmp_path / "b.tdtrace", [*work[2:], *work[:2], end])
+    outcome = compare(a, b)
+    assert (outcome.identical, outcome.differing, outcome.partings) == (True, 0, ())
+    assert "asyncio" in outcome.notes[0]
+
+
+def test_a_thread_that_reads_ahead_by_another_amount_is_no_difference(tmp_path):
+    work = [(op(40 + n), n, (n,)) for n in range(6)]
+    a = make(tmp_path / "a.tdtrace", steps(2), aside=[("thread", work, "thread loader (fill)")])
+    b = make(tmp_path / "b.tdtrace", steps(2), aside=[("thread", work[:4], "thread loader (fill)")])
+    outcome = compare(a, b)
+    assert outcome.identical
+    assert outcome.notes == ("the work done in other threads was not the same amount and was not compared",)
+
+
+@pytest.mark.parametrize(("read", "made", "source"), [(31, 77, "race"), (1, 77, "op")])
+def test_a_task_is_compared_with_its_twin(tmp_path, read, made, source):
+    one = [("one", op(1), 1, (11,)), ("one", op(2), 2, (12,))]
+    two = [("two", op(1), 1, (13,)), ("two", op(2), 2, (14,))]
+    changed = [("two", op(1), read, (made,)), ("two", op(2), made, (made + 1,))]
+    a = make_tasks(tmp_path / "a.tdtrace", [*one, *two])
+    b = make_tasks(tmp_path / "b.tdtrace", [*changed, *one])
+    (cause,) = compare(a, b).causes
+    assert (cause.task, cause.site, cause.source, cause.index, cause.index_b) == ("two", op(1), source, 2, 0)
+    assert explain(cause).sentence.startswith("tasks race: two" if source == "race" else "it read equal values")
 
 
 def test_workers_that_read_ahead_by_another_amount_are_no_difference(tmp_path):

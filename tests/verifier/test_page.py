@@ -10,8 +10,8 @@ import subprocess
 import msgspec
 import pytest
 
+from torchdet_lint.verifier.comparison.losses import Loss, Losses
 from torchdet_lint.verifier.comparison.picture import CELLS, Heat, Histogram, Lane, Picture
-from torchdet_lint.verifier.comparison.timeline import Loss, Losses
 from torchdet_lint.verifier.trace import Site
 from torchdet_lint.verifier.verification import outcome as out
 from torchdet_lint.verifier.verification.page.page import html as page_of

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import ctypes
+import functools
 import os
 import random
 import signal
@@ -20,6 +23,7 @@ from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence  # no
 from torchdet_lint.verifier.recording import hashing  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
+from torchdet_lint.verifier.trace.listing import Asked, overview, records  # noqa: E402
 
 
 def record(tmp_path, body, name="a"):
@@ -359,6 +363,53 @@ def test_other_threads_have_streams_of_their_own(tmp_path):
     assert [stream.kind for stream in opened.streams] == ["main", "thread"]
     assert [site.op for site, _ in rows(opened, opened.streams[1])] == ["aten.ones", "aten.mul.Tensor"]
     assert [site.op for site, _ in rows(opened)] == ["aten.ones"]
+
+
+def test_threads_are_called_by_their_name_and_what_they_run(tmp_path):
+    class Loader(threading.Thread):
+        def run(self):
+            torch.ones(2)
+
+    def fill(number):
+        torch.full((2,), number)
+
+    def body():
+        threads = [threading.Thread(target=functools.partial(fill, n), name="loader") for n in (1, 2)]
+        threads += [threading.Thread(target=fill, args=(3,), name="a\nb"), Loader(name="own")]
+        for thread in threads:
+            thread.start()
+            thread.join()
+        with concurrent.futures.ThreadPoolExecutor(1, "pool") as pool:
+            pool.submit(fill, 4).result()
+
+    opened = record(tmp_path, body)
+    assert [(stream.called, stream.role) for stream in opened.streams[1:]] == [
+        ("thread loader (fill)", "thread"),
+        ("thread loader (fill) #2", "thread"),
+        ("thread a?b (fill)", "thread"),
+        ("thread own (Loader)", "thread"),
+        ("thread pool_0 (_worker)", "worker"),
+    ]
+
+
+def test_the_tasks_of_asyncio_are_called_by_their_name_and_coroutine(tmp_path):
+    async def fetch(number):
+        torch.full((2,), number)
+        await asyncio.sleep(0)
+        torch.full((3,), number).add(1)
+
+    async def everything():
+        await asyncio.gather(*[asyncio.create_task(fetch(n), name=f"part {n}") for n in (1, 2)])
+
+    before = asyncio.Handle._run
+    opened = record(tmp_path, lambda: (torch.ones(1), asyncio.run(everything()), torch.ones(2)))
+    assert asyncio.Handle._run is before
+    when = trace.Timeline(opened.marks(opened.main))
+    one, two = (f"part {n} (fetch)" for n in (1, 2))
+    assert [when.task(n) for n in range(8)] == ["", one, two, one, one, two, two, ""]
+    told = [*overview(opened), *records(opened, Asked(op="add"))]
+    assert any(f"tasks: {one} 3 ops, {two} 3 ops" in line for line in told)
+    assert told[-1].endswith(f"[in {two}]")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

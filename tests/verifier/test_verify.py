@@ -12,8 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier import Interventions, cli  # noqa: E402
+from torchdet_lint.verifier.comparison.losses import Loss, Losses  # noqa: E402
 from torchdet_lint.verifier.comparison.picture import Picture  # noqa: E402
-from torchdet_lint.verifier.comparison.timeline import Loss, Losses  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program, run_child  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
 from torchdet_lint.verifier.verification import machine, outcome, verify  # noqa: E402

@@ -9,7 +9,7 @@ not grow with the length of the traces.
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -17,8 +17,10 @@ from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.cursor import Cursor, Identities, meeting
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence, Parting, Source
 from torchdet_lint.verifier.comparison.picture import Histogram, Lane
-from torchdet_lint.verifier.comparison.timeline import Timeline
-from torchdet_lint.verifier.trace import Record, Site, Stream, Trace
+from torchdet_lint.verifier.trace import Record, Site, Stream, Timeline, Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _WINDOWS = (64, 1024, 16384, 131072)
 _MOST_SITES = 400
@@ -60,13 +62,19 @@ class Aligner:
         self.expected: dict[int, Divergence] = {}
         self.expected_partings: list[str] = []
 
-    def run(self, stream_a: Stream, stream_b: Stream) -> None:
-        """Compare two streams, from beginning to end."""
-        left = self.left = Cursor(self.a, stream_a, self.identities)
-        right = self.right = Cursor(self.b, stream_b, self.identities)
-        self.timeline, self.timeline_b = Timeline(self.a.marks(stream_a)), Timeline(self.b.marks(stream_b))
+    def run(
+        self,
+        stream_a: Stream,
+        stream_b: Stream,
+        spans: tuple[Sequence[tuple[int, int]] | None, Sequence[tuple[int, int]] | None] = (None, None),
+    ) -> None:
+        """Compare two streams, from beginning to end, or only their records within `spans`, which have no marks."""
+        left = self.left = Cursor(self.a, stream_a, self.identities, spans[0])
+        right = self.right = Cursor(self.b, stream_b, self.identities, spans[1])
+        if spans[0] is None:
+            self.timeline, self.timeline_b = Timeline(self.a.marks(stream_a)), Timeline(self.b.marks(stream_b))
         shared = min(len(left.numbers), len(right.numbers))
-        same_sites = left.numbers[:shared] == right.numbers[:shared]
+        same_sites = spans[0] is None and left.numbers[:shared] == right.numbers[:shared]
         while True:
             if same_sites and left.at == len(left.ahead) and right.at == len(right.ahead):
                 self._skip_equal_blocks()
@@ -283,7 +291,10 @@ class Aligner:
         first = sorted(found + self.paths, key=lambda item: (item.index, item.source != "path"))[:_MOST_SITES]
         when = self.timeline
         return [
-            msgspec.structs.replace(item, step=when.step(item.index), epoch=when.epoch(item.index)) for item in first
+            msgspec.structs.replace(
+                item, step=when.step(item.index), epoch=when.epoch(item.index), task=when.task(item.index)
+            )
+            for item in first
         ]
 
     def excused(self) -> list[str]:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.comparison.align import Aligner
 from torchdet_lint.verifier.comparison.cursor import Identities
+from torchdet_lint.verifier.comparison.interleaving import compare_tasks
+from torchdet_lint.verifier.comparison.losses import losses
 from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.comparison.picture import Heat, Picture
 from torchdet_lint.verifier.comparison.processes import compare_aside, together, without_received
-from torchdet_lint.verifier.comparison.timeline import Timeline, losses
-from torchdet_lint.verifier.trace import Trace, TraceError, environments
+from torchdet_lint.verifier.trace import Timeline, Trace, TraceError, environments
 
 if TYPE_CHECKING:
     import os
@@ -31,10 +32,15 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
     main = Aligner(a, b, identities)
     main.run(a.main, b.main)
     aside = compare_aside(a, b, identities)
-    found = without_received(together(main.divergences(), aside.found))
+    here = main.divergences()
+    tasks = compare_tasks(a, b, (main.timeline, main.timeline_b), identities) if here else None
+    in_another_order = tasks == []
+    found = without_received(together(here if tasks is None else tasks, aside.found))
     said = [str(note[kind]) for kind in ("missed", "steps") for t in (a, b) for note in t.notes if kind in note]
     flat = (environments.flat(a.header), environments.flat(b.header))
     notes = [*main.excused(), *main.notes, *aside.notes, *dict.fromkeys(said)]
+    if in_another_order:
+        notes.append("the order of asyncio's tasks, which was another one in each run; every task did the same")
     compared = main.compared + min(aside.records)
     for one in (a, b):
         if one.truncated and not compared:
@@ -46,9 +52,9 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
         compared=compared,
         a_records=main.left.passed + aside.records[0],
         b_records=main.right.passed + aside.records[1],
-        differing=main.differing + sum(item.differing for item in aside.found),
+        differing=(0 if in_another_order else main.differing) + sum(item.differing for item in aside.found),
         divergences=tuple(found),
-        partings=tuple(main.partings),
+        partings=() if in_another_order else tuple(main.partings),
         persistence=("transient" if main.heals() else "persistent") if found else "",
         environment=environments.differing(*flat),
         harmless=main.harmless() if found and not aside.found else "",

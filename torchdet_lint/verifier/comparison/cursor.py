@@ -8,7 +8,7 @@ from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.trace import Record, Site, Stream, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _GRAM = 4
 
@@ -48,9 +48,13 @@ def _unnumbered(site: Site, texts: Mapping[tuple[str, int], str]) -> Site:
 
 
 class Cursor:
-    """The records of one stream with a look ahead; `passed` counts those behind it, `block` the blocks opened."""
+    """The records of one stream with a look ahead, or (`spans`) those from and up to some of them; `passed` counts
+    those behind it.
+    """
 
-    def __init__(self, opened: Trace, stream: Stream, identities: Identities) -> None:
+    def __init__(
+        self, opened: Trace, stream: Stream, identities: Identities, spans: Sequence[tuple[int, int]] | None = None
+    ) -> None:
         self.path = opened.path
         self.sites = opened.sites(stream)
         self.numbers = identities.of(self.sites)
@@ -59,6 +63,8 @@ class Cursor:
         self.ahead: list[Record] = []
         self.at = 0
         self.passed = 0
+        self.spans = spans
+        self.read = 0
 
     def fill(self, count: int) -> int:
         """Look at least `count` records ahead; returns how many there are."""
@@ -69,8 +75,20 @@ class Cursor:
             self.kept = None
             self.ahead = self.ahead[self.at :]
             self.at = 0
-            self.ahead.extend(trace.decode(payload, len(self.sites), self.path))
+            self.ahead.extend(self._within(list(trace.decode(payload, len(self.sites), self.path))))
         return len(self.ahead) - self.at
+
+    def _within(self, records: list[Record]) -> list[Record]:
+        """Those of the next records that lie in the spans."""
+        if self.spans is None:
+            return records
+        first, self.read = self.read, self.read + len(records)
+        return [
+            record
+            for begin, end in self.spans
+            if begin < self.read and end > first
+            for record in records[max(0, begin - first) : end - first]
+        ]
 
     def peek(self) -> bytes | None:
         """The next block, which stays the next."""

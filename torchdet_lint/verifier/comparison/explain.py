@@ -105,6 +105,7 @@ def explain(item: Divergence, devices: Sequence[str] = ("cpu",), table: Iterable
         "unwritten": _unwritten,
         "number": _number,
         "order": _order,
+        "race": _race,
         "path": _path,
     }.get(item.source, _consequence)(item)
 
@@ -167,8 +168,6 @@ def _outside(item: Divergence) -> Explanation:
     if item.stream.startswith("process ") and item.site.phase == "optimizer":
         words = "an optimizer met values that this process had not written: its memory is shared with others that write"
         return Explanation(words, "TDL307")
-    if item.stream == "thread":
-        return Explanation("work in other threads gave other values", "TDL306", ("TDL307",))
     earlier = [name for name in idle if name in _GENERATORS]
     if earlier:
         whose = " and ".join(name.title().replace("Numpy", "NumPy") + "'s" for name in earlier)
@@ -214,6 +213,16 @@ def _order(item: Divergence) -> Explanation:
     if item.evidence.permuted:
         return Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
     return _by_generator(item, words) or Explanation(words, "", ("TDL305", "TDL306", "TDL304", "TDL103", "TDL102"))
+
+
+def _race(item: Divergence) -> Explanation:
+    if item.task:
+        words = f"tasks race: {item.task} read what another task had written, and asyncio ran them in another order"
+        return Explanation(words, "TDL306", ("TDL307",))
+    if item.stream == "thread":
+        return Explanation("work in other threads gave other values", "TDL306", ("TDL307",))
+    words = f"threads race: {item.stream} read what another thread had written, and they ran in another order"
+    return Explanation(words, "TDL307", ("TDL306",))
 
 
 def _path(item: Divergence) -> Explanation:

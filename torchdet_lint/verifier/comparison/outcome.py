@@ -6,11 +6,11 @@ from typing import Literal
 
 import msgspec
 
+from torchdet_lint.verifier.comparison.losses import Losses
 from torchdet_lint.verifier.comparison.picture import Picture
-from torchdet_lint.verifier.comparison.timeline import Losses
 from torchdet_lint.verifier.trace import Site
 
-Source = Literal["op", "random", "outside", "unwritten", "number", "order", "path", ""]
+Source = Literal["op", "random", "outside", "unwritten", "number", "order", "race", "path", ""]
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class Divergence(msgspec.Struct, frozen=True):
     `index` counts the records of run A's stream from 0; `other` is where run B goes instead, for parted paths;
     `outputs` numbers the outputs of the op that differ, from 0. `step` and `epoch` are the optimizer step and the pass
     over the data, from 1, in which the first did; 0 where none is known. `index_b` is that of run B. `reason` is why
-    the program expects it.
+    the program expects it. `task` is the task of asyncio that it was in.
     """
 
     site: Site
@@ -60,6 +60,7 @@ class Divergence(msgspec.Struct, frozen=True):
     epoch: int = 0
     index_b: int = -1
     reason: str = ""
+    task: str = ""
 
 
 class Parting(msgspec.Struct, frozen=True):

@@ -8,12 +8,17 @@ import msgspec
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.align import Aligner
-from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
+from torchdet_lint.verifier.comparison.interleaving import with_races
+from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence, Source
 from torchdet_lint.verifier.comparison.picture import Lane
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.cursor import Identities
     from torchdet_lint.verifier.trace import Site, Stream, Trace
+
+
+_MASK = (1 << 64) - 1
+_NOT_AS_MUCH = "the work done in {} was not the same amount and was not compared"
 
 
 class Aside(NamedTuple):
@@ -27,42 +32,53 @@ class Aside(NamedTuple):
 
 def compare_aside(a: Trace, b: Trace, identities: Identities) -> Aside:
     """Which thread or worker does what is the scheduler's choice, and how far a loader's workers read ahead is too:
-    only the same work with other values counts as a difference. A process with a task of its own is compared with its
-    twin.
+    only the same work with other values counts as a difference. A process or a thread with a task of its own is
+    compared with its twin.
     """
     found: list[Divergence] = []
     notes = []
     records = [0, 0]
-    lanes = [
-        Lane(f"{'process ' if stream.kind == 'process' else ''}{stream.name}", max(stream.records, 0), 1, (), False)
-        for stream in a.streams
-        if stream.kind != "main"
-    ]
+    lanes = [Lane(stream.called, max(stream.records, 0), 1, (), False) for stream in a.streams if stream.kind != "main"]
     for kind, words in (("thread", "other threads"), ("process", "other processes")):
         sums = [_sums(opened, kind, identities) for opened in (a, b)]
         for side, one in enumerate(sums):
-            records[side] += sum(count for count, _, _ in one.values())
-        differ = {n for n in {*sums[0], *sums[1]} if sums[0].get(n, _NONE)[:2] != sums[1].get(n, _NONE)[:2]}
+            records[side] += sum(row.executions for row in one.values())
+        differ = {n for n in {*sums[0], *sums[1]} if _unlike(sums[0].get(n), sums[1].get(n))}
         if not differ:
             continue
-        if kind == "process":
-            found += _twins(a, b, identities, differ, lanes, more=_counts(sums[0]) != _counts(sums[1]))
-            differ -= {identities[item.site] for item in found}
-            sums = [_sums(opened, kind, identities, "worker") for opened in (a, b)]
-        differ = {n for n in differ & set(sums[0]) & set(sums[1]) if sums[0][n][:2] != sums[1][n][:2]}
+        more = _counts(sums[0]) != _counts(sums[1])
+        # A thread that runs ahead of its use goes as far as the run lasts.
+        twins = _twins(a, b, identities, kind, differ, lanes, more=more and kind == "process")
+        if kind == "thread":
+            # Threads may share tasks too: where they read the same in all, no thread read what another had written.
+            shared = {n for n in differ & set(sums[0]) & set(sums[1]) if sums[0][n].inputs == sums[1][n].inputs}
+            twins = with_races([i for i in twins if i.source != "order" or identities[i.site] not in shared])
+        if kind == "thread" and more and not twins:
+            notes.append(_NOT_AS_MUCH.format(words))
+            continue
+        found += twins
+        differ -= {identities[item.site] for item in twins}
+        sums = [_sums(opened, kind, identities, "worker") for opened in (a, b)]
+        differ = {n for n in differ & set(sums[0]) & set(sums[1]) if _unlike(sums[0][n], sums[1][n])}
         if _counts(sums[0]) != _counts(sums[1]):
             if differ:
-                notes.append(f"the work done in {words} was not the same amount and was not compared")
+                notes.append(_NOT_AS_MUCH.format(words))
             continue
         rest = [_other_values(kind, sums[0][number]) for number in sorted(differ)]
         if rest and not found:
-            rest[0] = msgspec.structs.replace(rest[0], kind="cause", source="outside")
+            source: Source = "race" if kind == "thread" else "outside"
+            rest[0] = msgspec.structs.replace(rest[0], kind="cause", source=source)
         found += rest
     return Aside(found, notes, (records[0], records[1]), lanes)
 
 
-def _counts(sums: dict[int, tuple[int, int, Site]]) -> dict[int, int]:
-    return {number: count for number, (count, _, _) in sums.items()}
+def _counts(sums: dict[int, _Sum]) -> dict[int, int]:
+    return {number: row.executions for number, row in sums.items()}
+
+
+def _unlike(one: _Sum | None, two: _Sum | None) -> bool:
+    """Whether a site ran another number of times, or made other values."""
+    return (one and (one.executions, one.outputs)) != (two and (two.executions, two.outputs))
 
 
 def together(main: list[Divergence], aside: list[Divergence]) -> list[Divergence]:
@@ -71,11 +87,12 @@ def together(main: list[Divergence], aside: list[Divergence]) -> list[Divergence
     aside = [item for item in aside if item.site not in seen]
     if not main or not aside or main[0].site.op == trace.BATCH or main[0].source == "path":
         return main + aside
-    told = [item for item in aside if item.kind == "cause" and item.stream.startswith("process ")]
-    if told and _of_unknown_origin(main[0]):
-        # A process handed over what it had drawn or computed: the main thread only took it in.
+    told = [item for item in aside if item.kind == "cause" and item.stream.startswith(("process ", "thread"))]
+    races = all(item.source == "race" for item in told)
+    if told and _taken_over(main[0], races=races):
+        # A process or a thread handed over what it had drawn or computed: the main thread only took it in.
         taken = [
-            msgspec.structs.replace(item, kind="consequence", source="") if _of_unknown_origin(item) else item
+            msgspec.structs.replace(item, kind="consequence", source="") if _taken_over(item, races=races) else item
             for item in main
         ]
         return aside + taken
@@ -96,25 +113,38 @@ def _of_unknown_origin(item: Divergence) -> bool:
     return item.source == "outside" and not {"differs", "idle"} & set(item.evidence.generators.values())
 
 
-_NONE = (0, 0, None)
+def _taken_over(item: Divergence, *, races: bool) -> bool:
+    """Whether the main thread may only have met what another process or thread made. Where threads race, and nothing
+    else of them is known, they may themselves have met what came into the main thread."""
+    met = item.source == "order" and not item.evidence.permuted
+    return met or (not races and _of_unknown_origin(item))
 
 
-def _other_values(kind: str, row: tuple[int, int, Site]) -> Divergence:
-    count, _, site = row
+class _Sum(NamedTuple):
+    """All executions of a site: how many, and digests of what they made and read, whatever their order."""
+
+    executions: int
+    outputs: int
+    inputs: int
+    site: Site
+
+
+def _other_values(kind: str, row: _Sum) -> Divergence:
     evidence = Evidence(inputs_equal=False, numbers_equal=False)
-    return Divergence(site, 0, "consequence", "", evidence, count, count, stream=kind)
+    return Divergence(row.site, 0, "consequence", "", evidence, row.executions, row.executions, stream=kind)
 
 
 def _twins(
-    a: Trace, b: Trace, identities: Identities, differ: set[int], lanes: list[Lane], *, more: bool
+    a: Trace, b: Trace, identities: Identities, kind: str, differ: set[int], lanes: list[Lane], *, more: bool
 ) -> list[Divergence]:
-    """What differs at the sites `differ` between processes that stand at the same place in both trees; where the runs
-    did not do equally much (`more`), also where their paths part. Their lanes take the place of those in `lanes`.
+    """What differs at the sites `differ` between processes that stand at the same place in both trees, or between
+    threads of one name; where the runs did not do equally much (`more`), also where their paths part. Their lanes take
+    the place of those in `lanes`.
 
     One that was ended before its end is compared as far as both went.
     """
     own = [
-        {stream.name: stream for stream in opened.streams if stream.kind == "process" and stream.role == "process"}
+        {stream.name: stream for stream in opened.streams if stream.kind == kind and stream.role == kind}
         for opened in (a, b)
     ]
     pairs = [(own[0].pop(name), own[1].pop(name)) for name in sorted(own[0]) if name in own[1]]
@@ -128,7 +158,7 @@ def _twins(
         """Several processes that run the same line count as one place."""
         before = found.get((item.site, item.kind))
         if before is None:
-            found[item.site, item.kind] = msgspec.structs.replace(item, stream=f"process {stream.name}")
+            found[item.site, item.kind] = msgspec.structs.replace(item, stream=stream.called)
         else:
             counts = {"differing": before.differing + item.differing, "compared": before.compared + item.compared}
             found[item.site, item.kind] = msgspec.structs.replace(before, **counts)
@@ -136,7 +166,7 @@ def _twins(
     for one, two in pairs:
         aligner = Aligner(a, b, identities)
         aligner.run(one, two)
-        lane = aligner.lane(f"process {one.name}")
+        lane = aligner.lane(one.called)
         lanes[:] = [lane if other.name == lane.name else other for other in lanes]
         ended_well = one.complete and two.complete
         for item in aligner.divergences():
@@ -144,7 +174,7 @@ def _twins(
             if (more and (item.other is not None or ended_well)) if parts else identities[item.site] in differ:
                 add(item, one)
     for streams, opened in zip(own, (a, b), strict=True):
-        for stream in streams.values():
+        for stream in streams.values() if kind == "process" else ():
             sites = opened.sites(stream)
             if stream.complete and sites:
                 evidence = Evidence(inputs_equal=True, numbers_equal=True)
@@ -152,15 +182,16 @@ def _twins(
     return list(found.values())
 
 
-def _sums(opened: Trace, kind: str, identities: Identities, role: str = "") -> dict[int, tuple[int, int, Site]]:
-    totals: dict[int, tuple[int, int, Site]] = {}
+def _sums(opened: Trace, kind: str, identities: Identities, role: str = "") -> dict[int, _Sum]:
+    totals: dict[int, _Sum] = {}
     for stream in opened.streams:
         if stream.kind != kind or (role and stream.role != role):
             continue
         sites = opened.sites(stream)
         numbers = identities.of(sites)
         for record in opened.records(stream):
-            count, total, site = totals.get(numbers[record.site], (0, 0, sites[record.site]))
-            total = (total + hash(record.digests)) & ((1 << 64) - 1)
-            totals[numbers[record.site]] = (count + 1, total, site)
+            count, outputs, inputs, site = totals.get(numbers[record.site], (0, 0, 0, sites[record.site]))
+            outputs = (outputs + hash(record.digests)) & _MASK
+            inputs = (inputs + hash((record.inputs, record.scalars))) & _MASK
+            totals[numbers[record.site]] = _Sum(count + 1, outputs, inputs, site)
     return totals

@@ -25,9 +25,9 @@ from torchdet_lint.verifier.ops.dispatch import OpMode
 from torchdet_lint.verifier.recording.dispatcher import dispatcher
 from torchdet_lint.verifier.recording.forks import watch_forks, write_all
 from torchdet_lint.verifier.recording.lines import Classifier
-from torchdet_lint.verifier.recording.streams import Run, Stream
+from torchdet_lint.verifier.recording.streams import TASK_TAKERS, Run, Stream
 from torchdet_lint.verifier.recording.watching import closeup as closeups
-from torchdet_lint.verifier.recording.watching import progress
+from torchdet_lint.verifier.recording.watching import progress, tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -201,7 +201,8 @@ class Recorder:
             if self._run is not run or target.startswith("torch.utils.data"):
                 original(thread)
                 return
-            stream = Stream(run, "thread", f"thread {next(run.threads)}")
+            role = "worker" if target.startswith(TASK_TAKERS) else "thread"
+            stream = Stream(run, "thread", run.thread_name(tasks.of_thread(thread)), role)
             mode = self._enter(run, stream)
             try:
                 original(thread)

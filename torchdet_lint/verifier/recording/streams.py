@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import linecache
 import os
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 _FUNCTIONS = torch.autograd.function.__file__
-_TASK_TAKERS = ("torch.utils.data", "concurrent.futures", "multiprocessing.pool", "joblib", "billiard")
+TASK_TAKERS = ("torch.utils.data", "concurrent.futures", "multiprocessing.pool", "joblib", "billiard")
 _PHASES = {OPTIMIZER: "optimizer", LOADER: "data", SPLITTER: "split", INITIALIZER: "init", READER: "load"}
 
 
@@ -65,7 +66,7 @@ class Run:
         self.missed: set[str] = set()
         self.order: list[int] = []
         self.forks = itertools.count(1)
-        self.threads = itertools.count(1)
+        self.threads: collections.Counter[str] = collections.Counter()
         self.live: dict[int, Stream] = {}
         self.fork_number = 0
         self.rank, self.called = -1, ""
@@ -130,6 +131,12 @@ class Run:
         identity = process.current_process()._identity if process is not None and not forks else ()
         return " ".join(filter(None, (self.label, ":".join(map(str, identity)), forks)))
 
+    def thread_name(self, called: str) -> str:
+        """What the stream of a thread is called; of several with one name the later ones get a number."""
+        self.threads[called] += 1
+        number = self.threads[called]
+        return f"thread {called}" if number == 1 else f"thread {called} #{number}"
+
     def outside(self, value: int) -> tuple[int, tuple[int, ...]]:
         """The flags and extra words of data that came from outside; a generator not used so far has the digest 0."""
         flags, states = trace.OUTSIDE, [value]
@@ -143,10 +150,11 @@ class Run:
 class Stream:
     """The records of one thread: a buffer of words, the sites seen, and the forward lines of its autograd nodes."""
 
-    def __init__(self, run: Run, kind: str, name: str) -> None:
+    def __init__(self, run: Run, kind: str, name: str, role: str = "worker") -> None:
         self.run = run
         self.kind = kind
         self.name = name
+        self.role = role
         self.buffer: list[int] = []
         self.rows: list[trace.Site] = []
         self.sites: dict[tuple[int, int, int, int, int], int] = {}
@@ -199,7 +207,7 @@ class Stream:
             if self.number < 0 and self.kind == "process":
                 self.number = writer.stream(self.kind, self.run.process_name(), role=_role())
             elif self.number < 0:
-                self.number = writer.stream(self.kind, self.name)
+                self.number = writer.stream(self.kind, self.name, role=self.role)
             if self.defined < len(self.rows):
                 writer.json(b"D", self.number, self.rows[self.defined :])
                 self.defined = len(self.rows)
@@ -211,6 +219,13 @@ class Stream:
     def mark(self, kind: str, number: int, value: float = 0.0, name: str = "") -> None:
         """Note something of the program's progress."""
         self.marks.append(trace.Mark(self.records, kind, number, value, name))
+
+    def mark_task(self, begin: int, name: str) -> None:
+        """Note that the task `name` made the records from `begin` on."""
+        last = self.marks[-1] if self.marks else None
+        if last is not None and (last.kind, last.name, last.at + last.number) == ("task", name, begin):
+            begin = self.marks.pop().at
+        self.marks.append(trace.Mark(begin, "task", self.records - begin, 0.0, name))
 
     def close(self) -> None:
         """Write the rest, and the mark of a stream that ended in order."""
@@ -244,4 +259,4 @@ def _role() -> str:
         return "process"
     process = module.current_process()
     target = str(getattr(getattr(process, "_target", None), "__module__", ""))
-    return "worker" if "PoolWorker" in process.name or target.startswith(_TASK_TAKERS) else "process"
+    return "worker" if "PoolWorker" in process.name or target.startswith(TASK_TAKERS) else "process"

@@ -32,6 +32,7 @@ from torchdet_lint.verifier.trace.format import (
 )
 from torchdet_lint.verifier.trace.gather import gather
 from torchdet_lint.verifier.trace.reader import Trace
+from torchdet_lint.verifier.trace.timeline import Timeline
 from torchdet_lint.verifier.trace.writer import Writer, unwritable
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "Record",
     "Site",
     "Stream",
+    "Timeline",
     "Trace",
     "TraceError",
     "Writer",

@@ -2,8 +2,8 @@
 
 A file is the magic, the version, and blocks. A block is a header of 16 bytes (kind, stream, length and crc32 of the
 payload, little-endian) and its payload: JSON for `H` (the run), `S` (a stream begins), `D` (further sites of a
-stream), `N` (a note), `T` (marks of a stream: an optimizer's steps, losses, passes over a loader) and `F` (a stream
-ended well), unsigned 64-bit words for `R` (records). A stream is one thread of one process.
+stream), `N` (a note), `T` (marks of a stream: an optimizer's steps, losses, passes over a loader, tasks) and `F` (a
+stream ended well), unsigned 64-bit words for `R` (records). A stream is one thread of one process.
 
 A record is `head, scalars, inputs, digest…, extra…`: the head holds the number of the site (32 bits), the number of
 digests (16) and the flags (16); `scalars` and `inputs` digest the Python numbers and the tensors that the op read.
@@ -89,8 +89,9 @@ class Mark(NamedTuple):
     """Something of the program's progress, after `at` records of a stream.
 
     `kind` is `step` (`number` steps of the optimizer `name` were made), `loss` (`value` is what `backward` was called
-    on, at the place `name`), `pass` (the pass `number` over the loader `name` begins) or `expected` (a block that may
-    differ, for the reason `name`, begins or, with `number` 0, ends).
+    on, at the place `name`), `pass` (the pass `number` over the loader `name` begins), `expected` (a block that may
+    differ, for the reason `name`, begins or, with `number` 0, ends) or `task` (the task `name` of asyncio made the
+    `number` records from `at` on).
     """
 
     at: int
@@ -103,7 +104,7 @@ class Mark(NamedTuple):
 class Stream(NamedTuple):
     """One thread of one process: `kind` is main, thread or process; `complete` says that it was closed in order.
 
-    `role` is `worker` for a process that takes its tasks from a queue, which leaves open who does what.
+    `role` is `worker` for a process or a thread that takes its tasks from a queue, which leaves open who does what.
     """
 
     number: int
@@ -115,6 +116,11 @@ class Stream(NamedTuple):
     records: int
     role: str = "worker"
     marks: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def called(self) -> str:
+        """What it is called in a report; the name of a thread says that it is one."""
+        return f"process {self.name}" if self.kind == "process" else self.name
 
 
 def words(values: Sequence[int]) -> bytes:

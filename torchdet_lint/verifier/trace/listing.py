@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import collections
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,11 +15,12 @@ from torchdet_lint.verifier.trace.format import (
     UNWRITTEN,
     TraceError,
 )
+from torchdet_lint.verifier.trace.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from torchdet_lint.verifier.trace.format import Mark, Record, Site, Stream
+    from torchdet_lint.verifier.trace.format import Record, Site, Stream
     from torchdet_lint.verifier.trace.reader import Trace
 
 _FLAGS = (
@@ -79,42 +79,39 @@ def heading(header: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _stream(trace: Trace, stream: Stream) -> str:
-    marks = trace.marks(stream)
-    steps, losses = len(_ends(marks)), [mark.value for mark in marks if mark.kind == "loss"]
+    when = Timeline(trace.marks(stream))
+    steps, losses = len(when.steps), [value for _, value in when.losses]
     count = stream.records if stream.records >= 0 else sum(1 for _ in trace.records(stream))
     words = [f"{count} ops"]
     words += [f"{steps} optimizer steps"] if steps else []
     words += [f"loss {losses[0]:.9g} to {losses[-1]:.9g}"] if losses else []
     words += [] if stream.complete else ["not ended in order"]
-    return f"{_name(stream)}: {', '.join(words)}"
+    words += [f"tasks: {told}"] if (told := _tasks(when)) else []
+    return f"{stream.called}: {', '.join(words)}"
 
 
-def _name(stream: Stream) -> str:
-    return f"process {stream.name}" if stream.kind == "process" else stream.name
-
-
-def _ends(marks: list[Mark]) -> list[int]:
-    """After how many records each step of the optimizer that makes the most of them ended."""
-    counts = collections.Counter(mark.name for mark in marks if mark.kind == "step")
-    main = max(counts, key=lambda name: counts[name], default="")
-    return [mark.at for mark in marks if mark.kind == "step" and mark.name == main]
+def _tasks(when: Timeline) -> str:
+    """The tasks of asyncio that made records, and how many."""
+    counts: collections.Counter[str] = collections.Counter()
+    for begin, end, name in when.tasks:
+        counts[name] += end - begin
+    told = [f"{name} {count} ops" for name, count in counts.most_common(_MOST_OPS)]
+    return ", ".join(told) + (f" and {len(counts) - _MOST_OPS} more" if len(counts) > _MOST_OPS else "")
 
 
 def records(trace: Trace, asked: Asked, *, as_json: bool = False) -> Iterator[str]:
     """The records that are asked for, one a line. Raises `TraceError` for a stream that is not there."""
     stream = _found(trace, asked.stream)
     sites = trace.sites(stream)
-    marks = trace.marks(stream)
-    ends = _ends(marks)
+    when = Timeline(trace.marks(stream))
     losses = collections.defaultdict(list)
-    for mark in marks:
-        if mark.kind == "loss":
-            losses[bisect.bisect_right(ends, mark.at) + 1].append(mark.value)
+    for step, value in when.losses:
+        losses[step].append(value)
     shown = more = 0
     before = 0
     for number, record in enumerate(trace.records(stream)):
         site = sites[record.site]
-        step = bisect.bisect_right(ends, number) + 1 if ends else 0
+        step = when.step(number)
         if (asked.step and step != asked.step) or not _fits(site, asked):
             continue
         if shown >= asked.limit:
@@ -125,7 +122,8 @@ def records(trace: Trace, asked: Asked, *, as_json: bool = False) -> Iterator[st
             told = "".join(f", loss {value:.9g}" for value in losses.get(step, ()))
             yield f"step {step}{told}"
         before = step
-        yield _as_json(number, step, record, site) if as_json else _as_text(number, record, site)
+        task = when.task(number)
+        yield _as_json(number, step, record, site, task) if as_json else _as_text(number, record, site, task)
     if more and not as_json:
         yield f"… and {more} more (--limit {asked.limit + more} shows them)"
     if not shown and not as_json:
@@ -135,9 +133,9 @@ def records(trace: Trace, asked: Asked, *, as_json: bool = False) -> Iterator[st
 def _found(trace: Trace, name: str) -> Stream:
     if not name:
         return trace.main
-    found = next((stream for stream in trace.streams if name in (stream.name, _name(stream))), None)
+    found = next((stream for stream in trace.streams if name in (stream.name, stream.called)), None)
     if found is None:
-        names = ", ".join(_name(stream) for stream in trace.streams[:20])
+        names = ", ".join(stream.called for stream in trace.streams[:20])
         raise TraceError(f"{trace.path}: no stream {name}; there are {names}")
     return found
 
@@ -150,8 +148,9 @@ def _fits(site: Site, asked: Asked) -> bool:
     return asked.op in site.op and near
 
 
-def _as_text(number: int, record: Record, site: Site) -> str:
+def _as_text(number: int, record: Record, site: Site, task: str) -> str:
     flags = ", ".join(words for flag, words in _FLAGS if record.flags & flag)
+    flags = ", ".join(filter(None, (flags, task and f"in {task}")))
     out = " ".join(f"{digest:016x}" for digest in record.digests[:3])
     out += f" and {len(record.digests) - 3} more" if len(record.digests) > 3 else ""
     forward = f" (of {site.forward_op} at {site.forward_file}:{site.forward_line})" if site.forward_op else ""
@@ -161,8 +160,8 @@ def _as_text(number: int, record: Record, site: Site) -> str:
     )
 
 
-def _as_json(number: int, step: int, record: Record, site: Site) -> str:
-    row: dict[str, Any] = {"index": number, "step": step, **site._asdict()}
+def _as_json(number: int, step: int, record: Record, site: Site, task: str) -> str:
+    row: dict[str, Any] = {"index": number, "step": step, "task": task, **site._asdict()}
     row |= {"inputs": f"{record.inputs:016x}", "numbers": f"{record.scalars:016x}"}
     row["outputs"] = [f"{digest:016x}" for digest in record.digests]
     row["flags"] = [words for flag, words in _FLAGS if record.flags & flag]

@@ -9,8 +9,8 @@ import msgspec
 import torchdet_lint
 from torchdet_lint.catalogue.measured import Machine
 from torchdet_lint.verifier.comparison.explain import Finding
+from torchdet_lint.verifier.comparison.losses import Losses
 from torchdet_lint.verifier.comparison.outcome import Parting
-from torchdet_lint.verifier.comparison.timeline import Losses
 from torchdet_lint.verifier.comparison.verdict import Verdicts
 
 SCHEMA = "torchdet-lint/verify/1"
@@ -76,6 +76,7 @@ class Cause(msgspec.Struct, frozen=True):
     step: int = 0
     epoch: int = 0
     reader: str = ""
+    task: str = ""
 
 
 class Tolerance(msgspec.Struct, frozen=True):

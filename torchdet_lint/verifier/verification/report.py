@@ -214,6 +214,7 @@ def _cause(
         step=item.step,
         epoch=item.epoch,
         reader=item.site.place if allocated else "",
+        task=item.task,
     )
 
 

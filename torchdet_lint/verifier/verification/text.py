@@ -123,7 +123,9 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
         facts.append("inputs identical")
     if cause.stream != "main":
         ranked = cause.stream.removeprefix("process ") if cause.stream.startswith("process rank ") else cause.stream
-        facts.append(f"in {ranked}" if cause.stream.startswith("process ") else f"in another {cause.stream}")
+        facts.append("in another thread" if cause.stream == "thread" else f"in {ranked}")
+    if cause.task:
+        facts.append(f"in {cause.task}")
     if cause.other:
         facts.append(f"run B goes on at {cause.other}")
     states = ", ".join(

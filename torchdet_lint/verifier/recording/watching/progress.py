@@ -1,4 +1,5 @@
-"""A recorded program -> marks in its trace: an optimizer's steps, the losses, passes over a loader; compiled regions.
+"""A recorded program -> marks in its trace: an optimizer's steps, the losses, passes over a loader; tasks; compiled
+regions.
 
 What is changed about torch for it is put back when the recording ends.
 """
@@ -14,7 +15,7 @@ import torch
 from torch.utils import _python_dispatch
 
 from torchdet_lint.verifier.patching.patches import Patches, after_import
-from torchdet_lint.verifier.recording.watching import ranks
+from torchdet_lint.verifier.recording.watching import ranks, tasks
 from torchdet_lint.verifier.recording.watching.expected import RUNS
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     _watch_losses(run, patches, keep_compiler_out)
     _watch_passes(run, patches)
     ranks.watch(run, patches)
+    tasks.watch(run, patches, _here)
     for name in _REGION_HOMES:
         after_import(patches, name, lambda module: _watch_regions(run, patches, module, keep_compiler_out))
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from torchdet_lint.verifier.comparison.losses import Loss, Losses
     from torchdet_lint.verifier.comparison.picture import Lane
-    from torchdet_lint.verifier.comparison.timeline import Loss, Losses
 
 _WIDTH, _LABEL, _ROW = 1200, 200, 22
 _MOST_LANES, _MOST_RECTS = 64, 9000

@@ -64,6 +64,7 @@ def _cause(number: int, cause: Cause) -> str:
     facts += [f"pass {cause.epoch} over the data"] if cause.epoch else []
     facts += [f"read at {cause.reader}"] if cause.reader else []
     facts += [f"in {cause.stream}"] if cause.stream != "main" else []
+    facts += [f"in {cause.task}"] if cause.task else []
     facts += ["proven: it differs without the fix of its rule, and is equal with it"] if cause.proven else []
     head = f"<strong>{number} {escaped(rule)}</strong> <span class=place>{escaped(place)}</span>"
     lines = [
