@@ -426,6 +426,16 @@ def test_what_no_program_imports_by_name_is_as_bad_as_those_that_train(project, 
     assert [(one.code, one.severity) for one in lint(folder, select=("TDL107",))] == [("TDL107", severity)]
 
 
+@pytest.mark.parametrize(("seed", "severity"), [("np.random.seed(0)", "warning"), ("pass", "error")])
+def test_what_is_imported_by_a_name_of_the_run_is_as_bad_as_all_programs_where_none_trains(project, seed, severity):
+    folder = project(
+        fit_DOT_py="from sklearn.manifold import TSNE\n\ndef fit(x):\n    return TSNE().fit_transform(x)\n",
+        main_DOT_py="import importlib, sys\nimport numpy as np\n\n"
+        f"{GUARD}    {seed}\n    print(importlib.import_module(sys.argv[1]).fit([1]))\n",
+    )
+    assert [(one.code, one.severity) for one in lint(folder, select=("TDL107",))] == [("TDL107", severity)]
+
+
 def test_facts_about_a_framework_hold_beside_its_source(project):
     main_text = "import torch\nimport lightning.pytorch as pl\n\n" + GUARD
     folder = project(main_DOT_py=main_text + "    pl.seed_everything(0)\n    print(torch.rand(2))\n")

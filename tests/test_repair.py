@@ -262,7 +262,7 @@ INSTALLED = "import os\n\nif 'COLAB' in os.environ:\n    !pip install torch\n"
 @pytest.mark.parametrize(
     ("cells", "fixed"),
     [
-        pytest.param((GUARD, "torch.nn.Linear(2, 3)\n"), {0: ["\n\ntorch.manual_seed(0)\n"]}, id="import or install"),
+        pytest.param((GUARD, "torch.nn.Linear(2, 3)\n"), {0: ["\n\ntorch.manual_seed(0);\n"]}, id="import or install"),
         pytest.param(
             (INSTALLED, "from torch import nn\nnn.Linear(2, 3)\n"), {1: ["import torch", "torch.manual_seed(0)"]},
             id="an install below the first imports",
@@ -312,6 +312,24 @@ def test_what_a_cell_shows_last_stays_last(capfdbinary):
     fixed = [cell["source"] for cell in json.loads(Path("a.ipynb").read_text())["cells"]]
     assert fixed == ["import torch as t\n\nt.manual_seed(0)\n\nt.__version__", *sources[1:]]
     assert run("--select", "TDL101", "a.ipynb") == 0
+
+
+@pytest.mark.parametrize(
+    ("cell", "fixed"),
+    [
+        ("import torch", "import torch\n\ntorch.manual_seed(0);"),
+        ("import torch\n# all that is needed\n", "import torch\n\ntorch.manual_seed(0);\n\n# all that is needed\n"),
+        ("import torch\na = 1", "import torch\n\ntorch.manual_seed(0)\n\na = 1"),
+    ],
+)
+def test_seed_at_the_end_of_a_cell_shows_nothing(cell, fixed):
+    """`torch.manual_seed` returns the generator, which a notebook would print."""
+    cells = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in (cell, "torch.nn.Linear(2, 3)")
+    ]
+    Path("a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert run("--select", "TDL101", "--fix", "a.ipynb") == 0
+    assert json.loads(Path("a.ipynb").read_text())["cells"][0]["source"] == fixed
 
 
 def test_file_that_changes_while_it_is_fixed_is_left_alone(monkeypatch, capsys):

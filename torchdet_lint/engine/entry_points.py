@@ -108,10 +108,10 @@ class EntryPoints:
 
     def _picked(self, path: str) -> bool:
         """Whether a file has classes, and may be imported by a name that another works out."""
-        return _CLASS.search(self.files.text(path)) is not None and self._imports_by_name
+        return _CLASS.search(self.files.text(path)) is not None and self.imports_by_name
 
     @functools.cached_property
-    def _imports_by_name(self) -> bool:
+    def imports_by_name(self) -> bool:
         """Whether a linted file imports a module, or makes an object, by a name that it works out: any may be meant."""
         return any(
             _PICKED_MODULE.search(self.files.text(path))

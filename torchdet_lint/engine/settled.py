@@ -129,8 +129,8 @@ class Settling:
         set_up = reach(entry.file for entry in entries if entry.sets_workspace)
         seeded = {library: reach(entry.file for entry in entries if entry.seeded(library)) for library in CHANNELS}
         anywhere = reach(entry.file for entry in entries)
-        training_programs = [entry for entry in programs if entry.trains]
-        common = [library for library in CHANNELS if all(entry.seeded(library) for entry in training_programs)]
+        loading = [entry for entry in programs if entry.trains] or (programs if self.points.imports_by_name else [])
+        common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
         return {
             path: Settled(
@@ -142,8 +142,8 @@ class Settling:
                 tuple(
                     library
                     for library, files in seeded.items()
-                    # What no program imports by name is loaded by one of those that train.
-                    if path in files or (training_programs and path not in anywhere and library in common)
+                    # What no program imports by name is loaded by one of those that train, or by any where none does.
+                    if path in files or (loading and path not in anywhere and library in common)
                 ),
                 aside.get(path, ()),
                 path not in lenient,

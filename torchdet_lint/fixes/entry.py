@@ -30,6 +30,7 @@ _SEED_LINE = {
 _OWN_LIBRARY = {"TDL101": "torch", "TDL102": "numpy", "TDL103": "python"}
 DETERMINISTIC = ("torch", "{torch}.use_deterministic_algorithms(True)")
 CUBLAS = ("os", '{os}.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")')
+_VALUELESS = (_SEED_LINE["python"], _SEED_LINE["numpy"], DETERMINISTIC)
 _GUARD = lazy(r"__name__\s*==|==\s*__name__")
 
 
@@ -122,11 +123,23 @@ def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNo
 
 
 def _enter_below(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> None:
+    if _ends_cell(draft, row) and statements[-1] not in _VALUELESS:
+        module, last = statements[-1]
+        statements = [*statements[:-1], (module, f"{last};")]
     content = _written(draft, statements, row + 1)
     if row == 0:
         draft.file_edits.append(draft.editor.lines_before(1, content))
     else:
         draft.define(row, "\n" + content, 1)
+
+
+def _ends_cell(draft: Draft, row: int) -> bool:
+    """Whether what goes below `row` is the last of a notebook's cell, which shows its value unless a `;` follows."""
+    cell, inside = draft.module.source.place(row)
+    held = draft.module.source.cell(cell)
+    if held is None:
+        return False
+    return all(not line.strip() or line.lstrip().startswith("#") for line in draft.layout.lines_of_cell(held)[inside:])
 
 
 def seeded_function(draft: Draft, change: SeedFunction) -> Edit:
