@@ -243,3 +243,66 @@ def test_a_loader_that_is_evaluated_on_is_a_note_where_its_data_are_out_of_sight
     folder = project(a_DOT_py=f"{text}    {name} = DataLoader(data, num_workers=2{options})\n    return {name}\n")
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert finding.severity == severity
+
+
+MODES = """
+import random
+import numpy as np
+from torch.utils.data import Dataset
+
+class Data(Dataset):
+    def __init__(self, rows, mode="train", augment=True):
+        self.rows, self.mode = rows, mode
+        self.training = mode == "train"
+        if self.training:
+            self.rng = np.random.default_rng(0)
+        self.augment = augment
+
+    def __getitem__(self, index):
+        row = self.rows[index]
+        if self.mode == "train":
+            row = self.shaken(row)
+        elif self.augment and random.random() < 0.5:
+            return -row
+        if self.mode in ("train", "test"):
+            return row
+        return row + random.random() if self.augment else row
+
+    def shaken(self, row):
+        return row + self.rng.normal()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "severity"),
+    [
+        ("Data(rows)", "error"),
+        ("Data(rows, MODE)", "error"),
+        ("Data(rows, 'test', False)", "note"),
+        ("Data(rows, 'val', augment=False)", "note"),
+        ("Data(rows, 'val')", "draws"),
+        ("Data(rows, *rest)", "error"),
+        ("Data(rows, **options)", "error"),
+    ],
+)
+def test_a_data_set_runs_what_the_constants_that_make_it_leave(project, made, severity):
+    """What a constructor is given as a constant rules out arms of it and of the methods that a worker runs."""
+    folder = project(
+        data_DOT_py=MODES,
+        main_DOT_py="import sys\nimport torch\nfrom torch.utils.data import DataLoader\nfrom data import Data\n\n"
+        "MODE = sys.argv[1]\nrows, rest, options = [1.0], sys.argv[2:], dict(mode=MODE)\ntorch.manual_seed(0)\n"
+        f"for row in DataLoader({made}, num_workers=2):\n    print(row)\n",
+    )
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert ("draws" if "draw only from" in finding.message else finding.severity) == severity
+
+
+def test_an_attribute_that_is_set_from_outside_is_no_constant(project):
+    folder = project(
+        data_DOT_py=MODES,
+        main_DOT_py="import torch\nfrom torch.utils.data import DataLoader\nfrom data import Data\n\n"
+        "torch.manual_seed(0)\nrows = Data([1.0], 'test')\nrows.mode = 'train'\n"
+        "for row in DataLoader(rows, num_workers=2):\n    print(row)\n",
+    )
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert "nothing is drawn" not in finding.message

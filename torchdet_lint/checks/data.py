@@ -255,6 +255,9 @@ def _is_ruled_out(module: Module, node: cst.CSTNode, function: cst.FunctionDef, 
 def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A random sampler or split that is given no generator."""
     for call, row in table.calls(module, rule):
+        parent = module.parent(call.node)
+        if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "shuffle":
+            continue  # torch asks only whether it is true
         changes, safe = _own_generator(module, call, at_once=row.variant == "split")
         details = {"call": call.names[-1].rpartition(".")[2]}
         yield Violation(call.node, details, row.variant, changes=changes, applicability=safe)

@@ -6,6 +6,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.dataflow.workers.constants import constant_attributes, constants_in, dead_where, tells_all
 from torchdet_lint.dataflow.workers.project_file import (
     File,
     below,
@@ -38,12 +39,14 @@ class Scope(NamedTuple):
 
 class Instance(NamedTuple):
     """An object: its class and the base classes of the project, what its attributes may be, the names of its base
-    classes that are not the project's, and the call that made it, where that is known."""
+    classes that are not the project's, and the call that made it, where that is known; then also those attributes,
+    `self.mode`, that are evidently one constant."""
 
     classes: tuple[tuple[ast.ClassDef, File], ...]
     attributes: dict[str, list[tuple[ast.expr, Scope]]]
     foreign: tuple[str, ...]
     made: ast.Call | None
+    constants: dict[str, object]
 
 
 class Classes:
@@ -63,7 +66,8 @@ class Classes:
         """An object of a class, made by `call` in `scope` where that is known."""
         foreign: list[str] = []
         classes = tuple(self._lineage(class_, file, foreign))
-        instance = Instance(classes, {}, tuple(foreign), call)
+        instance = Instance(classes, {}, tuple(foreign), call, {})
+        told = call is not None and tells_all(call)
         taken: list[tuple[str, tuple[ast.expr, Scope]]] = []
         given: dict[str, tuple[ast.expr, Scope]] = {}
         arguments = (call, scope)
@@ -79,8 +83,9 @@ class Classes:
                 given = {**_defaults(initial, home), **given}
                 above = handed_on(initial)
                 inner = Scope(home, initial, instance, given)
-                self._attributes(initial, inner, instance)
+                self._attributes(initial, inner, instance, dead_where(initial, constants_in(inner)) if told else ())
                 arguments = (above, inner) if above is not None else (None, None)
+                told = told and (above is None or tells_all(above))
                 done = above is None
                 taken += [(word.arg, (word.value, inner)) for word in above.keywords if word.arg] if above else []
             for member in one.body:
@@ -89,12 +94,20 @@ class Classes:
         # What a base class of a library is given it keeps under the same name.
         for name, given_above in taken if foreign else ():
             instance.attributes.setdefault(name, [given_above])
-        return instance
+        if not told:
+            return instance
+        changed = file.set_outside | (scope.file.set_outside if scope is not None else set())
+        kept = {name: values for name, values in instance.attributes.items() if name not in changed}
+        return instance._replace(constants=constant_attributes(kept))
 
-    def _attributes(self, function: ast.FunctionDef, scope: Scope, instance: Instance) -> None:
-        """What a method gives to attributes of `self`."""
+    def _attributes(
+        self, function: ast.FunctionDef, scope: Scope, instance: Instance, dead: tuple[ast.AST, ...] = ()
+    ) -> None:
+        """What a method gives to attributes of `self`, outside of what is `dead`."""
+        idle = {id(one) for part in dead for one in ast.walk(part)}
         for name, value in self._own_assignments(function):
-            instance.attributes.setdefault(name, []).append((value, scope))
+            if id(value) not in idle:
+                instance.attributes.setdefault(name, []).append((value, scope))
 
     def _lineage(self, class_: ast.ClassDef, file: File, foreign: list[str]) -> Iterator[tuple[ast.ClassDef, File]]:
         """The class and its base classes of the project; the names of the others are added to `foreign`."""
@@ -125,7 +138,9 @@ class Classes:
             if name in found or name not in known:
                 continue
             found[name] = None
-            queue += self._own_attributes(known[name][0])
+            function = known[name][0]
+            dead = dead_where(function, instance.constants)
+            queue += own_attributes(function, dead) if dead else self._own_attributes(function)
         return [known[name] for name in found]
 
     def known(self, name: str) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, Scope
-from torchdet_lint.dataflow.workers.project_file import File, below, dead_arms, method, passed
+from torchdet_lint.dataflow.workers.constants import dead_arms, dead_where
+from torchdet_lint.dataflow.workers.project_file import File, below, method, passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,9 +63,9 @@ class WorkerObjects:
         self._drawn: set[str] = set()
         self._out = False
         self._made: list[ast.Call] = []
-        self._parts: dict[tuple[ast.AST, tuple[ast.stmt, ...]], tuple[list[_Part], list[_Part]]] = {}
-        self._bodies: set[tuple[int, tuple[ast.stmt, ...], str | None]] = set()
-        self._seen: set[tuple[int, tuple[ast.stmt, ...], int, str | None]] = set()
+        self._parts: dict[tuple[ast.AST, tuple[ast.AST, ...]], tuple[list[_Part], list[_Part]]] = {}
+        self._bodies: set[tuple[int, tuple[ast.AST, ...], str | None]] = set()
+        self._seen: set[tuple[int, tuple[ast.AST, ...], int, str | None]] = set()
 
     def handed(self, call: ast.Call) -> Handed:
         """What the loader `call` hands its workers: its data set and its collate function."""
@@ -227,11 +228,11 @@ class WorkerObjects:
         used = self.classes.run_in_worker(instance, called)
         for function, owner_file, owner in used:
             inner = Scope(owner_file, function, instance, None, way)
-            self._body(function, inner, depth + 1, owner=owner)
+            self._body(function, inner, depth + 1, owner=owner, dead=dead_where(function, instance.constants))
 
     # ------------------------------------------------------------------------------------------------------- bodies
 
-    def _body(self, node: ast.AST, scope: Scope, depth: int, owner: str = "", dead: tuple[ast.stmt, ...] = ()) -> None:
+    def _body(self, node: ast.AST, scope: Scope, depth: int, owner: str = "", dead: tuple[ast.AST, ...] = ()) -> None:
         """Look at what runs, all of `node` but the `dead`: the draws in it, the generators and the objects that it
         uses."""
         made = scope.instance.made if scope.instance is not None else None

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, TypeGuard
 from torchdet_lint.prefilter.skeleton import imported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 class File:
-    """A file of the project: what its top-level names are. `path` is empty for the file that is linted."""
+    """A file of the project: what its top-level names are, and the attributes that it sets of anything but `self`.
+    `path` is empty for the file that is linted."""
 
     def __init__(self, path: str, tree: ast.Module) -> None:
         self.path = path
@@ -24,6 +25,7 @@ class File:
         self.stars: list[str] = []
         self.definitions: dict[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef] = {}
         self.values: dict[str, list[ast.expr]] = {}
+        self.set_outside: set[str] = set()
         for node in every_statement(tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for name, origin in imported(node):
@@ -31,6 +33,9 @@ class File:
                         self.stars.append(origin)
                     else:
                         self.imports[name] = origin
+            for target, _ in assigned(node):
+                if isinstance(target, ast.Attribute) and not _is_own(target):
+                    self.set_outside.add(target.attr)
         for statement in statements(tree.body):
             if isinstance(statement, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
                 self.definitions[statement.name] = statement
@@ -104,9 +109,10 @@ def own_assignments(function: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
     return [(target.attr, value) for target, value in pairs if _is_own(target)]
 
 
-def own_attributes(function: ast.FunctionDef) -> list[str]:
-    """The attributes of `self` that a method names."""
-    return [node.attr for node in ast.walk(function) if _is_own(node)]
+def own_attributes(function: ast.FunctionDef, dead: tuple[ast.AST, ...] = ()) -> list[str]:
+    """The attributes of `self` that a method names, outside of what is `dead`."""
+    idle = {id(one) for part in dead for one in ast.walk(part)}
+    return [node.attr for node in ast.walk(function) if id(node) not in idle and _is_own(node)]
 
 
 def _is_own(node: ast.AST) -> TypeGuard[ast.Attribute]:
@@ -123,36 +129,6 @@ def passed(function: Function, call: ast.Call, *, bound: bool) -> dict[str, ast.
         found[name] = argument
     found.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None})
     return found
-
-
-def dead_arms(function: Function, given: Mapping[str, ast.expr]) -> tuple[ast.stmt, ...]:
-    """The statements of `function` that do not run where its parameters are the constants that it is `given`, or that
-    it has by default: those in arms of an `if` that asks for one of them."""
-    args = function.args
-    positional = [*args.posonlyargs, *args.args]
-    defaults = zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
-    named = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    values = {one.arg: value for one, value in (*defaults, *named) if value is not None} | dict(given)
-    constants = {name: value.value for name, value in values.items() if isinstance(value, ast.Constant)}
-    if not constants:
-        return ()
-    body = list(every_statement(function))
-    for node in body:
-        for target, _ in assigned(node):
-            constants.pop(ast.unparse(target), None)
-    found: list[ast.stmt] = []
-    for node in body:
-        if isinstance(node, ast.If) and (holds := _holds(node.test, constants)) is not None:
-            found += node.orelse if holds else node.body
-    return tuple(found)
-
-
-def _holds(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
-    """Whether `test` holds, as far as it only asks whether a parameter is true."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = _holds(test.operand, constants)
-        return None if inner is None else not inner
-    return bool(constants[test.id]) if isinstance(test, ast.Name) and test.id in constants else None
 
 
 def handed_on(function: ast.FunctionDef) -> ast.Call | None:

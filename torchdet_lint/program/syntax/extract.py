@@ -18,6 +18,7 @@ from torchdet_lint.program.syntax.shapes import (
     is_type_checking,
     last_word,
     leaves_early,
+    leaves_evaluation,
 )
 from torchdet_lint.program.syntax.untrained import counted, frozen, traced
 
@@ -68,11 +69,14 @@ class Extractor(Expressions):
 
     def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
         """Record statements in their order; those after an arm that leaves are in the other arm."""
+        trained = self.trained
         for node in body:
             self.statement = node.lineno
             after = self.one(node, branch)
             if after:
                 branch = (*branch, after)
+            self.trained += leaves_evaluation(node)
+        self.trained = trained
 
     def one(self, node: ast.stmt, branch: tuple[int, ...]) -> int:
         """Record one statement; the arm in which the rest of the block stands, or 0."""

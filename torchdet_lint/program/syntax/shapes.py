@@ -56,6 +56,18 @@ def asks_for_training(test: ast.expr) -> bool:
     return isinstance(test, ast.Attribute) and test.attr == "training"
 
 
+def leaves_evaluation(node: ast.stmt) -> bool:
+    """Whether what follows `node` in its block runs in training only: `if not self.training: return x`."""
+    return isinstance(node, ast.If) and not node.orelse and leaves_early(node.body) and _holds_in_evaluation(node.test)
+
+
+def _holds_in_evaluation(test: ast.expr) -> bool:
+    """Whether `test` holds wherever nothing is trained: `not self.training`, `p == 0 or not self.training`."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+        return any(_holds_in_evaluation(value) for value in test.values)
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and asks_for_training(test.operand)
+
+
 def pattern_of(node: ast.expr) -> str:
     """A regular expression of the texts that `node` may be: an f-string, a sum; anything where it is unknown."""
     if isinstance(node, ast.Constant):

@@ -1,0 +1,141 @@
+"""The constants that a function or an object is given -> what of it does not run."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.dataflow.workers.project_file import assigned, every_statement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from torchdet_lint.dataflow.workers.classes import Scope
+    from torchdet_lint.dataflow.workers.project_file import Function
+
+_DEEP = 4
+
+
+def tells_all(call: ast.Call) -> bool:
+    """Whether a call names every argument that it passes: no `*args`, no `**options`."""
+    return not any(isinstance(one, ast.Starred) for one in call.args) and all(word.arg for word in call.keywords)
+
+
+def constants_in(scope: Scope) -> dict[str, object]:
+    """The parameters of the function of `scope` that are given a constant, and it."""
+    found = ((name, _constant(*bound)) for name, bound in (scope.given or {}).items())
+    return {name: told[0] for name, told in found if told is not None}
+
+
+def constant_attributes(attributes: Mapping[str, Sequence[tuple[ast.expr, Scope]]]) -> dict[str, object]:
+    """Those of the attributes of an object that are evidently one constant, as `self.mode`, and it."""
+    found = {}
+    for name, bounds in attributes.items():
+        told = [_constant(*bound) for bound in bounds]
+        if told and told[0] is not None and all(one == told[0] for one in told):
+            found[f"self.{name}"] = told[0][0]
+    return found
+
+
+def _constant(value: ast.expr, scope: Scope, depth: int = 0) -> tuple[object] | None:
+    """The constant that `value` evidently is, in a tuple."""
+    if isinstance(value, ast.Constant):
+        return (value.value,)
+    if depth > _DEEP or scope.given is None or scope.function is None:
+        return None
+    if isinstance(value, ast.Name):
+        known = value.id in scope.given and value.id not in _rebound(scope.function)
+        return _constant(*scope.given[value.id], depth + 1) if known else None
+    if isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+        changed = _rebound(scope.function)
+        holds = _holds(value, {name: one for name, one in constants_in(scope).items() if name not in changed})
+        return None if holds is None else (holds,)
+    return None
+
+
+def dead_arms(function: Function, given: Mapping[str, ast.expr]) -> tuple[ast.AST, ...]:
+    """What of `function` does not run where its parameters are the constants that it is `given`, or that it has by
+    default."""
+    args = function.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults = zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
+    named = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    values = {one.arg: value for one, value in (*defaults, *named) if value is not None} | dict(given)
+    return dead_where(
+        function, {name: value.value for name, value in values.items() if isinstance(value, ast.Constant)}
+    )
+
+
+def dead_where(function: Function, constants: Mapping[str, object]) -> tuple[ast.AST, ...]:
+    """What of `function` does not run where what is written `mode` or `self.mode` is one of the `constants`: arms of an
+    `if`, what follows one that leaves, and parts of conditions."""
+    changed = _rebound(function) if constants else frozenset()
+    known = {name: value for name, value in constants.items() if name not in changed}
+    if not known:
+        return ()
+    found: list[ast.AST] = []
+    for node in ast.walk(function):
+        if isinstance(node, ast.IfExp) and (holds := _holds(node.test, known)) is not None:
+            found.append(node.orelse if holds else node.body)
+        elif isinstance(node, ast.BoolOp):
+            decided = [_holds(value, known) is isinstance(node.op, ast.Or) for value in node.values]
+            found += node.values[decided.index(True) + 1 :] if True in decided else []
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, ())
+            found += _dead_in(block, known) if isinstance(block, list) else ()
+    return tuple(found)
+
+
+def _dead_in(block: Sequence[ast.stmt], constants: Mapping[str, object]) -> Iterator[ast.stmt]:
+    """The statements of a block, or of the arms of an `if` in it, that do not run."""
+    for place, node in enumerate(block):
+        holds = _holds(node.test, constants) if isinstance(node, ast.If) else None
+        if isinstance(node, ast.If) and holds is not None:
+            runs, rest = (node.body, node.orelse) if holds else (node.orelse, node.body)
+            yield from rest
+            if runs and isinstance(runs[-1], (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+                yield from block[place + 1 :]
+                return
+
+
+def _holds(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
+    """Whether `test` holds, as far as it asks for nothing but what the `constants` tell."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = _holds(operand, constants)
+            return None if inner is None else not inner
+        case ast.BoolOp(op=op, values=values):
+            told = [_holds(value, constants) for value in values]
+            decides = isinstance(op, ast.Or)
+            return decides if decides in told else None if None in told else not decides
+        case ast.Compare(left=ast.Name() | ast.Attribute() as left, ops=[op], comparators=[right]):
+            try:
+                allowed = ast.literal_eval(right)
+            except (ValueError, TypeError):
+                return None
+            return _compares(constants[name], op, allowed) if (name := ast.unparse(left)) in constants else None
+        case ast.Name() | ast.Attribute():
+            name = ast.unparse(test)
+            return bool(constants[name]) if name in constants else None
+    return None
+
+
+def _compares(value: object, op: ast.cmpop, other: Any) -> bool | None:
+    match op:
+        case ast.Eq() | ast.Is():
+            return bool(value == other)
+        case ast.NotEq() | ast.IsNot():
+            return bool(value != other)
+        case ast.In() if isinstance(other, (tuple, list, set)):
+            return value in other
+        case ast.NotIn() if isinstance(other, (tuple, list, set)):
+            return value not in other
+    return None
+
+
+def _rebound(function: Function) -> frozenset[str]:
+    """The names and attributes that a function gives a value, as they are written."""
+    nodes = list(every_statement(function))
+    targets = [target for node in nodes for target, _ in assigned(node)]
+    targets += [node.target for node in nodes if isinstance(node, (ast.For, ast.AugAssign))]
+    return frozenset(map(ast.unparse, targets))
