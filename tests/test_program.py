@@ -436,6 +436,34 @@ def test_what_is_imported_by_a_name_of_the_run_is_as_bad_as_all_programs_where_n
     assert [(one.code, one.severity) for one in lint(folder, select=("TDL107",))] == [("TDL107", severity)]
 
 
+@pytest.mark.parametrize(
+    ("start", "found"), [("env = 3\n", ["TDL101"]), ("", []), ("from setting import *\n", ["TDL101"])]
+)
+def test_a_file_that_needs_names_which_nothing_binds_is_no_program(project, start, found):
+    folder = project(
+        snippet_DOT_py=f"import torch\n{start}\nnet = torch.nn.Linear(env, 2)\nprint(net(torch.ones(3)))\n"
+    )
+    assert [finding.code for finding in lint(folder, select=("TDL101",))] == found
+
+
+@pytest.mark.parametrize(("other", "safe"), [("from envs import Task\n", "unsafe"), ("import os\n", "safe")])
+def test_a_constructor_that_other_files_call_is_given_no_constant_seed(project, other, safe):
+    """The main guard makes one object; the programs that import the class make as many as they like."""
+    folder = project(
+        envs_DOT_py="import random\n\nclass Task:\n    def __init__(self):\n        self.rng = random.Random()\n\n"
+        f"{GUARD}    print(Task().rng.random())\n",
+        main_DOT_py=f"{other}\n{GUARD}    pass\n",
+    )
+    (finding,) = lint(folder, select=("TDL104",))
+    assert finding.fix.applicability == safe
+
+
+def test_a_message_is_one_line(project):
+    text = "from pathlib import Path\n\nfound = []\nfor path in (\n        Path('a') / 'b').glob('*'):\n    found.append(path)\nprint(found)\n"
+    (finding,) = lint(project(main_DOT_py=text), select=("TDL304",))
+    assert finding.message.startswith("`( Path('a') / 'b').glob` returns files in no particular order")
+
+
 def test_facts_about_a_framework_hold_beside_its_source(project):
     main_text = "import torch\nimport lightning.pytorch as pl\n\n" + GUARD
     folder = project(main_DOT_py=main_text + "    pl.seed_everything(0)\n    print(torch.rand(2))\n")

@@ -50,7 +50,7 @@ class EntryPoints:
             elif outline.works and name.endswith((".py", ".pyw")):
                 perhaps.append(path)
         if perhaps:
-            found += [path for path in perhaps if path not in self._all_imported]
+            found += [path for path in perhaps if path not in self.all_imported and not self.files.is_part(path)]
         return sorted(found)
 
     def _is_program(self, path: str) -> bool:
@@ -94,7 +94,7 @@ class EntryPoints:
                 and not entry.file.endswith(".ipynb")
                 and entry.file not in self.named
                 and entry.only_tries_out
-                and (entry.file in self._all_imported or self._picked(entry.file))
+                and (entry.file in self.all_imported or self._picked(entry.file))
             )
         return known
 
@@ -103,7 +103,8 @@ class EntryPoints:
         return name in self._names
 
     @functools.cached_property
-    def _all_imported(self) -> set[str]:
+    def all_imported(self) -> set[str]:
+        """The files that a linted file imports."""
         return set().union(*(self.imports(path) for path in sorted(self.records)))
 
     def _picked(self, path: str) -> bool:

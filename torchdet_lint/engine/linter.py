@@ -310,7 +310,7 @@ class Linter:
             rule.code,
             rule.name,
             found.severity or rule.severity,
-            template.format_map(found.details),
+            " ".join(template.format_map(found.details).split()),
             f"{advice}{WITHHELD}{withheld}." if withheld else advice,
             source.place(noqa_row)[1],
             cell,

@@ -15,6 +15,8 @@ MISSED = {"TDL101": "seed:torch", "TDL102": "seed:numpy", "TDL103": "seed:python
 """Rule -> the effect that a program lacks of which the rule speaks."""
 BACKWARD = frozenset({"TDL403", "TDL405"})
 LOADERS = frozenset({WORKERS, "TDL302", "TDL303"})
+ONCE = frozenset({"TDL104", "TDL105", DRAWN, "TDL302", "TDL303"})
+"""Rules whose fix is safe where a generator is made, or a seed set, once in a run."""
 
 
 class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -24,7 +26,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     `trained` says that every entry point that imports it and trains is in that mode, `workspace` that every one sets
     the workspace of cuBLAS; `seeds` are the libraries that one of them seeds, `aside` the first and last rows of what
     only tries the file out. `strict` says that no entry point only warns in that mode, `ungraded` that all of them run
-    without gradients; `scored` are the rows of findings in what all of them run without gradients."""
+    without gradients; `scored` are the rows of findings in what all of them run without gradients, `shared` those of
+    findings in what this file runs once, but the files that import it perhaps more often."""
 
     covered: bool = False
     seeded: bool = False
@@ -36,6 +39,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     strict: bool = False
     ungraded: bool = False
     scored: tuple[int, ...] = ()
+    shared: tuple[int, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -65,4 +69,10 @@ def is_open(finding: Finding) -> bool:
         or finding.gradient
         or bool(finding.seeded_by)
         or finding.code in {*LOADERS, RECURRENT}
+        or is_mended_once(finding)
     )
+
+
+def is_mended_once(finding: Finding) -> bool:
+    """Whether the fix of a finding is called safe because what it changes runs once."""
+    return finding.code in ONCE and finding.fix is not None and finding.fix.applicability == "safe"

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.engine.outcome import BACKWARD, DRAWN, LOADERS, RECURRENT, WORKERS, Settled, is_open
+from torchdet_lint.engine.outcome import (
+    BACKWARD,
+    DRAWN,
+    LOADERS,
+    RECURRENT,
+    WORKERS,
+    Settled,
+    is_mended_once,
+    is_open,
+)
 from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
@@ -49,6 +58,8 @@ def merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settl
 
 def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
     changed = _in_programs(finding, rows, settled)
+    if changed is not None and changed.fix is not None and rows.first in settled.shared and is_mended_once(changed):
+        changed = msgspec.structs.replace(changed, fix=msgspec.structs.replace(changed.fix, applicability="unsafe"))
     ranges = zip(settled.aside[::2], settled.aside[1::2], strict=True)
     if changed is not None and any(first <= rows.first <= last for first, last in ranges):
         return msgspec.structs.replace(changed, severity="note")
@@ -149,6 +160,7 @@ class Settling:
                 path not in lenient,
                 path in ungraded,
                 scored.get(path, ()),
+                self._shared(path),
             )
             for path in sorted({*wanted, *aside})
         }
@@ -243,6 +255,15 @@ class Settling:
             for row, above in self.functions_around(path, wanted)
             if (above in bodies if above is not None else started)
         )
+
+    def _shared(self, path: str) -> tuple[int, ...]:
+        """The rows of findings that the main guard of `path` comes by once, in functions that other files may call."""
+        record = self.records[path]
+        if not record.outline.guard or path not in self.points.all_imported:
+            return ()
+        pairs = zip(record.findings, record.rows, strict=True)
+        wanted = sorted({rows.first for finding, rows in pairs if is_mended_once(finding)})
+        return tuple(row for row, above in self.functions_around(path, wanted) if above is not None)
 
     def functions_around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
         """`rows` of a file, and where the innermost function around each begins."""

@@ -10,6 +10,7 @@ from torchdet_lint.program.events import MODULE, Memo
 from torchdet_lint.program.launch_configs import Configs
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.program.syntax.unbound import is_part
 from torchdet_lint.program.syntax.vocabulary import Vocabulary
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
@@ -90,6 +91,10 @@ class ProjectFiles:
     def _hollow(self, file: str) -> Hollow:
         known = self._outlines.get(file)
         return Hollow(split_lines(self.text(file)), known.bodies if known is not None else ())
+
+    def is_part(self, file: str) -> bool:
+        """Whether `file` needs names that nothing binds, and so cannot be started."""
+        return is_part(self._hollow(file).tree()[0])
 
     def imported(self, file: str) -> set[str]:
         """The files of the project that `file` names in its imports, packages around them included."""

@@ -17,7 +17,7 @@ from torchdet_lint.module.tree import children
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torchdet_lint.catalogue.facts import Draw
     from torchdet_lint.catalogue.rules import Call as Row
@@ -50,7 +50,7 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     told: set[tuple[int, str]] = set()
     for sink, source, what in pairs:
         same = id(sink.call), module.code(source.node)
-        if source.node in reported or same in told:
+        if source.node in reported or same in told or _stands_in(module, source, sink, pairs):
             continue
         reported.add(source.node)
         told.add(same)
@@ -64,6 +64,17 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         yield Violation(
             source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by
         )
+
+
+def _stands_in(module: Module, source: Call, sink: _Sink, pairs: Sequence[tuple[_Sink, Call, str]]) -> bool:
+    """Whether `source` is read where another source of the same seed cannot be: in the handler of its exception."""
+    others = {other.node for one, other, _ in pairs if one.call is sink.call}
+    inner: cst.CSTNode = source.node
+    for around in module.ancestors(source.node):
+        if isinstance(around, cst.Try) and isinstance(inner, cst.ExceptHandler):
+            return any(around.body in module.ancestors(other) for other in others)
+        inner = around
+    return False
 
 
 def _without(module: Module, node: cst.CSTNode) -> str:

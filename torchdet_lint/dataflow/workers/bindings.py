@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchdet_lint.dataflow.workers.classes import Classes, Scope
 from torchdet_lint.dataflow.workers.project_file import File, bindings, passed, statements
+from torchdet_lint.dataflow.workers.scopes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.dataflow.seeding.call_chain import CallChain
+    from torchdet_lint.dataflow.workers.classes import Classes
     from torchdet_lint.dataflow.workers.project_file import Function
 
 _DEEP = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.workers.constants import constant_attributes, constants_in, dead_where, tells_all
 from torchdet_lint.dataflow.workers.project_file import (
@@ -17,36 +17,13 @@ from torchdet_lint.dataflow.workers.project_file import (
     own_attributes,
     passed,
 )
+from torchdet_lint.dataflow.workers.scopes import Instance, Scope
 from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
-    from torchdet_lint.dataflow.workers.project_file import Function
     from torchdet_lint.module.module import Module
-
-
-class Scope(NamedTuple):
-    """Where an expression stands: its file, the function around it, the class of `self`, what its parameters are given,
-    and the way to `self` from the data set."""
-
-    file: File
-    function: Function | None = None
-    instance: Instance | None = None
-    given: Mapping[str, tuple[ast.expr, Scope]] | None = None
-    way: str | None = None
-
-
-class Instance(NamedTuple):
-    """An object: its class and the base classes of the project, what its attributes may be, the names of its base
-    classes that are not the project's, and the call that made it, where that is known; then also those attributes,
-    `self.mode`, that are evidently one constant."""
-
-    classes: tuple[tuple[ast.ClassDef, File], ...]
-    attributes: dict[str, list[tuple[ast.expr, Scope]]]
-    foreign: tuple[str, ...]
-    made: ast.Call | None
-    constants: dict[str, object]
 
 
 class Classes:

@@ -10,8 +10,8 @@ from torchdet_lint.dataflow.workers.project_file import assigned, every_statemen
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from torchdet_lint.dataflow.workers.classes import Scope
     from torchdet_lint.dataflow.workers.project_file import Function
+    from torchdet_lint.dataflow.workers.scopes import Scope
 
 _DEEP = 4
 

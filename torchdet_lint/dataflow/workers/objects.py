@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
-from torchdet_lint.dataflow.workers.classes import Classes, Scope
+from torchdet_lint.dataflow.workers.classes import Classes
 from torchdet_lint.dataflow.workers.constants import dead_arms, dead_where
 from torchdet_lint.dataflow.workers.project_file import File, below, method, passed
+from torchdet_lint.dataflow.workers.scopes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

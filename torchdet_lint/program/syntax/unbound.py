@@ -1,0 +1,59 @@
+"""The tree of a file -> whether it is a part of something: what it does at top level needs names that nothing binds."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.prefilter.library import BUILTINS
+from torchdet_lint.program.syntax.shapes import FUNCTIONS, defaults_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What a shell adds to the builtins, and Python 2 had.
+_ELSEWHERE = frozenset({
+    "display", "get_ipython", "exit", "quit", "_", "In", "Out",
+    "basestring", "cmp", "execfile", "long", "raw_input", "reduce", "reload", "unichr", "unicode", "xrange",
+})  # fmt: skip
+
+
+def is_part(tree: ast.Module) -> bool:
+    """Whether the top level of a file reads a name that neither the file nor Python binds: started, it raises."""
+    bound: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias):
+            bound.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            bound.add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            bound.add(node.name)
+        elif isinstance(node, ast.Global):
+            bound.update(node.names)
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            bound.add(node.rest)
+    if "*" in bound:
+        return False
+    read = set(_read(tree))
+    if not read.isdisjoint({"exec", "globals", "vars"}):
+        return False
+    return any(name not in bound | _ELSEWHERE and name not in BUILTINS and not name.startswith("__") for name in read)
+
+
+def _read(tree: ast.Module) -> Iterator[str]:
+    """The names that a file reads at top level, outside of what runs only on a condition or when it is called."""
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, FUNCTIONS):
+            stack += [*node.decorator_list, *(default for _, default in defaults_of(node.args))]
+        elif isinstance(node, ast.AnnAssign):
+            stack += [node.value] if node.value is not None else []
+        elif isinstance(node, ast.If):
+            stack.append(node.test)
+        elif not isinstance(node, (ast.Lambda, ast.Try)):
+            stack.extend(ast.iter_child_nodes(node))
