@@ -459,7 +459,8 @@ def test_a_constructor_that_other_files_call_is_given_no_constant_seed(project, 
 
 
 def test_a_message_is_one_line(project):
-    text = "from pathlib import Path\n\nfound = []\nfor path in (\n        Path('a') / 'b').glob('*'):\n    found.append(path)\nprint(found)\n"
+    loop = "for path in (\n        Path('a') / 'b').glob('*'):\n    found.append(path)\n"
+    text = f"from pathlib import Path\n\nfound = []\n{loop}print(found)\n"
     (finding,) = lint(project(main_DOT_py=text), select=("TDL304",))
     assert finding.message.startswith("`( Path('a') / 'b').glob` returns files in no particular order")
 
