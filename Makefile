@@ -44,6 +44,7 @@ shapes: .venv/test.stamp  ## how time grows with the program, for two hundred sh
 	$(BIN)/python benchmarks/shapes.py $(SHAPES)
 
 MINUTES ?= 10
+RUNS ?= 1000
 
 fuzz: .venv/test.stamp  ## inputs at random for MINUTES, made of the examples and of the files in TREES
 	$(BIN)/python tests/fuzz.py $(TREES) --minutes $(MINUTES)
@@ -57,8 +58,9 @@ ecosystem: .venv/test.stamp  ## what the rules find in two hundred packages, bes
 cache-walk: .venv/test.stamp  ## a thousand edits of a project, and of a folder that is none, each linted with the cache and without
 	$(BIN)/python -m pytest -m slow tests/test_cache_walk.py
 
-verify-long: .venv/test.stamp  ## the slow tests of the runtime half
+verify-long: .venv/test.stamp  ## the slow tests of the runtime half, and RUNS runs of deterministic programs: false alarms, counted
 	$(BIN)/python -m pytest -m slow tests/verifier
+	$(BIN)/python benchmarks/false_alarms.py --runs $(RUNS)
 
 planted: .venv/test.stamp  ## sixty programs with planted causes: how many the verifier names right, and whether its commands cure; PLANTED="--fix --minutes 60"
 	$(BIN)/python benchmarks/planted $(PLANTED)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def set_kind(module: Module, node: cst.BaseExpression) -> str:
-    """What the set holds: `number`, `text`, `set` (which cannot be sorted), `identity` (hashed by address), `label`,
+    """What the set holds: `number`, `text`, `unsortable`, `identity` (hashed by address), `label`,
     `unknown`, or `nothing`, which stands for one element too."""
     if isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
         return "nothing"
@@ -196,7 +196,8 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
             return "text"
         if word in ("tuple", "frozenset") and node.args:
             kind = collection_kind(module, node.args[0].value, 2)
-            return "set" if word == "frozenset" and kind != "number" else kind
+            return "unsortable" if word == "frozenset" and kind != "number" else kind
+        return _object_kind(module, node)
     if isinstance(node, cst.Tuple):
         kinds = {scalar_kind(module, element.value) for element in node.elements}
         return "number" if kinds == {"number"} else "unknown"
@@ -213,6 +214,29 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return "number"
     if isinstance(node, cst.Name):
         return _looped(module, node)
+    return "unknown"
+
+
+def _object_kind(module: Module, call: cst.Call) -> str:
+    """What `call` makes as an element: a module of torch's, or an object of a class of the file whose methods say
+    whether it hashes by its address and whether it can be sorted."""
+    for name in module.resolve(call.func):
+        if name.startswith("torch.nn.") and name.rpartition(".")[2][0].isupper():
+            return "identity"
+        class_ = module.local_class(name)
+        if class_ is None:
+            continue
+        family = list(module.family(class_))
+        for unit in [unit for one in family for unit in one.units if unit.piece.kind == "header"]:
+            module.load(unit)
+        bases = {base for one in family for base in module.base_names(one)}
+        if any(base.startswith("torch.nn.") for base in bases):
+            return "identity"
+        others = [base for base in bases if base != "builtins.object" and module.local_class(base) is None]
+        methods = {method for one in family for method in one.methods}
+        if others or "__lt__" in methods or any(one.node is None or one.node.decorators for one in family):
+            return "unknown"
+        return "unsortable" if methods & {"__eq__", "__hash__"} else "identity"
     return "unknown"
 
 

@@ -99,7 +99,11 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, ta
     made = () if use.origin in (node, None) or not written else (RelatedNode(node, "the set is made here"),)
     changes: tuple[Change, ...] = ()
     safe = False
-    if kind not in ("identity", "set") and use.origin is not None and not _holds_functions(module, kind, use.origin):
+    if (
+        kind not in ("identity", "unsortable")
+        and use.origin is not None
+        and not _holds_functions(module, kind, use.origin)
+    ):
         agreement = Agreement(
             module,
             lambda made: set_kind(module, made),
