@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchdet_lint.dataflow.workers.project_file import File, bindings, passed, statements
+from torchdet_lint.dataflow.workers.project_file import File, added, bindings, passed, statements
 from torchdet_lint.dataflow.workers.scopes import Scope
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ class Bindings:
         self.chains = chains
         self.classes = classes
         self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        self._added: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._named: dict[ast.AST, frozenset[str]] = {}
         self._nested: dict[ast.AST, dict[str, ast.FunctionDef | ast.AsyncFunctionDef]] = {}
 
@@ -63,6 +64,23 @@ class Bindings:
                 return
         if not local:
             yield from self._global(node.id, scope.file)
+
+    def put_into(self, name: ast.Name, scope: Scope) -> Iterator[Bound]:
+        """What is added to the list that goes by `name`, in the function around or at the top of the file."""
+        local = scope.function if not isinstance(scope.function, ast.Lambda) else None
+        root: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef = scope.file.tree
+        if local is not None and name.id in self._bound_in(local):
+            root = local
+        if root not in self._added:
+            found: dict[str, list[ast.expr]] = {}
+            self._added[root] = found
+            for statement in statements(root.body):
+                for to, value in added(statement):
+                    values = found.setdefault(to, [])
+                    if len(values) < _MANY:
+                        values.append(value)
+        for value in self._added[root].get(name.id, ()):
+            yield value, scope
 
     def _parameters(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
         """The names of the parameters of a function."""

@@ -114,6 +114,9 @@ def _holds(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
             except (ValueError, TypeError):
                 return None
             return _compares(constants[name], op, allowed) if (name := ast.unparse(left)) in constants else None
+        case ast.Call(func=ast.Attribute(value=owner, attr="startswith"), args=[ast.Constant(value=str() as start)]):
+            value = constants.get(ast.unparse(owner))
+            return value.startswith(start) if isinstance(value, str) else None
         case ast.Name() | ast.Attribute():
             name = ast.unparse(test)
             return bool(constants[name]) if name in constants else None

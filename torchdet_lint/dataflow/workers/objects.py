@@ -66,6 +66,7 @@ class WorkerObjects:
         self._made: list[ast.Call] = []
         self._parts: dict[tuple[ast.AST, tuple[ast.AST, ...]], tuple[list[_Part], list[_Part]]] = {}
         self._bodies: set[tuple[int, tuple[ast.AST, ...], str | None]] = set()
+        self._within: set[int] = set()
         self._seen: set[tuple[int, tuple[ast.AST, ...], int, str | None]] = set()
 
     def handed(self, call: ast.Call) -> Handed:
@@ -133,8 +134,14 @@ class WorkerObjects:
                     self._body(where, Scope(file, where), depth + 1)
             elif not self.classes.known(self.classes.dotted(node, scope.file)):
                 self._out = True
+        if id(node) in self._within:
+            return
+        self._within.add(id(node))
         for value, inner in found:
             self._value(value, inner, way, depth + 1)
+        for value, inner in self.bindings.put_into(node, scope) if isinstance(node, ast.Name) and found else ():
+            self._value(value, inner, None, depth + 1)
+        self._within.discard(id(node))
 
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
         name = self.classes.dotted(node.func, scope.file)
@@ -158,9 +165,21 @@ class WorkerObjects:
                 if keyword.arg is not None and self._holds(keyword.arg) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
             return
+        if below(name, self.facts.augmenting):
+            self._augmented(name, node, scope, depth)
+            return
         preset = isinstance(node.func, ast.Attribute) and node.func.attr in self.facts.presets
         if not (preset or self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
             self._out |= not below(name, self.facts.quiet)
+
+    def _augmented(self, name: str, node: ast.Call, scope: Scope, depth: int) -> None:
+        """Look at a transform of a package of which the release decides what it draws from."""
+        self._out = True
+        if any(word in name.rpartition(".")[2] for word in self.facts.random):
+            self._drawn.add("torch")
+        for argument in node.args:
+            if self._object(argument):
+                self._value(argument, scope, None, depth + 1)
 
     def _handed(self, node: ast.Call, scope: Scope, depth: int) -> bool:
         """Look at the data set of which `node` is a method that gives another one of its rows; whether it is one."""

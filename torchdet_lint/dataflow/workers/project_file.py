@@ -98,6 +98,18 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
             yield target.id, value
 
 
+def added(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """The names of lists to which a statement adds something, and what it adds."""
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+        if isinstance(statement.target, ast.Name):
+            yield statement.target.id, statement.value
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function, args = statement.value.func, statement.value.args
+        grows = isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert")
+        if grows and args and isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            yield function.value.id, args[-1]
+
+
 def method(class_: ast.ClassDef, name: str) -> ast.FunctionDef | None:
     """The method `name` that the class itself defines."""
     return next((one for one in class_.body if isinstance(one, ast.FunctionDef) and one.name == name), None)
