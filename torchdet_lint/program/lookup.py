@@ -145,7 +145,7 @@ class Lookup:
             return [Referent("external", "", name)] if ITEM not in name else []
         tokens = [*place.rest, *(("()",) if paren else ()), *TOKEN.findall(after)]
         found = [Referent("module", place.path)]
-        if not place.rest and not name.startswith("."):
+        if not place.rest:
             return self.follow(self._hidden(place.path, level) or found, tokens, level)
         return self._of_module(place.path, tokens, level)
 

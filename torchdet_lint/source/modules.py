@@ -91,7 +91,13 @@ class ModuleMap:
             relative = dotted.startswith(".")
             self._found[key] = self._relative(dotted, folder) if relative else self._absolute(dotted, folder)
         found = self._found[key]
-        return None if found is not None and found.path == file and not dotted.startswith(".") else found
+        if found is None or found.path != file or dotted.startswith("."):
+            return found
+        # No module imports itself: another of that name is meant.
+        key = (file, dotted)
+        if key not in self._found:
+            self._found[key] = self._absolute(dotted, folder, own=file)
+        return self._found[key]
 
     def added(self, folders: Iterable[str], dotted: str, file: str) -> Place | None:
         """The module that `dotted` means in `file`, which adds `folders` of the project to `sys.path`: relative to
@@ -154,17 +160,17 @@ class ModuleMap:
             folder = os.path.dirname(folder)
         return self._descend(folder, tuple(name.split(".")) if name else (), top=False)
 
-    def _absolute(self, dotted: str, folder: str) -> Place | None:
+    def _absolute(self, dotted: str, folder: str, own: str = "") -> Place | None:
+        """What an absolute name means in a file of `folder`; never the file `own`."""
         parts = tuple(dotted.split("."))
         script = "__init__.py" not in self.listing(folder)
         if parts[0] in STANDARD:
-            return (
-                self._descend(folder, parts, top=True) if script and f"{parts[0]}.py" in self.listing(folder) else None
-            )
+            beside = script and not own and f"{parts[0]}.py" in self.listing(folder)
+            return self._descend(folder, parts, top=True) if beside else None
         for base in self._roots(folder, script):
             found = self._descend(base, parts, top=True)
             if found is not None and not (
-                parts[0] in _LIBRARIES and found.path == os.path.join(base, f"{parts[0]}.py")
+                found.path == own or (parts[0] in _LIBRARIES and found.path == os.path.join(base, f"{parts[0]}.py"))
             ):
                 return found
         return None

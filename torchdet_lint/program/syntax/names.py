@@ -259,13 +259,17 @@ class Resolver(Registries):
             yield from self.resolve(value, scope, depth - 1)
 
     def defined(self, pattern: str) -> Names:
-        """The names that the module gives to functions, classes and what it imports, those that match `pattern`."""
+        """The names that the module gives to functions and classes, and then to what it imports: those that match
+        `pattern`."""
         wanted = re.compile(pattern)
-        return tuple(
+        matching = {name: bounds for name, bounds in self.scopes.module.bindings.items() if wanted.match(name)}
+        found = [
             name
-            for name, bounds in self.scopes.module.bindings.items()
-            if any(bound.kind in ("def", "class", "import") for bound in bounds) and wanted.match(name)
-        )
+            for kinds in (("def", "class"), ("import",))
+            for name, bounds in matching.items()
+            if any(bound.kind in kinds for bound in bounds)
+        ]
+        return tuple(dict.fromkeys(found))
 
     def _resolve_subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> list[str]:
         if isinstance(node.value, ast.Call) and "builtins.globals" in self.resolve(node.value.func, scope, depth - 1):
