@@ -78,7 +78,7 @@ def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | No
             message = f"{message} ({_WILL_RAISE})"
         return msgspec.structs.replace(finding, message=message)
     if finding.code == RECURRENT:
-        return None if settled.workspace else finding
+        return None if settled.workspace or settled.on_host else finding
     if finding.seeded_by in settled.seeds:
         return _seeded(finding)
     return _loader(finding, rows, settled) if finding.code in LOADERS else finding
@@ -140,6 +140,8 @@ class Settling:
         set_up = reach(entry.file for entry in entries if entry.sets_workspace)
         seeded = {library: reach(entry.file for entry in entries if entry.seeded(library)) for library in CHANNELS}
         anywhere = reach(entry.file for entry in entries)
+        on_host = reach(entry.file for entry in programs if entry.trains)
+        on_host -= reach(entry.file for entry in programs if entry.has("cuda"))
         loading = [entry for entry in programs if entry.trains] or (programs if self.points.imports_by_name else [])
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
@@ -161,6 +163,7 @@ class Settling:
                 path in ungraded,
                 scored.get(path, ()),
                 self._shared(path),
+                path in on_host,
             )
             for path in sorted({*wanted, *aside})
         }

@@ -151,6 +151,12 @@ class Shapes:
         facts = self.arguments.facts
         if bare in ("argmax", "argmin"):
             return replace(base, single=self.kept(call))
+        if bare == "multinomial":
+            drawn = call.argument(
+                "num_samples", ("num_samples",) if self.arguments.is_method(call) else ("input", "num_samples")
+            )
+            one = drawn is not None and matches(drawn.constant, 1)
+            return replace(base, dims=first.dims, single=frozenset({-1}) if one else frozenset())
         if bare in facts.reducing:
             return base
         if bare in facts.flattening:
