@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.module import Module
 
+_PROPERTIES = ("property", "cached_property")
+
 
 class Calling(Variables):
     """Follows a value into what a call runs, in whichever file, and back to it."""
@@ -96,11 +98,36 @@ class Calling(Variables):
             for use in follower.answered(call, node, position):
                 yield use._replace(module=use.module or follower.module)
             return
+        if function is not None and (read := self._read_as_property(function)):
+            yield from read
+            return
         callers = self.edges.callers(function) if function is not None else []
         if all(any(one is function for one in self.module.ancestors(call)) for call in callers):
             yield Use(node, "other" if self.trail.is_set else kind)
         for call in callers:
             yield from self.answered(call, node, position)
+
+    def _read_as_property(self, function: cst.FunctionDef) -> list[Use]:
+        """The uses of what the property `function` gives, where it is read in sight; none where it is no property."""
+        class_ = self.module.enclosing_class(function)
+        if class_ is None or not any(last_word(one.decorator) in _PROPERTIES for one in function.decorators):
+            return []
+        return [self.here(use, function, self.module) for use in self.field_uses(class_, function.name.value)]
+
+    def lent(self, name: cst.Name, node: cst.CSTNode) -> Iterator[Use]:
+        """The uses of what callers in the file pass for the parameter `name`, which its function fills at `node`."""
+        function = self.module.enclosing_function(node)
+        home = self.module.scope_of(node).home(name.value)
+        bound = home.bindings[name.value] if home is not None else []
+        if function is None or [binding.kind for binding in bound] != ["parameter"]:
+            return
+        for call in self.edges.callers(function):
+            callee = self.edges.callee(call, self.module.resolve(call.func))
+            if callee is None or callee.function is not function or self.module.contains(function, call):
+                continue
+            for arg in call.args:
+                if callee.parameter(call, arg) == name.value and isinstance(arg.value, (cst.Name, cst.Attribute)):
+                    yield from self.grown(arg.value, call)
 
     def answered(self, call: cst.Call, node: cst.CSTNode, position: int) -> Iterator[Use]:
         """The uses of what `call` gives, which is `node`, or in it at `position`."""

@@ -79,6 +79,7 @@ class Collecting(Trace):
         if isinstance(owner, cst.Name):
             outer = outermost(self.module, loop, owner.value)
             yield from self.named(owner, outer)
+            yield from self.lent(owner, loop)
         elif isinstance(owner, cst.Attribute):
             yield from self.stored(owner, loop)
         elif _entry_of(owner) is not None and not self.trail.is_set:

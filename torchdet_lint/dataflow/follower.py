@@ -312,6 +312,17 @@ class Follower(Calling):
             else:
                 yield from self.stored(target, parent)
 
+    def _lambda(self, node: Any, parent: cst.Lambda) -> Iterator[Use]:
+        """What a lambda gives that goes by a name: what callers in the file do with it."""
+        assign = self.module.parent(parent)
+        target = assign.targets[0].target if isinstance(assign, cst.Assign) else None
+        loads = self.definitions.loads_after(target, assign) if isinstance(target, cst.Name) and assign else []
+        calls = [call for load in loads if isinstance(call := self.module.parent(load), cst.Call) and call.func is load]
+        if not calls:
+            yield Use(node, "other")
+        for call in calls:
+            yield from self.of(call)
+
     def _with(self, node: Any, parent: cst.WithItem) -> Iterator[Use]:
         if parent.asname is not None:
             yield from self.stored(parent.asname.name, parent)
@@ -349,6 +360,7 @@ class Follower(Calling):
         cst.AugAssign: _assigned,
         cst.NamedExpr: _assigned,
         cst.WithItem: _with,
+        cst.Lambda: _lambda,
         cst.Element: _element,
         cst.StarredElement: _element,
     }

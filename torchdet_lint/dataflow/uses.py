@@ -87,6 +87,10 @@ class Trace:
         """The uses of what `call` gives, which is `node`, or in it at `position`."""
         raise NotImplementedError
 
+    def lent(self, name: cst.Name, node: cst.CSTNode) -> Iterator[Use]:
+        """The uses of what callers pass for the parameter `name`, which is filled at `node`."""
+        raise NotImplementedError
+
     def reads_in_class(self, class_: Class, word: str) -> list[cst.Attribute]:
         """Where the methods of `class_` read the attribute `word` of an object."""
         raise NotImplementedError

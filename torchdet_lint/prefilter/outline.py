@@ -20,7 +20,8 @@ _IMPORTS = lazy(
 )
 _GUARD = lazy(r"^\f?if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE)
 _WORK = lazy(
-    r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|'|(?:if|try)\b[^\n]*:\n[ \t]+(?:from|import)\b)"
+    r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|'|(?:if|try)\b[^\n]*:\n[ \t]+(?:from|import)\b"
+    r"|\w+[ \t]*=[ \t]*lambda\b)"
     r"(?:(?:for|while|with|async|if|try)\b|[^\n#]*\w\()",
     re.MULTILINE,
 )

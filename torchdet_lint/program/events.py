@@ -99,11 +99,13 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class ClassSummary(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """A class: the names of its bases, its methods by name, which of them are properties, and its inner functions."""
+    """A class: the names of its bases, its methods by name, which of them are properties, and what runs where these
+    are assigned."""
 
     bases: Names = ()
     methods: dict[str, str] = {}
     properties: Names = ()
+    setters: dict[str, str] = {}
 
 
 class Memo(msgspec.Struct, array_like=True):

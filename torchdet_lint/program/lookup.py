@@ -303,13 +303,15 @@ class Lookup:
                     found.setdefault(name, Referent("function", class_.file, full, me))
         return list(found.values())
 
-    def property_called(self, referent: Referent, name: str) -> list[Referent]:
-        """The function that reading the attribute `name` of an object of a class of the project runs, if one does."""
+    def property_called(self, referent: Referent, name: str, *, assigned: bool = False) -> list[Referent]:
+        """The function that reading the attribute `name` of an object of a class of the project runs, or assigning it,
+        if one does."""
         me = (referent.file, referent.name)
         for class_ in self.family(me) if referent.kind == "instance" else ():
             own = self.files.summary(class_.file).class_summary(class_.name) if class_.kind == "class" else None
             if own is not None and name in own.methods:
-                return [Referent("function", class_.file, own.methods[name], me)] if name in own.properties else []
+                runs = own.setters if assigned else own.methods if name in own.properties else {}
+                return [Referent("function", class_.file, runs[name], me)] if name in runs else []
         return []
 
     def _own_attribute(

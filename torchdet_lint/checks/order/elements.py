@@ -9,10 +9,11 @@ import libcst as cst
 
 from torchdet_lint.dataflow.syntax import bare, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
+from torchdet_lint.inference.elements.element_kinds import EACH
 from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from torchdet_lint.module.module import Module
 
@@ -47,14 +48,14 @@ def _grown_kind(module: Module, targets: Sequence[cst.BaseExpression]) -> str:
         return "nothing"
     kinds: set[str] = set()
     for target in targets:
-        if _means(module, "numbers", target):
-            return "number"
         name = bare(target)
         module.load_where(_holding(f"{last_word(target)}.add("))
         for call in module.method_calls("add"):
             if call.receiver is not None and bare(call.receiver) == name and len(call.node.args) == 1:
                 kinds.add(scalar_kind(module, call.node.args[0].value))
         kinds |= _taken_in(module, target)
+    if kinds <= {"unknown"} and any(_means(module, "numbers", target) for target in targets):
+        return "number"
     if not kinds and all(isinstance(target, cst.Name) and _stays_empty(module, target) for target in targets):
         return "nothing"
     return kinds.pop() if len(kinds) == 1 else "unknown"
@@ -89,8 +90,8 @@ def _stays_empty(module: Module, name: cst.Name) -> bool:
     return re.search(grown, module.code(function)) is None
 
 
-def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str:
-    """What the elements of `node` are."""
+def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_name: bool = True) -> str:
+    """What the elements of `node` are; where nothing else tells, what its name says, unless `by_name` is false."""
     if isinstance(node, (cst.List, cst.Tuple, cst.Set)) and node.elements:
         kinds = {scalar_kind(module, element.value) for element in node.elements}
         return kinds.pop() if len(kinds) == 1 else "unknown"
@@ -113,19 +114,25 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int) -> str
         return _kind_of_call(module, node, depth)
     if isinstance(node, (cst.Name, cst.Attribute)):
         told = element_kinds.elements(module, node)
-        if told != "unknown":
+        if told == "unknown" and depth > 0:
+            told = _bound_kind(module, node, depth - 1, by_name=by_name)
+        if told != "unknown" or not by_name:
             return told
         if _means(module, "numbers", node):
             return "number"
-        value = module.followed(node, module.scope_of(node), module.order_of(node))
-        found = "unknown"
-        if value is not None and value.node is not node and depth > 0:
-            found = collection_kind(module, value.node, depth - 1)
-        elif isinstance(node, cst.Name) and depth > 0 and _passed_numbers(module, node, depth - 1):
-            return "number"
-        is_label = found == "unknown" and _means(module, "labels", node) and not _takes_slices(module, node)
-        return "label" if is_label else found
+        return "label" if _means(module, "labels", node) and not _takes_slices(module, node) else "unknown"
     return "unknown"
+
+
+def _bound_kind(module: Module, node: cst.Name | cst.Attribute, depth: int, *, by_name: bool) -> str:
+    """What the elements are of what a name stands for: a value, one element of a loop, what callers pass."""
+    value = module.followed(node, module.scope_of(node), module.order_of(node))
+    if value is not None and value.node is not node:
+        return collection_kind(module, value.node, depth, by_name=by_name)
+    if not isinstance(node, cst.Name):
+        return "unknown"
+    looped = _looped(module, node, (EACH,), depth)
+    return looped if looped != "unknown" else _passed(module, node, depth)
 
 
 def _takes_slices(module: Module, node: cst.BaseExpression) -> bool:
@@ -139,19 +146,19 @@ def _takes_slices(module: Module, node: cst.BaseExpression) -> bool:
     )
 
 
-def _passed_numbers(module: Module, node: cst.Name, depth: int) -> bool:
-    """Whether `node` is a parameter of a function to which all calls in the file pass numbers."""
+def _passed(module: Module, node: cst.Name, depth: int) -> str:
+    """What the elements are of what all calls in the file pass to a function as its parameter `node`."""
     home = module.scope_of(node).home(node.value)
     bound = [binding.kind for binding in home.bindings[node.value]] if home is not None else []
     function = home.node if home is not None and home.outer is module.scope else None
     if bound != ["parameter"] or not isinstance(function, cst.FunctionDef):
-        return False
+        return "unknown"
     module.look_for(function.name.value)
     parameters = positional(function)
     calls = list(module.calls_to(f"@.{function.name.value}"))
     given = [call.argument(node.value, parameters) for call in calls if not call.opaque]
     passed = [collection_kind(module, value.node, depth) for value in given if value is not None]
-    return len(passed) == len(calls) > 0 and set(passed) == {"number"}
+    return passed[0] if len(passed) == len(calls) and len(set(passed)) == 1 else "unknown"
 
 
 def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
@@ -177,6 +184,9 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
         return "identity"
     if word in known["copies"] and node.args and depth > 0:
         return collection_kind(module, node.args[0].value, depth - 1)
+    if depth > 0 and (word in known["combined"] or word == "map"):
+        found = _part_of_call(module, node, (EACH,), depth - 1)
+        return found if found == "number" else "unknown"
     if word != "values" and facts.endings["numbers"].search(word):
         return "number"
     return "unknown"
@@ -206,15 +216,12 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
     if isinstance(node, (cst.Name, cst.Attribute)) and (told := element_kinds.single(module, node)) != "unknown":
         return told
+    if isinstance(node, cst.Name) and (looped := _looped(module, node, (), 4)) != "unknown":
+        return looped
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"
-    if isinstance(node, (cst.Name, cst.Attribute)) and module.library.facts.orders.endings["numbers"].search(
-        last_word(node)
-    ):
-        return "number"
-    if isinstance(node, cst.Name):
-        return _looped(module, node)
-    return "unknown"
+    named = isinstance(node, (cst.Name, cst.Attribute)) and _means(module, "numbers", node)
+    return "number" if named else "unknown"
 
 
 def _object_kind(module: Module, call: cst.Call) -> str:
@@ -249,25 +256,74 @@ def _calls(module: Module, role: str) -> frozenset[str]:
     return module.library.facts.orders.elements[role]
 
 
-def _looped(module: Module, node: cst.Name) -> str:
-    """The kind of a loop's variable."""
+def _looped(module: Module, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
+    """What stands at `path` in the variable of a loop."""
     home = module.scope_of(node).home(node.value)
     bindings = home.bindings[node.value] if home is not None else []
-    if len(bindings) == 1 and bindings[0].kind == "loop" and bindings[0].value is not None and not bindings[0].path:
-        told = element_kinds.elements(module, bindings[0].value)
-        if told != "unknown":
-            return told
-    for binding in bindings:
-        if binding.kind != "loop" or not isinstance(binding.value, cst.Call):
-            continue
-        word = last_word(binding.value.func)
-        if word == "tolist":
-            return "number"
-        if word == "range" and not binding.path:
-            return "number"
-        if word == "enumerate" and binding.path == (0,):
-            return "number"
+    kinds = {
+        _part_kind(module, binding.value, (*binding.path, *path), depth)
+        if binding.kind == "loop" and binding.value is not None
+        else "unknown"
+        for binding in bindings
+    }
+    return kinds.pop() if len(kinds) == 1 else "unknown"
+
+
+def _part_kind(module: Module, node: cst.BaseExpression, path: tuple[int, ...], depth: int) -> str:
+    """What stands at `path` in each element of `node`."""
+    if not path:
+        return collection_kind(module, node, depth, by_name=False)
+    told = element_kinds.elements(module, node, path)
+    if told != "unknown" or depth == 0:
+        return told
+    if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
+        return _agreed(_part_of(module, element.value, path, depth - 1) for element in node.elements)
+    if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
+        return _part_of(module, node.elt, path, depth - 1)
+    if isinstance(node, cst.Call):
+        return _part_of_call(module, node, path, depth - 1)
+    if isinstance(node, (cst.Name, cst.Attribute)):
+        value = module.followed(node, module.scope_of(node), module.order_of(node))
+        if value is not None and value.node is not node:
+            return _part_kind(module, value.node, path, depth - 1)
+        return _looped(module, node, (EACH, *path), depth - 1) if isinstance(node, cst.Name) else "unknown"
     return "unknown"
+
+
+def _part_of(module: Module, node: cst.BaseExpression, path: tuple[int, ...], depth: int) -> str:
+    """What stands at `path` in `node`."""
+    if not path:
+        return scalar_kind(module, node)
+    if isinstance(node, (cst.List, cst.Tuple)):
+        parts = [element.value for element in node.elements]
+        chosen = parts if path[0] == EACH else parts[path[0] : path[0] + 1]
+        return _agreed(_part_of(module, part, path[1:], depth) for part in chosen)
+    if isinstance(node, cst.Call) and last_word(node.func) in _calls(module, "copies") and node.args:
+        node = node.args[0].value
+    return _part_kind(module, node, path[1:], depth)
+
+
+def _part_of_call(module: Module, node: cst.Call, path: tuple[int, ...], depth: int) -> str:
+    """What stands at `path` in each element of what a call gives."""
+    word, given = last_word(node.func), [arg.value for arg in node.args]
+    first, rest = path[0], path[1:]
+    if word in _calls(module, "numbers"):
+        return "number"
+    if word == "enumerate" and given and first in (0, 1):
+        return "number" if first == 0 else _part_kind(module, given[0], rest, depth)
+    if word in _calls(module, "combined"):
+        chosen = given[first : first + 1] if word == "zip" and first != EACH else given
+        return _agreed(_part_kind(module, one, rest, depth) for one in chosen if not isinstance(one, cst.Integer))
+    if word in _calls(module, "copies") and given:
+        return _part_kind(module, given[0], path, depth)
+    if word == "map" and len(given) == 2 and last_word(given[0]) in _calls(module, "copies"):
+        return _part_kind(module, given[1], path, depth)
+    return "unknown"
+
+
+def _agreed(kinds: Iterable[str]) -> str:
+    found = set(kinds)
+    return found.pop() if len(found) == 1 else "unknown"
 
 
 def parameter_annotation(module: Module, node: cst.Name) -> str:

@@ -254,10 +254,12 @@ def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
 
 
 def _passed_on(module: Module, call: Call, name: str) -> Iterator[cst.CSTNode]:
-    """The parts of a call that its result is made of: `int(x)`, `x.item()`."""
+    """The parts of a call that its result is made of: `int(x)`, `x.item()`, `os.getenv("SEED", x)`."""
     if call.receiver is not None and not dotted(call.receiver):
         yield call.receiver
-    if not name or name.partition(".")[0] in module.library.facts.conventions.conversions:
+    if name == "os.getenv" or call.attribute == "get":
+        yield from (arg.value for arg in call.node.args[1:])
+    elif not name or name.partition(".")[0] in module.library.facts.conventions.conversions:
         yield from (arg.value for arg in call.node.args)
 
 

@@ -62,7 +62,9 @@ class Bindings:
             if not local and node.id in self._parameters(scope.function):
                 yield from self._passed(node.id, scope)
                 return
-        if not local:
+        if not local and scope.outer is not None:
+            yield from self.behind(node, scope.outer)
+        elif not local:
             yield from self._global(node.id, scope.file)
 
     def put_into(self, name: ast.Name, scope: Scope) -> Iterator[Bound]:

@@ -123,7 +123,7 @@ class WorkerObjects:
         found = list(self.bindings.behind(node, scope))
         nested = self.bindings.nested(node.id, scope) if isinstance(node, ast.Name) and not found else None
         if nested is not None:
-            self._body(nested, scope._replace(function=nested, given=None), depth + 1)
+            self._body(nested, scope._replace(function=nested, given=None, outer=scope), depth + 1)
         elif not found:
             definition = self.classes.definition(self.classes.dotted(node, scope.file), scope.file)
             if definition is not None:
@@ -161,6 +161,9 @@ class WorkerObjects:
                     continue
                 self._value(argument, scope, inner_way, depth + 1)
             for keyword in node.keywords:
+                if name == "functools.partial" and (made := self._maker(keyword.value, scope, 0)) is not None:
+                    maker, maker_node = made
+                    self._owned[Owned(str(keyword.arg), "", scope.file.path, maker_node.lineno, "", maker)] = None
                 draws = wraps and keyword.arg == "generator"
                 if keyword.arg is not None and self._holds(keyword.arg) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
@@ -276,11 +279,11 @@ class WorkerObjects:
 
     def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
         own = isinstance(node, ast.Attribute)
-        if isinstance(node, ast.Name) and node.id not in scope.file.values:
+        if isinstance(node, ast.Name) and scope.outer is None and node.id not in scope.file.values:
             return
         for value, inner in self.bindings.behind(node, scope):
             made = self._maker(value, inner, 0)
-            if made is None or (not own and inner.function is not None):
+            if made is None or not (own or inner.function is None or inner is scope.outer):
                 continue
             maker, place = made
             name = ast.unparse(node)
@@ -295,6 +298,8 @@ class WorkerObjects:
             name = self.classes.dotted(node.func, scope.file)
             if name in self.facts.generators:
                 return name, node
+            if name == "dataclasses.field":
+                return self._factory(node, scope)
             if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
                 return self._maker(node.func.value, scope, depth + 1) if node.func.attr == "manual_seed" else None
             return None
@@ -306,6 +311,16 @@ class WorkerObjects:
                 made = self._maker(value, inner, depth + 1) if value is not node else None
                 if made is not None:
                     return made
+        return None
+
+    def _factory(self, field: ast.Call, scope: Scope) -> tuple[str, ast.expr] | None:
+        """The same of what a field of a data class is made by: `field(default_factory=…)`."""
+        for keyword in field.keywords:
+            if keyword.arg == "default_factory" and isinstance(keyword.value, ast.Lambda):
+                return self._maker(keyword.value.body, scope, 0)
+            name = self.classes.dotted(keyword.value, scope.file) if keyword.arg == "default_factory" else ""
+            if name in self.facts.generators:
+                return name, keyword.value
         return None
 
     def _called(self, node: ast.Call, scope: Scope, depth: int) -> None:

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 class Scope(NamedTuple):
     """Where an expression stands: its file, the function around it, the class of `self`, what its parameters are given,
-    and the way to `self` from the data set."""
+    the way to `self` from the data set, and for a function in a function where that stands."""
 
     file: File
     function: Function | None = None
     instance: Instance | None = None
     given: Mapping[str, tuple[ast.expr, Scope]] | None = None
     way: str | None = None
+    outer: Scope | None = None
 
 
 class Instance(NamedTuple):

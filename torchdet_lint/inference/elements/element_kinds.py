@@ -11,10 +11,12 @@ import libcst as cst
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from torchdet_lint.module.module import Module
 
+# In a path: whichever part.
+EACH = -1
 _UNKNOWN = "unknown"
 _SINGLE = {
     **dict.fromkeys(("bool", "complex", "float", "int"), "number"),
@@ -34,13 +36,19 @@ def single(module: Module, node: cst.BaseExpression) -> str:
     return _single(_parsed(declared(module, node)))
 
 
-def elements(module: Module, node: cst.BaseExpression) -> str:
-    """What the annotation of a name or attribute says of the elements that one goes through."""
+def elements(module: Module, node: cst.BaseExpression, path: Sequence[int] = ()) -> str:
+    """What the annotation of a name or attribute says of the elements that one goes through, or of what stands at
+    `path` in each of them."""
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and not node.args:
-        part = {"keys": 0, "values": 1}.get(node.func.attr.value)
-        table = _given(_parsed(declared(module, node.func.value))) if part is not None else None
-        return _single(_arguments(table)[part]) if part is not None and _is_table(table) else _UNKNOWN
-    return elements_of(declared(module, node))
+        word = node.func.attr.value
+        table = _given(_parsed(declared(module, node.func.value))) if word in ("keys", "values", "items") else None
+        if not _is_table(table):
+            return _UNKNOWN
+        key, value = _arguments(table)
+        if word == "items":
+            return _part((key, value)[path[0]], path[1:]) if path and path[0] in (0, 1) else _UNKNOWN
+        return _part(key if word == "keys" else value, path)
+    return _elements(_parsed(declared(module, node)), path)
 
 
 def elements_of(annotation: str) -> str:
@@ -110,20 +118,32 @@ def _single(node: ast.expr | None) -> str:
     return _SINGLE.get(_word(node), _UNKNOWN)
 
 
-def _elements(node: ast.expr | None) -> str:
+def _elements(node: ast.expr | None, path: Sequence[int] = ()) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return _elements(_parsed(node.value))
+        return _elements(_parsed(node.value), path)
     if isinstance(node, ast.BinOp):
-        return _agreed(_elements(side) for side in (node.left, node.right) if not _is_none(side))
+        return _agreed(_elements(side, path) for side in (node.left, node.right) if not _is_none(side))
     if _word(node) == "Tensor":
         return "identity"
     node = _given(node)
     word, parts = _word(node.value) if isinstance(node, ast.Subscript) else "", _arguments(node)
     if word in ("Optional", "Union"):
-        return _agreed(_elements(part) for part in parts if not _is_none(part))
+        return _agreed(_elements(part, path) for part in parts if not _is_none(part))
     if word in ("Tuple", "tuple"):
-        return _agreed(_single(part) for part in parts if not _is_ellipsis(part))
-    return _single(parts[0]) if word in _COLLECTIONS or _is_table(node) else _UNKNOWN
+        return _agreed(_part(part, path) for part in parts if not _is_ellipsis(part))
+    return _part(parts[0], path) if word in _COLLECTIONS or _is_table(node) else _UNKNOWN
+
+
+def _part(node: ast.expr | None, path: Sequence[int]) -> str:
+    """What an annotation says of what stands at `path` in the thing it stands at."""
+    if not path:
+        return _single(node)
+    node = _given(node)
+    parts = _arguments(node)
+    is_tuple = isinstance(node, ast.Subscript) and _word(node.value) in ("Tuple", "tuple")
+    if path[0] == EACH or not is_tuple or any(map(_is_ellipsis, parts)):
+        return _elements(node, path[1:])
+    return _part(parts[path[0]], path[1:]) if path[0] < len(parts) else _UNKNOWN
 
 
 def _given(node: ast.expr | None) -> ast.expr | None:

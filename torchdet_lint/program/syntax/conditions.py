@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import PASSED, PLAIN, Test
-from torchdet_lint.program.syntax.scopes import Bound
+from torchdet_lint.program.syntax.scopes import Bound, constant
+from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +16,40 @@ if TYPE_CHECKING:
 
 
 _OTHER = Bound("value")
+
+
+def decided(test: ast.expr, scope: Scope) -> bool | None:
+    """Whether `test` holds, where constants that a function gives its own names decide it; else None."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = decided(test.operand, scope)
+        return None if inner is None else not inner
+    if isinstance(test, ast.BoolOp):
+        ends = isinstance(test.op, ast.Or)
+        answers = [decided(value, scope) for value in test.values]
+        return ends if ends in answers else None if None in answers else not ends
+    if isinstance(test, ast.Name):
+        value = _settled(test, scope)
+        return None if value is None else bool(value[0])
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
+        value = _settled(test.left, scope)
+        if value is not None and isinstance(test.ops[0], (ast.Is, ast.Eq)):
+            return bool(value[0] == test.comparators[0].value)
+        if value is not None and isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+            return bool(value[0] != test.comparators[0].value)
+    return None
+
+
+def _settled(node: ast.expr, scope: Scope) -> tuple[object] | None:
+    """The constant that a name of the function `scope` is from its one binding on, in a 1-tuple, or None."""
+    if scope.kind != "function" or not isinstance(node, ast.Name):
+        return None
+    bounds = scope.bindings.get(node.id, ())
+    if len(bounds) != 1 or bounds[0].kind != "value" or not isinstance(bounds[0].value, ast.Constant):
+        return None
+    inner = (one for function in ast.walk(scope.node) if isinstance(function, FUNCTIONS) for one in function.body)
+    if any(isinstance(one, ast.Nonlocal) and node.id in one.names for one in inner):
+        return None
+    return constant(node, scope)
 
 
 def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int) -> Iterator[Test]:

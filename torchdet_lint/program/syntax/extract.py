@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import GUARD, Test
-from torchdet_lint.program.syntax.conditions import passed_on, tested
+from torchdet_lint.program.syntax.conditions import decided, passed_on, tested
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.scopes import constant
 from torchdet_lint.program.syntax.shapes import (
@@ -137,7 +137,7 @@ class Extractor(Expressions):
         while True:
             number += 1
             guards = self.scope.kind == "module" and is_guard(node.test)
-            arm, checking = GUARD, is_type_checking(node.test)
+            arm, checking = GUARD, is_type_checking(node.test) or decided(node.test, self.scope) is False
             if not checking:
                 trained = asks_for_training(node.test)
                 self.trained += trained
@@ -207,8 +207,9 @@ class Extractor(Expressions):
         """Record what a simple statement calls, returns and assigns."""
         value = getattr(node, "value", None)
         self.bare = value if isinstance(node, ast.Expr) and isinstance(value, ast.Call) else None
-        # A lambda that is returned does not run here.
-        if isinstance(value, ast.expr) and not (isinstance(node, ast.Return) and isinstance(value, ast.Lambda)):
+        # A lambda that is returned does not run here, nor does one that has a name.
+        named = ast.Return if self.scope.kind == "function" else (ast.Return, ast.Assign)
+        if isinstance(value, ast.expr) and not (isinstance(node, named) and isinstance(value, ast.Lambda)):
             self.expression(value, branch)
         if isinstance(node, ast.Return) and node.value is not None:
             self.returns.append(node.value)

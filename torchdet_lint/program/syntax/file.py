@@ -9,7 +9,7 @@ from torchdet_lint.program.events import PLAIN, Body, ClassSummary
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
-from torchdet_lint.program.syntax.shapes import defaults_of, is_property, last_word, parameters_of
+from torchdet_lint.program.syntax.shapes import accessor, defaults_of, is_property, last_word, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,16 +54,21 @@ class File:
             return None
         methods: dict[str, str] = {}
         properties: list[str] = []
+        setters: dict[str, str] = {}
         for key, bounds in scope.bindings.items():
             for bound in bounds:
                 if bound.kind == "def":
+                    node = self.scopes.by_name[bound.target].node
+                    if key in properties and (changes := accessor(node)):
+                        setters |= {key: bound.target} if changes == "setter" else {}
+                        continue
                     methods[key] = bound.target
-                    if is_property(self.scopes.by_name[bound.target].node):
+                    if is_property(node):
                         properties.append(key)
         bases = [
             name for base in scope.node.bases for name in self.names.resolve(base, scope.outer or self.scopes.module)
         ]
-        return ClassSummary(tuple(bases), methods, tuple(properties))
+        return ClassSummary(tuple(bases), methods, tuple(properties), setters)
 
     def attribute(self, class_: str, name: str) -> Names:
         """As `Summary.attribute`."""

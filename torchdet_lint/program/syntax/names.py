@@ -170,11 +170,18 @@ class Resolver(Registries):
             elif bound.kind == "parameter":
                 found.extend(self._resolve_parameter(name, bound, home, scope, depth))
             elif bound.kind == "element" and bound.value is not None:
-                found.extend(self.elements(bound.value, home, depth - 1))
+                found.extend(self.elements(bound.value, home, depth - 1) or self._given(bound.value, home, depth))
             elif bound.value is not None and bound.kind in ("value", "default", "part"):
                 outer = home if bound.kind != "default" else home.outer or home
                 found.extend(self.resolve(bound.value, outer, depth - 1))
         return found
+
+    def _given(self, container: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
+        """What the elements of a container stand for that a caller gives: what the container does, for a display stands
+        for what is in it."""
+        for name in self.resolve(container, scope, depth - 1):
+            if name.startswith("$") and "(" not in name:
+                yield name
 
     def _resolve_parameter(self, name: str, bound: Bound, home: Scope, scope: Scope, depth: int) -> list[str]:
         first = home.first

@@ -12,6 +12,7 @@ from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
     added_to,
     defaults_of,
+    defined_by,
     parameters_of,
     statements_in,
 )
@@ -152,8 +153,7 @@ class Scopes:
                 else:
                     scope.bind(imported, Bound("import", origin))
         elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                self._bind_target(scope, target, node.value)
+            self._bind_assigned(scope, node)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             self._bind_target(scope, node.target, node.value)
         elif isinstance(node, (ast.AugAssign, ast.Expr)):
@@ -164,6 +164,15 @@ class Scopes:
             for item in node.items:
                 if item.optional_vars is not None:
                     self._bind_target(scope, item.optional_vars, item.context_expr)
+
+    def _bind_assigned(self, scope: Scope, node: ast.Assign) -> None:
+        """A lambda that is given a name is a function of that name."""
+        for target in node.targets:
+            if isinstance(target, ast.Name) and isinstance(node.value, ast.Lambda):
+                function = defined_by(node.value, target.id)
+                scope.bind(target.id, Bound("def", self._enter("function", scope, function)))
+            else:
+                self._bind_target(scope, target, node.value)
 
     def _bind_part(self, scope: Scope, node: ast.AugAssign | ast.Expr) -> None:
         """`blocks += [Block()]` and `blocks.append(Block())`."""

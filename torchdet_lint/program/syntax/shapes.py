@@ -97,6 +97,14 @@ def is_property(node: ast.FunctionDef) -> bool:
     return any(last_word(decorator) in ("property", "cached_property") for decorator in node.decorator_list)
 
 
+def accessor(node: ast.FunctionDef) -> str:
+    """`setter`, where a method runs as the property of its name is assigned, `deleter`, or nothing."""
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Attribute) and decorator.attr in ("setter", "deleter"):
+            return decorator.attr
+    return ""
+
+
 def beginning(node: ast.expr) -> str:
     """What the text `node` begins with, as far as it is a word: `run_` of `f"run_{name}"` and `"run_" + name`."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -178,6 +186,12 @@ def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:
                 else:
                     inner.extend(getattr(child, "body", ()))
         stack.extend(reversed(inner))
+
+
+def defined_by(node: ast.Lambda, name: str) -> ast.FunctionDef:
+    """The function `name` that does what the lambda `node` does."""
+    body = ast.copy_location(ast.Return(node.body), node)
+    return ast.copy_location(ast.FunctionDef(name=name, args=node.args, body=[body], decorator_list=[]), node)
 
 
 def parameters_of(args: ast.arguments) -> list[ast.arg]:

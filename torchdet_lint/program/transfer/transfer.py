@@ -100,8 +100,10 @@ class Transfer(Recorder):
             self.add("flag", channel="update" if not event.locked else "locked")
 
     def on_set(self, event: Event) -> None:
-        """What an attribute is given is looked up where it is read, but for the switch of the convolutions."""
+        """What an attribute is given is looked up where it is read, but for the switch of the convolutions; of a
+        property, what runs is called."""
         value = event.positional[0]
+        self._properties(event, assigned=True)
         if _CUDNN in event.names and value.known and value.value is True:
             self.add("flag", channel="cudnn")
 
@@ -116,10 +118,13 @@ class Transfer(Recorder):
 
     def on_read(self, event: Event) -> None:
         """An attribute is read, which may be a property."""
+        self._properties(event)
+
+    def _properties(self, event: Event, *, assigned: bool = False) -> None:
         for name in event.names:
             owner, _, last = name.rpartition(".")
-            for referent in self.stands_for(owner):
-                for target in self.lookup.property_called(referent, last):
+            for referent in self.stands_for(owner) if owner else ():
+                for target in self.lookup.property_called(referent, last, assigned=assigned):
                     self.add("call", node=Node(target.file, target.name, target.owner))
 
     def on_call(self, event: Event) -> None:
