@@ -98,10 +98,10 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
     if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
         return scalar_kind(module, node.elt)
     if isinstance(node, cst.BinaryOperation):
-        return collection_kind(module, node.left, depth)
+        return collection_kind(module, node.left, depth, by_name=by_name)
     if isinstance(node, cst.Subscript):
         if isinstance(node.value, cst.Call) and last_word(node.value.func) in _calls(module, "places"):
-            return _kind_of_call(module, node.value, depth)
+            return _kind_of_call(module, node.value, depth, by_name=by_name)
         index = node.slice[0].slice
         key = (
             index.value.evaluated_value
@@ -109,9 +109,9 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
             else ""
         )
         counted = isinstance(key, str) and module.library.facts.orders.endings["numbers"].search(key) is not None
-        return "number" if counted or (isinstance(index, cst.Slice) and len(node.slice) > 1) else "unknown"
+        return "number" if (counted and by_name) or (isinstance(index, cst.Slice) and len(node.slice) > 1) else "unknown"
     if isinstance(node, cst.Call):
-        return _kind_of_call(module, node, depth)
+        return _kind_of_call(module, node, depth, by_name=by_name)
     if isinstance(node, (cst.Name, cst.Attribute)):
         told = element_kinds.elements(module, node)
         if told == "unknown" and depth > 0:
@@ -161,7 +161,7 @@ def _passed(module: Module, node: cst.Name, depth: int) -> str:
     return passed[0] if len(passed) == len(calls) and len(set(passed)) == 1 else "unknown"
 
 
-def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
+def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) -> str:
     told = element_kinds.elements(module, node)
     if told != "unknown":
         return told
@@ -183,11 +183,11 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int) -> str:
     if word in known["identities"]:
         return "identity"
     if word in known["copies"] and node.args and depth > 0:
-        return collection_kind(module, node.args[0].value, depth - 1)
+        return collection_kind(module, node.args[0].value, depth - 1, by_name=by_name)
     if depth > 0 and (word in known["combined"] or word == "map"):
         found = _part_of_call(module, node, (EACH,), depth - 1)
         return found if found == "number" else "unknown"
-    if word != "values" and facts.endings["numbers"].search(word):
+    if by_name and word != "values" and facts.endings["numbers"].search(word):
         return "number"
     return "unknown"
 
