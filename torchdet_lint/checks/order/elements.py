@@ -108,8 +108,9 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
             if isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)
             else ""
         )
-        counted = isinstance(key, str) and module.library.facts.orders.endings["numbers"].search(key) is not None
-        return "number" if (counted and by_name) or (isinstance(index, cst.Slice) and len(node.slice) > 1) else "unknown"
+        numbers = module.library.facts.orders.endings["numbers"]
+        counted = by_name and isinstance(key, str) and numbers.search(key) is not None
+        return "number" if counted or (isinstance(index, cst.Slice) and len(node.slice) > 1) else "unknown"
     if isinstance(node, cst.Call):
         return _kind_of_call(module, node, depth, by_name=by_name)
     if isinstance(node, (cst.Name, cst.Attribute)):
