@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from msgspec.structs import replace
 
-from torchdet_lint.dataflow.syntax import bare
+from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.inference.abstract_values import (
     OTHER,
     STEP_BATCH,
@@ -51,6 +51,7 @@ class Parameters:
         self.annotations = annotations
         self.attributes = attributes
         self.gradients = gradients
+        self._taking_data: dict[str, bool] = {}
 
     def of(self, node: cst.Param, home: Scope) -> AbstractValue:
         """What the parameter `node` of the function `home` is given."""
@@ -107,6 +108,27 @@ class Parameters:
             return None
         return joined(self.infer(value.node) for value in values if value is not None)
 
+    def _takes_data(self, class_: Class) -> bool:
+        """Whether the file makes objects of a layer and applies them to nothing but tensors without a gradient."""
+        name, text = class_.name, self.module.text
+        if name not in self._taking_data:
+            self._taking_data[name] = False  # where the answer depends on itself
+            kept = text.count(f"= {name}(")
+            if 0 < kept == text.count(f"{name}(") - text.count(f"class {name}("):
+                self._taking_data[name] = self._applied_to_data(f"@.{name}", name)
+        return self._taking_data[name]
+
+    def _applied_to_data(self, made: str, name: str) -> bool:
+        self.module.look_for(name)
+        for call in list(self.module.calls_to(made)):
+            statement = self.module.parent(call.node)
+            for one in statement.targets if isinstance(statement, cst.Assign) else ():
+                self.module.look_for(last_word(one.target))
+        calls = list(self.module.calls_to(f"{made}()"))
+        given = [value for call in calls for value in call.arguments.positional]
+        whole = not any(call.opaque or call.arguments.keywords for call in calls)
+        return bool(given) and whole and all(self.infer(value.node).gradient == "no" for value in given)
+
     def _calls_of_self(self, name: str, class_: Class) -> Iterator[Call]:
         """The calls `self.name(…)` in the methods of `class_`."""
         module = self.module
@@ -151,7 +173,9 @@ class Parameters:
         layer = class_ is not None and self.gradients.is_layer(class_)
         given = function.name.value == "forward" and layer and default is None
         if given and not stands_for(node.name.value, self.facts.graph_words):
-            return self._differentiable(TENSOR, node.name.value, home)
+            found = self._differentiable(TENSOR, node.name.value, home)
+            takes_data = found.gradient == "yes" and class_ is not None and self._takes_data(class_)
+            return replace(found, gradient="no") if takes_data else found
         if (
             node.annotation is None
             and not given
