@@ -174,10 +174,12 @@ class ProjectFiles:
         return file, tokens
 
     def configured(self, file: str, path: str) -> list[dict[str, Any]]:
-        """What the configurations of the programs in `file` have at `path`: mappings."""
+        """What the configurations of the programs in `file` have at `path`, mappings: behind the attribute in which an
+        object keeps the whole, as `self.cfg.model`, where there is nothing else."""
         if "hydra" not in self.text(file):
             return []
-        return self.configs.at(file, self.summary(file).configs, path.split("/"))
+        configs, keys = self.summary(file).configs, path.split("/")
+        return self.configs.at(file, configs, keys) or self.configs.at(file, configs, keys[1:] or keys)
 
 
 def _optimised(body: Body) -> frozenset[str]:

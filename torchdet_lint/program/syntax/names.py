@@ -217,6 +217,9 @@ class Resolver(Registries):
                     found.append(self.canonical(module[0]))
                 elif module is None and node.args and (package := package_of(node.args[0])):
                     found.append(f"{package}.{MODULES}")
+            elif function == "builtins.eval" and node.args:
+                picked = self._spelled(node.args[0], scope)
+                found.extend(name for one in picked for name in self.resolve_name(one, self.scopes.module, depth - 1))
             elif function in self.words.instantiates:
                 paths = self.path(node.args[0], scope) if node.args else ()
                 found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
@@ -233,6 +236,13 @@ class Resolver(Registries):
                 if function in self.words.containers:
                     found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
         return found
+
+    def _spelled(self, node: ast.expr, scope: Scope) -> Names:
+        """The names of the module that the text `node` may spell: a constant of a table, or one with a gap in it."""
+        table = followed(node.value, scope)[0] if isinstance(node, ast.Subscript) else node
+        values = table.values if isinstance(table, ast.Dict) else [node]
+        patterns = [pattern_of(followed(value, scope)[0]) for value in values[: 4 * NAMES]]
+        return tuple(name for one in patterns if one.strip(".*$") for name in self.defined(f"(?:{one})$"))
 
     def _taken(self, function: ast.Attribute, args: list[ast.expr], scope: Scope, depth: int) -> list[str]:
         """What a method gives that takes something out of its object, a registry or a module."""

@@ -69,13 +69,16 @@ def _holds_in_evaluation(test: ast.expr) -> bool:
 
 
 def pattern_of(node: ast.expr) -> str:
-    """A regular expression of the texts that `node` may be: an f-string, a sum; anything where it is unknown."""
+    """A regular expression of the texts that `node` may be: an f-string, a sum, a format; anything if it is unknown."""
     if isinstance(node, ast.Constant):
         return re.escape(str(node.value))
     if isinstance(node, ast.JoinedStr):
         return "".join(pattern_of(value) for value in node.values) + "$"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return pattern_of(node.left) + pattern_of(node.right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
+        template = node.func.value.value if isinstance(node.func.value, ast.Constant) else "{}"
+        return ".*".join(map(re.escape, re.split(r"\{[^{}]*\}", str(template))))
     return ".*"
 
 
