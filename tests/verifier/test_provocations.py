@@ -186,6 +186,16 @@ def test_runs_are_spread_over_fresh_processes_some_of_which_spin(monkeypatch):
     assert tallies[cell.key].runs >= 459
 
 
+def test_a_process_that_has_started_already_takes_the_first_round(monkeypatch):
+    monkeypatch.setattr(run, "Child", Quick)
+    first = Quick("cpu", threads=0, memory=0, spins=False)
+    Quick.started.clear()
+    cell = Cell(program("x"), "default", "", 1)
+    limits = run.Limits(runs=459, budget=60.0, processes=6)
+    run.Sitting("cpu", {cell.key: cell}, {}, limits, first=first).measure()
+    assert Quick.started == [True, False, False, True, False]
+
+
 def test_after_the_first_round_what_is_cheap_comes_first(monkeypatch):
     asked = []
 

@@ -1,4 +1,4 @@
-"""A measuring process without torch, which starts at once: its ops are equal, crash, leave or hang by their name."""
+"""A measuring process without torch, which starts at once; by its name an op is equal, crashes, hangs or grows."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ def answer(task: Task) -> Batch:
         os._exit(7)
     if "hangs" in task.program.call:
         time.sleep(1000)
+    if "grows" in task.program.call:
+        held = []
+        while True:
+            held.append(b"x" * (16 << 20))
     return Batch(ending="ran", digests=(("plain", "a", task.runs),), inputs="i", seconds=1e-6)
 
 

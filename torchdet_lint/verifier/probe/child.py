@@ -101,7 +101,9 @@ class Child:
             return end.batch
 
     def close(self) -> None:
-        """End the process and all that it started."""
+        """End the process and all that it started; once is enough."""
+        if self._errors.closed:
+            return
         self.alive = False
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):

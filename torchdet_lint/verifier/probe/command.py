@@ -163,12 +163,6 @@ def _among(text: str, known: Sequence[str]) -> tuple[str, ...]:
 def _measure(ops: Sequence[Op], rows: Sequence[Op], fingerprint: str, options: argparse.Namespace) -> int:
     output = Path(options.output) if options.output else None
     before = _existing(output) if output is not None and not options.fresh else None
-    with Child(options.device, threads=options.threads, memory=options.memory) as child:
-        machine = child.machine
-    if before is not None and before.machine != machine:
-        raise ProbeError(f"{output}: measured on {before.machine.title}, not on this machine; --fresh replaces it")
-    planned = plan.plan(ops, machine.device, dtypes=options.dtype, modes=options.modes)
-    keeper = _Keeper(output, machine, fresh=options.fresh)
     limits = Limits(
         runs=options.runs,
         budget=options.budget,
@@ -177,13 +171,19 @@ def _measure(ops: Sequence[Op], rows: Sequence[Op], fingerprint: str, options: a
         processes=options.processes,
         threads=options.threads,
     )
-    cells = {cell.key: cell for row in planned for cell in row.cells}
     interrupted = False
-    with _Progress() as progress:
-        try:
-            Sitting(machine.device, cells, keeper.tallies, limits, progress, keeper.keep).measure()
-        except KeyboardInterrupt:
-            interrupted = True
+    with Child(options.device, threads=options.threads, memory=options.memory, spins=False) as first:
+        machine = first.machine
+        if before is not None and before.machine != machine:
+            raise ProbeError(f"{output}: measured on {before.machine.title}, not on this machine; --fresh replaces it")
+        planned = plan.plan(ops, machine.device, dtypes=options.dtype, modes=options.modes)
+        keeper = _Keeper(output, machine, fresh=options.fresh)
+        cells = {cell.key: cell for row in planned for cell in row.cells}
+        with _Progress() as progress:
+            try:
+                Sitting(machine.device, cells, keeper.tallies, limits, progress, keeper.keep, first).measure()
+            except KeyboardInterrupt:
+                interrupted = True
     measurement = assemble(
         planned,
         keeper.tallies,

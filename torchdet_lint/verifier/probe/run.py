@@ -42,7 +42,7 @@ class Sitting:
     """The cells by key, their tallies, and what they are measured on.
 
     `progress` is told the part that is done and the call under way; `saved` that something is new, and whether to keep
-    it at once.
+    it at once. `first` is a process that has started already, whose threads sleep: it takes the first round.
     """
 
     device: str
@@ -51,6 +51,7 @@ class Sitting:
     limits: Limits
     progress: Callable[[float, str], None] = lambda _part, _what: None
     saved: Callable[[bool], None] = lambda _now: None
+    first: Child | None = None
 
     def measure(self) -> None:
         """Run until every cell has its runs or the time is over. Raises `ChildError` where no process starts.
@@ -86,7 +87,7 @@ class Sitting:
 
     def _round(self, cells: Sequence[Cell], number: int, rounds: int, begin: float, end: float) -> None:
         """One fresh process, which takes a part of the runs of every cell; another one wherever it is lost."""
-        child = self._child(number)
+        child, self.first = self.first or self._child(number), None
         try:
             weight = sum(cell.weight for cell in cells)
             for cell in cells:
