@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +12,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 # Hundreds of tests start Python: byte code is kept, as it is where people install the package.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A shell may have its background jobs ignore these, and what a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # By CPU time. With a file for each worker, whoever is done first takes the next one: the long ones must not come last.
 LONGEST = """test_probe test_verify test_reliability test_planted test_processes test_shapes test_deterministic
