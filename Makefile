@@ -46,8 +46,8 @@ shapes: .venv/test.stamp  ## how time grows with the program, for two hundred sh
 MINUTES ?= 10
 RUNS ?= 1000
 
-fuzz: .venv/test.stamp  ## inputs at random for MINUTES, made of the examples and of the files in TREES
-	$(BIN)/python tests/fuzz.py $(TREES) --minutes $(MINUTES)
+fuzz: .venv/test.stamp  ## inputs at random for MINUTES, made of the examples and of the files in TREES; FUZZ=--cheap: many small ones
+	$(BIN)/python tests/fuzz.py $(TREES) --minutes $(MINUTES) $(FUZZ)
 
 kill: .venv/test.stamp  ## two hundred runs killed while they write: no damaged file, nothing left over
 	$(BIN)/python tests/kill.py

@@ -120,6 +120,8 @@ def campaign(maker: Maker, until: float, most: int, folder: Path, start: int) ->
     usual, kinds, known = Usual(), Counter[str](), Counter[tuple[str, str]]()
     began, told = time.monotonic(), 0.0
     other = Echo(random.Random(start).randrange(1, 10**6))
+    gc.collect()
+    gc.freeze()
     number = start
     while time.time() < until and number - start < most:
         one = maker.make(number)
@@ -175,6 +177,7 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=sys.maxsize, help="end after so many")
     parser.add_argument("--first", type=int, default=0, help="the number of the first input")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cheap", action="store_true", help="mostly what is read in less than a millisecond")
     parser.add_argument("--keep", type=Path, default=ROOT / "build" / "fuzz", help="where failing inputs are kept")
     parser.add_argument("--repeat", nargs="+", metavar="FILE", help="judge these kept inputs")
     parser.add_argument("--echo", action="store_true", help=argparse.SUPPRESS)
@@ -194,9 +197,10 @@ def main() -> int:
             return 0
         if kept:
             return min(repeat(kept), 1)
-        from fuzzing.making import Maker
+        from fuzzing.making import CHEAP, WEIGHTS, Maker
 
-        return min(campaign(Maker(given.seed, trees), until, given.inputs, folder, given.first), 1)
+        maker = Maker(given.seed, trees, CHEAP if given.cheap else WEIGHTS)
+        return min(campaign(maker, until, given.inputs, folder, given.first), 1)
 
 
 if __name__ == "__main__":

@@ -16,14 +16,23 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from fuzzing.material import KEYS, REQUIREMENTS, RULE, VALUES, YAML
 from fuzzing.oracles import Input
-from fuzzing.stirring import damaged, encoded, notebook, stirred
+from fuzzing.stirring import SUPPRESSIONS, damaged, encoded, notebook, stirred
 from torchdet_lint.verifier.trace.format import BLOCK, MAGIC, PROLOGUE, VERSION, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _LARGEST = 200_000
-_WEIGHTS = {"source": 78, "settings": 5, "yaml": 6, "baseline": 3, "trace": 7, "cache": 1}
+WEIGHTS = {
+    "source": 70, "text": 4, "suppressions": 4, "edits": 4, "settings": 5, "yaml": 5, "baseline": 3, "trace": 4,
+    "cache": 1,
+}  # fmt: skip
+"""How often each kind of input comes."""
+CHEAP = {
+    "source": 50, "text": 250, "suppressions": 240, "edits": 100, "settings": 30, "yaml": 180, "baseline": 9,
+    "trace": 140, "cache": 1,
+}  # fmt: skip
+"""The same for a great number of inputs: what is read in less than a millisecond comes most often."""
 _GRAMMAR = 0.04
 _HEAD = "import torch, random, os, glob, numpy as np\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n"
 _UNIT = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
@@ -32,9 +41,10 @@ _UNIT = re.compile(r"^(?=[^\s#)\]}])", re.MULTILINE)
 class Maker:
     """Makes inputs: the same number, seed and trees make the same input, but for those of the grammar."""
 
-    def __init__(self, start: int, trees: Sequence[str]) -> None:
+    def __init__(self, start: int, trees: Sequence[str], weights: Mapping[str, int] = WEIGHTS) -> None:
         """`trees` are folders with Python files and notebooks; the catalogue's examples are always there."""
         self._seed = start
+        self._weights = weights
         cases = [case.example for case in rulebook.cases()]
         self._examples = [(example.code, example.files) for example in cases]
         self._snippets = sorted(
@@ -47,12 +57,12 @@ class Maker:
             if path.suffix in (".py", ".ipynb") and path.is_file() and path.stat().st_size < _LARGEST
         ]
         self._grammatical: list[str] = []
-        self._batches = 0
+        self._draws = 0
 
     def make(self, number: int) -> Input:
         """The input of that number."""
         rng = random.Random(f"{self._seed} {number}")
-        kind = rng.choices(tuple(_WEIGHTS), tuple(_WEIGHTS.values()))[0]
+        kind = rng.choices(tuple(self._weights), tuple(self._weights.values()))[0]
         return Input(kind, _MAKERS[kind](self, rng))
 
     def _program(self, rng: random.Random) -> tuple[str, dict[str, str]]:
@@ -73,21 +83,25 @@ class Maker:
         return text, dict(files)
 
     def _from_grammar(self, rng: random.Random) -> str:
-        while not self._grammatical:
-            self._batches += 1
-            made: list[str] = []
-            strategy = (hypothesmith.from_grammar if self._batches % 2 else hypothesmith.from_node)(auto_target=False)
+        """A program of a batch; the next batch is made when this one has been used ten times over."""
+        if self._draws % 1000 == 0:
+            self._grammatical = self._batch(self._draws // 1000)
+        self._draws += 1
+        return rng.choice(self._grammatical)
 
-            @seed(self._seed * 1000 + self._batches)
-            @settings(max_examples=100, database=None, deadline=None, phases=[Phase.generate],
-                      suppress_health_check=list(HealthCheck))  # fmt: skip
-            @given(strategy)
-            def collect(text: str) -> None:
-                made.append(text)  # noqa: B023
+    def _batch(self, number: int) -> list[str]:
+        made: list[str] = []
+        strategy = (hypothesmith.from_node if number % 2 else hypothesmith.from_grammar)(auto_target=False)
 
-            collect()
-            self._grammatical = made
-        return self._grammatical.pop(rng.randrange(len(self._grammatical)))
+        @seed(self._seed * 1000 + number)
+        @settings(max_examples=100, database=None, deadline=None, phases=[Phase.generate],
+                  suppress_health_check=list(HealthCheck))  # fmt: skip
+        @given(strategy)
+        def collect(text: str) -> None:
+            made.append(text)
+
+        collect()
+        return made
 
     def source(self, rng: random.Random) -> dict[str, bytes]:
         text, others = self._program(rng)
@@ -100,6 +114,37 @@ class Maker:
             return {"fuzz.ipynb": notebook(text, rng), **files}
         data = encoded(text, rng)
         return {"fuzz.py": damaged(data, rng) if rng.random() < 0.03 else data, **files}
+
+    def text(self, rng: random.Random) -> dict[str, bytes]:
+        made = stirred(self._few_lines(rng), rng, self._snippets)
+        if rng.random() < 0.5:
+            return {"fuzz.ipynb": notebook(made, rng)}
+        data = encoded(made, rng)
+        return {"fuzz.py": damaged(data, rng) if rng.random() < 0.3 else data}
+
+    def suppressions(self, rng: random.Random) -> dict[str, bytes]:
+        lines = self._few_lines(rng).split("\n")
+        for row in rng.sample(range(len(lines)), k=min(len(lines), 3)):
+            lines[row] += "  " + rng.choice(SUPPRESSIONS)
+        return {"fuzz.py": stirred("\n".join(lines), rng, SUPPRESSIONS).encode("utf-8", "surrogatepass")}
+
+    def edits(self, rng: random.Random) -> dict[str, bytes]:
+        made = self._few_lines(rng)
+        lines = made.split("\n")
+
+        def place() -> tuple[int, int]:
+            row = rng.randrange(len(lines))
+            return row + 1, rng.randrange(len(lines[row]) + 2) + 1
+
+        fixes = []
+        for _ in range(rng.choice((1, 2, 5))):
+            spans = [sorted((place(), place())) for _ in range(rng.choice((1, 1, 2, 3)))]
+            contents = ("", "x", "\n", "import os\n", "sorted(", ")", *rng.choices(self._snippets, k=2))
+            fixes.append([(rng.choice(contents), begin, rng.choice((begin, end))) for begin, end in spans])
+        return {"fuzz.py": made.encode("utf-8", "surrogatepass"), "fixes": json.dumps(fixes).encode()}
+
+    def _few_lines(self, rng: random.Random) -> str:
+        return "\n".join(rng.choices(self._snippets, k=rng.choice((1, 2, 4)))) + "\n"
 
     def settings(self, rng: random.Random) -> dict[str, bytes]:
         files = {"train.py": self._example(rng)}
@@ -215,6 +260,9 @@ def _units(text: str) -> list[str]:
 
 _MAKERS: dict[str, Callable[[Maker, random.Random], dict[str, bytes]]] = {
     "source": Maker.source,
+    "text": Maker.text,
+    "suppressions": Maker.suppressions,
+    "edits": Maker.edits,
     "settings": Maker.settings,
     "yaml": Maker.yaml,
     "baseline": Maker.baseline,

@@ -24,13 +24,16 @@ from xml.etree import ElementTree
 import msgspec
 
 from torchdet_lint import config, report
+from torchdet_lint.catalogue import loading
 from torchdet_lint.catalogue.texts import CatalogueError
 from torchdet_lint.config import ConfigError, Settings
 from torchdet_lint.engine import baseline, repair, run
 from torchdet_lint.engine.linter import SYNTAX, Linter
+from torchdet_lint.finding import Edit, Fix, Location
 from torchdet_lint.fixes import patch
 from torchdet_lint.program import launch_configs
 from torchdet_lint.report.text import plain
+from torchdet_lint.source import suppress
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
 from torchdet_lint.source.snippets import Snippets
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 SECONDS = 20
 _SETTINGS = Settings(root="", min_severity="note", unsafe_fixes=True)
 _LINTER = Linter(_SETTINGS)
+_NAMES = {rule.name: code for code, rule in loading.load().rules.items()}
 _NEVER = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -276,6 +280,64 @@ def _is_python(data: bytes, path: str) -> bool:
     return True
 
 
+# ------------------------------------------------------------------------------------------- what a source is read with
+
+
+def text(files: Mapping[str, bytes]) -> Any:
+    """Bytes that become text and are written again: the same ones, and in a notebook one cell can be another."""
+    ((path, data),) = files.items()
+    try:
+        known = decode(path, data)
+    except SourceFault as fault:
+        need(fault.row >= 1 <= fault.column, "place", f"a fault in {fault.row}:{fault.column}")
+        return _one_line(fault.reason, path)
+    need("".join(split_lines(known.text)) == known.text, "lines", "they are not the text")
+    if not path.endswith(".ipynb"):
+        need(not known.faithful or known.encoded(known.text) == data, "bytes", "text that nobody changed has others")
+        return known.encoding, known.text
+    need(known.with_cells({}) == data, "bytes", "a notebook that nobody changed has others")
+    for cell in known.cells[:1]:
+        again = decode(path, known.with_cells({cell.number: f"{cell.text}\nx = 1\n"}))
+        need([one.text for one in again.cells[1:]] == [one.text for one in known.cells[1:]], "cells", "others change")
+        need(again.cells[0].text == f"{cell.text}\nx = 1\n", "cells", "the cell is not what was written")
+    return known.text, known.cells
+
+
+def suppressions(files: Mapping[str, bytes]) -> Any:
+    """The comments of a text: each has its place in it, and means the same where it is written again."""
+    known = files["fuzz.py"].decode("utf-8", "surrogatepass")
+    lines = re.split("\r\n|\r|\n", known)
+    found = suppress.parse(known, _NAMES)
+    for entry in found.entries:
+        line = lines[entry.row - 1]
+        need(line[entry.begin - 1 : entry.begin] == "#", "place", f"no comment in {entry.row}:{entry.begin}")
+        need(1 <= entry.column <= entry.begin < entry.end <= len(line) + 1, "place", f"{entry} in {line!r}")
+        need(not line[entry.column - 1 : entry.begin - 1].strip(), "place", f"code would go: {entry} in {line!r}")
+        if entry.codes:
+            need(entry.without(entry.codes) == "", "codes", f"{entry} keeps something of nothing")
+            (again,) = suppress.parse(entry.without(()), _NAMES).entries
+            need((again.codes, again.file) == (entry.codes, entry.file), "codes", f"{again} is not {entry}")
+    return found
+
+
+def edits(files: Mapping[str, bytes]) -> Any:
+    """Fixes at random places: those that are applied change what they say they change, and leave Python as Python."""
+    known = decode("fuzz.py", files["fuzz.py"])
+    fixes = [
+        Fix("safe", "x", tuple(Edit(content, Location(*begin), Location(*end)) for content, begin, end in told))
+        for told in json.loads(files["fixes"])
+    ]
+    patched = patch.apply(known, fixes)
+    need({*patched.applied, *patched.waiting, *patched.refused} == {*range(len(fixes))}, "fix", "one is nowhere")
+    if patched.applied:
+        after = decode("fuzz.py", patched.data)
+        made = [edit for index in patched.applied for edit in fixes[index].edits]
+        need(_only(known.text, after.text, made), "fix", "it changes what no edit names")
+        need(_is_python(files["fuzz.py"], "x.py") <= _is_python(patched.data, "x.py"), "fix", "no Python any more")
+        patch.diff("fuzz.py", files["fuzz.py"], patched.data)
+    return patched
+
+
 # --------------------------------------------------------------------------------------- what else is read from files
 
 
@@ -289,7 +351,7 @@ def settings(files: Mapping[str, bytes]) -> Any:
             linter = Linter(msgspec.structs.replace(merged, root="", cache_dir="", rule_files=merged.rule_files))
             findings, errors = run.examine(linter, {"train.py": files["train.py"]})
         except (ConfigError, CatalogueError) as error:
-            return _one_line(str(error)).replace(folder, "")
+            return _one_line(str(error), folder)
         need(not errors, "error", "\n".join(errors))
         return found.torch, [line.replace(folder, "") for line in found.errors], findings
 
@@ -301,7 +363,10 @@ def _written(folder: str, files: Mapping[str, bytes]) -> None:
         path.write_bytes(data)
 
 
-def _one_line(said: str) -> str:
+def _one_line(said: str, folder: str) -> str:
+    """The message without the names below `folder`, which may hold line ends; the command line shows those."""
+    first, *others = said.split(folder)
+    said = first + "".join("".join(other.partition(": ")[1:]) for other in others)
     shown = "".join("?" if unicodedata.category(one) == "Cc" and one != "\n" else one for one in said)
     need(shown and "\n" not in shown.strip(), "error", f"not one line: {said!r}")
     return said
@@ -322,7 +387,7 @@ def subtracted(files: Mapping[str, bytes]) -> Any:
         try:
             return len(baseline.subtract(str(Path(folder, "baseline.json")), findings, texts))
         except ConfigError as error:
-            return _one_line(str(error)).replace(folder, "")
+            return _one_line(str(error), folder)
 
 
 def cached(files: Mapping[str, bytes]) -> Any:
@@ -355,12 +420,15 @@ def traces(files: Mapping[str, bytes]) -> Any:
         try:
             found = compare(Path(folder, "a.tdtrace"), Path(folder, "b.tdtrace"))
         except TraceError as error:
-            return _one_line(str(error)).replace(folder, "")
+            return _one_line(str(error), folder)
         return repr(found).replace(folder, "")
 
 
 JUDGES: dict[str, Callable[[Mapping[str, bytes]], Any]] = {
     "source": source,
+    "text": text,
+    "suppressions": suppressions,
+    "edits": edits,
     "settings": settings,
     "yaml": yaml,
     "baseline": subtracted,
