@@ -22,14 +22,14 @@ SEEDS = range(6)
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every example of every rule as a file, each sixth one again in another folder, and the example project."""
+    """Every example of every rule as a file, each twelfth one again in another folder, and the example project."""
     root = tmp_path_factory.mktemp("corpus")
     (root / ".git").mkdir()
     for number, case in enumerate(rulebook.cases()):
-        for folder in ("a",) if number % 6 else ("a", "b"):
+        for folder in ("a",) if number % 12 else ("a", "b"):
             path = root / folder / f"{case.identity}.py".lower().replace("-", "_")
             path.parent.mkdir(exist_ok=True)
-            path.write_text(case.example.code * (3 if folder == "b" else 1))
+            path.write_text(case.example.code * (2 if folder == "b" else 1))
     for path in sorted((ROOT / "examples/birdsong").glob("*.py")):
         (root / path.name).write_bytes(path.read_bytes())
     return root

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import libcst as cst
 import pytest
 import rulebook
@@ -119,6 +121,16 @@ def _all(root: cst.CSTNode) -> list[cst.CSTNode]:
     for node in nodes:
         nodes.extend(child for child in tree.children(node) if isinstance(child, cst.CSTNode))
     return nodes
+
+
+def test_the_code_of_an_expression_that_is_deeper_than_the_stack() -> None:
+    text = "x" + ".view(1)" * 700
+    statement = tree.parse(f"{text}\n").body[0].body[0]
+    limit = sys.getrecursionlimit()
+    with pytest.raises(RecursionError):
+        cst.Module([]).code_for_node(statement.value)
+    assert tree.code(statement.value) == text
+    assert sys.getrecursionlimit() == limit
 
 
 def test_validation_is_back_afterwards() -> None:

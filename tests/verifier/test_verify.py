@@ -327,6 +327,7 @@ def test_each_run_ends_after_the_steps_asked_for_and_the_report_says_so(tmp_path
     outcome = verify.verify_program(program, steps=3, keep=tmp_path / "kept", lint=False)
     assert outcome.verdict == "identical"
     assert "the program was ended after 3 optimizer steps" in outcome.not_covered
+    assert any(line.startswith("2 runs under the same conditions") for line in outcome.not_covered)
     assert (tmp_path / "kept" / "A.out").read_text() == "0\n1\nended in order\n"
 
 
