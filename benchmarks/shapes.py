@@ -232,12 +232,12 @@ def _random_instances(n: int) -> str:
 
 @shape(150)
 def _used_noqa(n: int) -> str:
-    return lines(n, "torch.backends.cudnn.benchmark = True  # noqa: TDL402", HEAD)
+    return lines(n, "torch.backends.cudnn.benchmark = True  # noqa: TDL201", HEAD)
 
 
 @shape(150)
-def _used_noqa_201(n: int) -> str:
-    return lines(n, "torch.backends.cudnn.benchmark = True  # torchdet: ignore", HEAD)
+def _noqa_for_the_file(n: int) -> str:
+    return lines(n, "# torchdet: noqa: TDL3", HEAD) + lines(n, "torch.backends.cudnn.benchmark = True", "")
 
 
 @shape(300)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -11,7 +12,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import comments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _NOQA = lazy(r"#\s*noqa(?![\w-])(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
 _OURS = lazy(r"#\s*torchdet:\s*(?P<word>[\w-]*)(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
@@ -136,12 +137,31 @@ def split(
     """Whether each finding (code and rows) stays, and for each entry the codes that silenced something."""
     kept: list[bool] = []
     used: list[set[str]] = [set() for _ in entries]
+    whole = [index for index, entry in enumerate(entries) if entry.file]
+    lines = sorted((entry.row, index) for index, entry in enumerate(entries) if not entry.file)
+    hits_of_file: dict[str, list[tuple[int, str]]] = {}
     for code, rows in findings:
-        stays = True
-        for index, entry in enumerate(entries):
-            hit = entry.hits(code, rows)
-            if hit is not None:
-                used[index].add(hit)
-                stays = False
-        kept.append(stays)
+        if code not in hits_of_file:
+            hits_of_file[code] = list(_hits(code, rows, entries, whole))
+        hits = [*hits_of_file[code], *_hits(code, rows, entries, _near(lines, rows))]
+        for index, hit in hits:
+            used[index].add(hit)
+        kept.append(not hits)
     return kept, [frozenset(codes) for codes in used]
+
+
+def _hits(code: str, rows: Rows, entries: Sequence[Suppression], indexes: Iterable[int]) -> Iterator[tuple[int, str]]:
+    for index in indexes:
+        hit = entries[index].hits(code, rows)
+        if hit is not None:
+            yield index, hit
+
+
+def _near(lines: Sequence[tuple[int, int]], rows: Rows) -> set[int]:
+    """The entries of `lines`, row and index in order, that stand where they may silence a finding."""
+    spans = ((rows.first, rows.last), (rows.noqa, rows.noqa))
+    return {
+        index
+        for first, last in spans
+        for _, index in lines[bisect.bisect_left(lines, (first, 0)) : bisect.bisect_left(lines, (last + 1, 0))]
+    }
