@@ -237,7 +237,7 @@ def _used_noqa(n: int) -> str:
 
 @shape(150)
 def _noqa_for_the_file(n: int) -> str:
-    return lines(n, "# torchdet: noqa: TDL3", HEAD) + lines(n, "torch.backends.cudnn.benchmark = True", "")
+    return lines(n, "# torchdet: noqa: TDL2", HEAD) + lines(n, "torch.backends.cudnn.benchmark = True", "")
 
 
 @shape(300)

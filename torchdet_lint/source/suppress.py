@@ -12,7 +12,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import comments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _NOQA = lazy(r"#\s*noqa(?![\w-])(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
 _OURS = lazy(r"#\s*torchdet:\s*(?P<word>[\w-]*)(?P<colon>\s*:(?P<told>[^#]*))?", re.IGNORECASE)
@@ -139,22 +139,20 @@ def split(
     used: list[set[str]] = [set() for _ in entries]
     whole = [index for index, entry in enumerate(entries) if entry.file]
     lines = sorted((entry.row, index) for index, entry in enumerate(entries) if not entry.file)
-    hits_of_file: dict[str, list[tuple[int, str]]] = {}
-    for code, rows in findings:
-        if code not in hits_of_file:
-            hits_of_file[code] = list(_hits(code, rows, entries, whole))
-        hits = [*hits_of_file[code], *_hits(code, rows, entries, _near(lines, rows))]
+    by_the_file: dict[str, bool] = {}
+
+    def silenced(code: str, rows: Rows, indexes: Iterable[int]) -> bool:
+        hits = [(index, hit) for index in indexes if (hit := entries[index].hits(code, rows)) is not None]
         for index, hit in hits:
             used[index].add(hit)
-        kept.append(not hits)
+        return bool(hits)
+
+    for code, rows in findings:
+        if code not in by_the_file:
+            by_the_file[code] = silenced(code, rows, whole)
+        in_its_rows = silenced(code, rows, _near(lines, rows))
+        kept.append(not in_its_rows and not by_the_file[code])
     return kept, [frozenset(codes) for codes in used]
-
-
-def _hits(code: str, rows: Rows, entries: Sequence[Suppression], indexes: Iterable[int]) -> Iterator[tuple[int, str]]:
-    for index in indexes:
-        hit = entries[index].hits(code, rows)
-        if hit is not None:
-            yield index, hit
 
 
 def _near(lines: Sequence[tuple[int, int]], rows: Rows) -> set[int]:
