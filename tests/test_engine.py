@@ -70,6 +70,22 @@ def test_what_is_no_python_is_a_finding(
 
 
 @pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        (("a = 1\n", "b = 2\n\nfor x in y:\n"), "'for' statement on line 3"),
+        (("a = 1\n", "def f():\n", "b = 2\n"), "function definition on line 1 of cell 2"),
+        (("a = 1\n", "b = 2\nc = 'it\n"), "unterminated string literal (detected at line 2)"),
+    ],
+)
+def test_what_is_no_python_in_a_notebook_is_counted_in_its_cell(capsys, cells, reason):
+    made = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in cells]
+    Path("bad.ipynb").write_text(json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    _, findings, _ = lint(capsys)
+    ((_, _, _, message),) = others(findings)
+    assert message.endswith(reason)
+
+
+@pytest.mark.parametrize(
     "data",
     [
         b"",

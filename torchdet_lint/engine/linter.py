@@ -24,6 +24,7 @@ from torchdet_lint.source.modules import ModuleMap, Relied
 from torchdet_lint.source.suppress import Rows, Suppressions
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from torchdet_lint.catalogue.loading import Catalogue
@@ -44,6 +45,7 @@ _MODE = "TDL203"
 _READS = "TDL501"
 
 _RULE_FILE = lazy(r"([A-Z]{2,}\d{3})-([a-z0-9-]+)\.toml")
+_LINE = lazy(r"\bline (\d+)")
 _SENTENCE = lazy(r"(?<=[.!?])\s+(?=[A-Z`])")
 
 
@@ -252,7 +254,8 @@ class Linter:
         rule = self.catalogue.rules[SYNTAX]
         cell, row = source.place(fault.row) if source is not None else (None, fault.row)
         place = Location(row, fault.column)
-        message = rule.message.format_map({"reason": fault.reason})
+        reason = _in_cells(fault.reason, source, cell) if source is not None and source.cells else fault.reason
+        message = rule.message.format_map({"reason": reason})
         finding = Finding(
             "", place, place, SYNTAX, rule.name, rule.severity, message, first_sentence(rule.instead), row, cell
         )
@@ -334,6 +337,16 @@ class Linter:
 
             self._planner = Planner(module, self.settings.seed)
         return _outside_of_indented_cells(self._planner.plan(found, rule), module.source)
+
+
+def _in_cells(reason: str, source: Source, here: int | None) -> str:
+    """What Python says of a notebook's joined text, with its lines counted in their cells."""
+
+    def counted(match: re.Match[str]) -> str:
+        cell, row = source.place(int(match[1]))
+        return f"line {row}" if cell == here else f"line {row} of cell {cell}"
+
+    return _LINE.sub(counted, reason)
 
 
 def _shifted(found: Suppressions, source: Source) -> Suppressions:

@@ -87,8 +87,8 @@ class Conditions:
         sources = [binding.value for binding in bindings] if bindings else [node]
         return all(source is not None and _SIZES.search(self.module.code(source)) is not None for source in sources)
 
-    def _by_default(self, value: Value) -> str | int | None:
-        """The text or number that a parameter has where the caller says nothing, as `mode="reflect"`."""
+    def _by_default(self, value: Value) -> str | int | tuple[int, ...] | None:
+        """The text, number or numbers that a parameter has where the caller says nothing, as `mode="reflect"`."""
         followed = self.module.followed(value.node, value.scope, value.order) or value
         if isinstance(followed.node, cst.Attribute):
             assigned = self.module.self_attribute(followed.node, followed.scope)
@@ -100,6 +100,10 @@ class Conditions:
         node = bindings[0].node
         if len(bindings) > 1 or not isinstance(node, cst.Param):
             return None
+        if isinstance(node.default, cst.Tuple):
+            sizes = [one.value for one in node.default.elements]
+            numbers = tuple(one.evaluated_value for one in sizes if isinstance(one, cst.Integer))
+            return numbers if len(numbers) == len(sizes) else None
         if not isinstance(node.default, (cst.SimpleString, cst.Integer)):
             return None
         default = node.default.evaluated_value

@@ -169,9 +169,9 @@ def _spread(report: Outcome) -> list[str]:
     lines = []
     if report.verdict == "diverged" and spread.differing:
         lasts = {"transient": "heals: later ops come out equal again", "persistent": "lasts to the end"}
-        lines.append(
-            f"spread: {spread.consequences} more places follow from this; it {lasts.get(spread.persistence, 'lasts')}"
-        )
+        count = spread.consequences
+        follow = "1 more place follows" if count == 1 else f"{count} more places follow"
+        lines.append(f"spread: {follow} from this; it {lasts.get(spread.persistence, 'lasts')}")
     for parting in spread.partings[:2]:
         a = parting.a.place or parting.a.op if parting.a else "its end"
         b = parting.b.place or parting.b.op if parting.b else "its end"
