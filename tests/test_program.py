@@ -458,6 +458,27 @@ def test_a_constructor_that_other_files_call_is_given_no_constant_seed(project, 
     assert finding.fix.applicability == safe
 
 
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("setup(0)", []),
+        ("setup(0, seed=1)", []),
+        ("setup(0, 1, True)", ["TDL201"]),
+        ("setup(0, fast=args.fast)", ["TDL201"]),
+        ("setup(*args)", ["TDL201"]),
+        ("setup(**args)", ["TDL201"]),
+        ("run(setup)", ["TDL201"]),
+        ("pass", ["TDL201"]),
+    ],
+)
+def test_a_switch_that_every_call_leaves_off_is_off(project, call, found):
+    folder = project(
+        utils_DOT_py="import torch\n\ndef setup(gpu, seed=0, fast=False):\n    torch.backends.cudnn.benchmark = fast\n",
+        main_DOT_py=f"import sys\nfrom utils import setup\n\nargs = sys.argv\n{GUARD}    {call}\n",
+    )
+    assert [finding.code for finding in lint(folder, select=("TDL201",))] == found
+
+
 def test_a_message_is_one_line(project):
     loop = "for path in (\n        Path('a') / 'b').glob('*'):\n    found.append(path)\n"
     text = f"from pathlib import Path\n\nfound = []\n{loop}print(found)\n"

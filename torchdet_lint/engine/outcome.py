@@ -8,6 +8,7 @@ from torchdet_lint.finding import Finding
 from torchdet_lint.source.modules import Relied
 from torchdet_lint.source.suppress import Rows
 
+SWITCHED = "TDL201"
 WORKERS = "TDL301"
 DRAWN = "TDL107"
 RECURRENT = "TDL404"
@@ -28,7 +29,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     only tries the file out. `strict` says that no entry point only warns in that mode, `ungraded` that all of them run
     without gradients; `scored` are the rows of findings in what all of them run without gradients, `shared` those of
     findings in what this file runs once, but the files that import it perhaps more often. `on_host` says that one of
-    them trains and none names a device but the CPU."""
+    them trains and none names a device but the CPU; `off` are the rows of switches that no call in sight turns on."""
 
     covered: bool = False
     seeded: bool = False
@@ -42,6 +43,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     scored: tuple[int, ...] = ()
     shared: tuple[int, ...] = ()
     on_host: bool = False
+    off: tuple[int, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -70,7 +72,7 @@ def is_open(finding: Finding) -> bool:
         or bool(finding.raises)
         or finding.gradient
         or bool(finding.seeded_by)
-        or finding.code in {*LOADERS, RECURRENT}
+        or finding.code in {*LOADERS, RECURRENT, SWITCHED}
         or is_mended_once(finding)
     )
 

@@ -12,6 +12,7 @@ from torchdet_lint.engine.outcome import (
     DRAWN,
     LOADERS,
     RECURRENT,
+    SWITCHED,
     WORKERS,
     Settled,
     is_mended_once,
@@ -23,6 +24,7 @@ from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import is_guard
+from torchdet_lint.program.syntax.unpassed import stays_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,6 +69,8 @@ def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
 
 
 def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
+    if finding.code == SWITCHED and rows.first in settled.off:
+        return None
     if finding.gradient and (settled.ungraded or rows.first in settled.scored):
         return None
     cured = settled.covered or (settled.trained and finding.code in BACKWARD)
@@ -164,6 +168,7 @@ class Settling:
                 scored.get(path, ()),
                 self._shared(path),
                 path in on_host,
+                self._off(path),
             )
             for path in sorted({*wanted, *aside})
         }
@@ -267,6 +272,14 @@ class Settling:
         pairs = zip(record.findings, record.rows, strict=True)
         wanted = sorted({rows.first for finding, rows in pairs if is_mended_once(finding)})
         return tuple(row for row, above in self.functions_around(path, wanted) if above is not None)
+
+    def _off(self, path: str) -> tuple[int, ...]:
+        """The rows of findings about switches that are given a parameter which every call leaves off."""
+        record, text = self.records[path], self.project.files.text
+        pairs = zip(record.findings, record.rows, strict=True)
+        wanted = sorted({rows.first for finding, rows in pairs if finding.code == SWITCHED})
+        body = parsed_body(text(path)) if wanted else []
+        return tuple(row for row in wanted if stays_off(body, row, map(text, sorted(self.records))))
 
     def functions_around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
         """`rows` of a file, and where the innermost function around each begins."""
