@@ -111,7 +111,9 @@ class NameHints:
             self.recorder.add("draw", f"Tensor.{last}", "weights" if self.recorder.initialises else drawn)
 
     def moved(self, event: Event) -> None:
-        """A device that `.to(…)` or `torch.device(…)` is given: CUDA, or whatever an option says."""
+        """A device that `.to(…)` or `torch.device(…)` is given: CUDA, or whatever an option says. What a method `to` of
+        the project hands on is seen where that is called."""
+        hands_on = self.recorder.node.name.endswith(".to")
         for argument in (*event.positional[:1], *(value for key, value in event.keywords.items() if key == "device")):
             if argument.known and isinstance(argument.value, str) and argument.value.startswith("cuda"):
                 self.recorder.add("flag", channel="cuda")
@@ -119,7 +121,8 @@ class NameHints:
             elif any(
                 self.chooses_device(name)
                 for name in argument.names
-                if name.startswith(("?", "$")) or self.is_out_of_sight(name)
+                if (name.startswith(("?", "$")) and not (hands_on and name[1:].isidentifier()))
+                or self.is_out_of_sight(name)
             ):
                 self.recorder.add("flag", channel="cuda")
 
