@@ -33,14 +33,15 @@ ENOUGH = {
     "nested-library-calls": 20,
     "nested-sets": 10,
     "noqa-for-the-file": 40,
+    "notebook-settings": 40,
     "set-comprehensions": 75,
     "set-names": 60,
-    "used-noqa": 40,
+    "used-noqa": 80,
 }
 # What is a straight line to the call.
 STRAIGHT = frozenset(
     """body-listdirs-one-list body-sets body-zips chained-draws dictionary-arguments lambdas nested-library-calls
-    nested-sets noqa-for-the-file set-names union-annotation used-noqa""".split()
+    nested-sets noqa-for-the-file notebook-settings set-names union-annotation used-noqa""".split()
 )
 AT_MOST = 1.07
 
