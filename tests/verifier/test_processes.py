@@ -290,3 +290,26 @@ Root Cause (first observed failure):
 )
 def test_the_rank_that_failed_first_is_named(said, expected):
     assert session._rank_that_failed(said) == expected
+
+
+SPAWNED = """Traceback (most recent call last):
+  File "{root}/train.py", line 9, in <module>
+    mp.spawn(work, nprocs=2)
+torch.multiprocessing.spawn.ProcessRaisedException: \n
+-- Process 1 terminated with the following error:
+Traceback (most recent call last):
+  File "{root}/.venv/lib/site-packages/torch/multiprocessing/spawn.py", line 90, in _wrap
+    fn(i, *args)
+  File "{root}/models/net.py", line 5, in work
+    x @ x
+  File "{root}/.venv/lib/site-packages/torch/_tensor.py", line 40, in wrapped
+    return f(*args)
+RuntimeError: shapes do not fit
+"""
+
+
+def test_a_process_of_spawn_that_raises_is_told_with_its_own_line(tmp_path):
+    said = SPAWNED.format(root=tmp_path)
+    told = "process 1 of mp.spawn at models/net.py:5: RuntimeError: shapes do not fit"
+    assert session._spawned_that_raised(said.strip(), tmp_path) == told
+    assert session._spawned_that_raised("ValueError: no", tmp_path) == ""

@@ -41,6 +41,8 @@ _FIRST_FAILURE = re.compile(
     r"^\s*exitcode\s*: (?P<status>-?\d+)[^\n(]*\([^)]*\)(?:\s*\((?P<signal>SIG\w+)\))?",
     re.DOTALL | re.MULTILINE,
 )
+_SPAWNED = re.compile(r"^-- Process (\d+) terminated with the following error:\n(.*)", re.DOTALL | re.MULTILINE)
+_FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
 
@@ -242,7 +244,7 @@ class Session:
         place = self.workspace.turned_back(result.sentence(self.timeout)).replace(f"{self.root}{os.sep}", "")
         why = f"run {letter(number)} {place}"
         said = self._said(number)
-        tail = _rank_that_failed(said) or said.rpartition("\n")[2].strip()
+        tail = _rank_that_failed(said) or _spawned_that_raised(said, self.root) or said.rpartition("\n")[2].strip()
         if result.status == "timeout" and (result.standing or _ENDED_BY_US.search(tail)):
             tail = ""
         failure = why + (f": {tail}" if tail else "")
@@ -329,6 +331,18 @@ def _rank_that_failed(said: str) -> str:
     last = re.findall(rf"^\[rank{rank}\]: (\S.*)$", said, re.MULTILINE)
     how = f"was ended by {signal}" if signal else f"ended with exit status {status}"
     return f"rank {rank} {how}" + (f": {last[-1]}" if last and not signal else "")
+
+
+def _spawned_that_raised(said: str, root: Path) -> str:
+    """Where a process of `mp.spawn` raised, and what, as torch says at the end of `said`: on its last line in `root`."""
+    number, traceback = (_SPAWNED.findall(said) or [("", "")])[-1]
+    frames = _FRAME.findall(traceback.rpartition("Traceback (most recent call last):")[2])
+    if not frames:
+        return ""
+    own = [frame for frame in frames if Path(frame[0]).is_relative_to(root) and "site-packages" not in frame[0]]
+    file, line = (own or frames)[-1]
+    error = next(line for line in reversed(traceback.splitlines()) if line.strip())
+    return f"process {number} of mp.spawn at {shown(file, (root,))}:{line}: {error.strip()}"
 
 
 def _nothing_recorded() -> Comparison:
