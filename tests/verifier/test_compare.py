@@ -10,11 +10,13 @@ import msgspec
 import pytest
 
 from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.comparison import explain as explain_module
 from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.comparison.explain import Finding, explain, standing_on
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.trace import Site, TraceError, Writer
 from torchdet_lint.verifier.trace.format import BLOCK
+from torchdet_lint.verifier.verification.report import _rare
 from torchdet_lint.verifier.verification.text import text
 from torchdet_lint.verifier.verification.verify import compare_traces
 
@@ -443,3 +445,44 @@ def test_a_batch_is_laid_to_the_workers_generators_only_where_a_generator_differ
     for said in ([warned, error], [error, warned]):
         assert standing_on(batch("equal", "equal", "equal"), agreeing, said, tmp_path) is error
     assert standing_on(batch("equal", "differs", "equal"), differing, [warned, error], tmp_path) is warned
+
+
+def test_a_difference_that_may_follow_is_a_cause_where_the_linter_finds_one_of_its_own(tmp_path, monkeypatch):
+    """Data that came in after a tensor that differed was read: nothing but the source tells where it is from."""
+    (tmp_path / "train.py").write_text("a\nb\nc\n")
+    read = op(2, "_local_scalar_dense")
+    taken = op(3, "lift_fresh")
+    extra = {"flags": trace.OUTSIDE}
+    a = [(op(1), 1, (1,)), (read, 1, (1,)), (taken, 0, (5,), *extra.values(), (5, 0, 0, 0))]
+    b = [(op(1), 1, (2,)), (read, 2, (2,)), (taken, 0, (6,), *extra.values(), (6, 0, 0, 0))]
+    make(tmp_path / "a.tdtrace", a)
+    make(tmp_path / "b.tdtrace", b)
+    monkeypatch.chdir(tmp_path)
+    named = {}
+    for severity in ("error", "warning"):
+        found = (Finding("TDL305", "a set", str(tmp_path / "train.py"), 3, severity),)
+        monkeypatch.setattr(explain_module, "lint", lambda *_, found=found, **__: found)
+        report = compare_traces(tmp_path / "a.tdtrace", tmp_path / "b.tdtrace", lint=True)
+        named[severity] = [(cause.line, cause.rule) for cause in report.causes]
+        assert report.spread.consequences == 3 - len(report.causes)
+    assert named == {"error": [(1, ""), (3, "TDL305")], "warning": [(1, "")]}
+
+
+def test_an_index_that_differs_first_is_the_cause_and_later_ones_may_follow(pair):
+    pick = op(4, "select.int")
+    one = [(pick, 9, (1,), 0, (), 1), (op(5), 1, (1,))]
+    two = [(pick, 9, (2,), 0, (), 2), (op(5), 2, (2,))]
+    (cause,) = pair(one, two).causes
+    assert (cause.site, cause.source) == (pick, "number")
+    before = [(op(1), 1, (1,))], [(op(1), 1, (7,))]
+    found = pair(before[0] + one, before[1] + two).divergences
+    assert [(item.kind, item.source) for item in found] == [
+        ("cause", "op"),
+        ("consequence", "number"),
+        ("consequence", ""),
+    ]
+
+
+@pytest.mark.parametrize(("runs", "k", "share"), [(2, 2, 50), (3, 2, 75), (6, 2, 97), (12, 4, 97), (59, 20, 95)])
+def test_equal_runs_say_how_rare_a_fault_they_would_have_seen(runs, k, share):
+    assert _rare(runs).startswith(f"rare faults: {runs} runs see one that shows in 1 of {k} runs with {share} %")

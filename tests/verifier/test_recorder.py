@@ -365,6 +365,22 @@ def test_other_threads_have_streams_of_their_own(tmp_path):
     assert [site.op for site, _ in rows(opened)] == ["aten.ones"]
 
 
+def test_an_index_is_recorded_with_its_numbers(tmp_path):
+    x = torch.arange(9.0).requires_grad_()
+
+    def body(index):
+        return lambda: (x[index], x[1:index], x[index].sin().backward())
+
+    picks = [named(record(tmp_path, body(index), str(index)), "aten.select.int") for index in (3, 3, 4)]
+    assert picks[0] == picks[1]
+    assert len(picks[0]) == 2
+    (site, one), (_, other) = picks[0][0], picks[2][0]
+    assert site.line == here() - 6
+    assert one.inputs == other.inputs
+    assert one.scalars != other.scalars
+    assert one.digests != other.digests
+
+
 def test_threads_are_called_by_their_name_and_what_they_run(tmp_path):
     class Loader(threading.Thread):
         def run(self):

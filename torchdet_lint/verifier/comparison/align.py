@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison.cursor import Cursor, Identities, meeting
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence, Parting, Source
@@ -197,6 +198,9 @@ class Aligner:
             return ("consequence" if known or (self.partings and one.seed == two.seed) else "cause"), "random"
         if inputs and numbers:
             return "cause", "unwritten" if one.flags & trace.UNWRITTEN else "op"
+        if inputs and is_pick(site.op):
+            # What `tolist` read of a tensor is an index like any other.
+            return ("cause" if first and not self.scalars_differ else "consequence"), "number"
         if inputs and not self.scalars_differ and not self.partings:
             return "cause", "number"
         return ("cause", "order") if first else ("consequence", "")
@@ -350,6 +354,11 @@ def _states(one: Record, two: Record, before: tuple[int, ...]) -> dict[str, str]
             differs = "idle" if x == last else "differs"
             states[name] = "unused" if not x and not y else "equal" if x == y else differs
     return states
+
+
+def is_pick(op: str) -> bool:
+    """Whether an op hands out a part of a tensor, at a place that Python's numbers say."""
+    return op.startswith("aten.") and op.split(".")[1] in runtime.dispatch().picks
 
 
 def of_a_group(op: str) -> bool:

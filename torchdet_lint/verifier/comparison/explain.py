@@ -345,6 +345,18 @@ def standing_on(
     return min(errors, key=lambda f: named.index(f.code), default=None)
 
 
+def behind(item: Divergence, findings: Sequence[Finding], root: Path) -> Finding | None:
+    """The linter's error about what varies outside torch that stands on the line of a divergence, or where what the
+    line uses was made.
+    """
+    code = (*OUTSIDE_TORCH, "TDL501")
+    near = [f for f in findings if f.severity == "error" and f.code in code]
+    near = [f for f in near if _resolved(Path(), f.filename) == _resolved(root, item.site.file)]
+    made = lines_behind(root / item.site.file, item.site.line)
+    lines = {item.site.line, *(made.made if made is not None else ())}
+    return min((f for f in near if f.origin in lines), key=lambda f: code.index(f.code), default=None)
+
+
 def _nearest(findings: list[Finding], item: Divergence, others: Sequence[Divergence], root: Path) -> list[Finding]:
     """Those of some findings in the file of a divergence that are nearest to it."""
     behind = lines_behind(root / item.site.file, item.site.line)

@@ -11,10 +11,11 @@ from torchdet_lint.catalogue import runtime
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VIEW, SET, RESIZE, EMPTY, COLLECTIVE, LIFT, VALUE = range(7)
-"""What an op does: hands out another view of its input; binds a storage (a batch or a checkpoint arrives); may
-grow into memory that nothing has written; hands out such memory; begins to exchange values with other processes, which
-may go on after it returns; takes a value in from Python, NumPy or another process; computes."""
+VIEW, PICK, SET, RESIZE, EMPTY, COLLECTIVE, LIFT, VALUE = range(8)
+"""What an op does: hands out another view of its input, or one at a place that Python's numbers say; binds a storage (a
+batch or a checkpoint arrives); may grow into memory that nothing has written; hands out such memory; begins to exchange
+values with other processes, which may go on after it returns; takes a value in from Python, NumPy or another process;
+computes."""
 
 _TABLES = runtime.dispatch()
 
@@ -91,6 +92,8 @@ def _kind(namespace: str, base: str, schema: Any, writes: bool) -> int:
         return COLLECTIVE
     if base in _TABLES.views or namespace in _TABLES.silent:
         return VIEW
+    if base in _TABLES.picks:
+        return PICK
     returns = schema.returns
     aliases = bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
     return VIEW if aliases and not writes else VALUE

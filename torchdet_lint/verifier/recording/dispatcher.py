@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torchdet_lint.verifier import trace
-from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, RESIZE, SET, VALUE, VIEW, Plan
+from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.lines import LIBRARY, OWN, TORCH
 from torchdet_lint.verifier.recording.values import (
@@ -250,6 +250,15 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
         elif plan.kind == VIEW:
             if sequence_number() != last_sequence and current_node() is None:
                 find_site(plan, None)
+        elif plan.kind == PICK:
+            if current_node() is None:
+                picked: list[int] = []
+                read(args[1:], [], picked, [])
+                site = find_site(plan, None) | 1 << 32
+                extend((site, hash(tuple(picked)) & _MASK, extent(args[0]) & _MASK, extent(out) & _MASK))
+                stream.records += 1
+                if len(buffer) > _FLUSH_WORDS:
+                    stream.flush()
         elif plan.kind == SET:
             if isinstance(out, plain):
                 base = base_of(out)

@@ -10,6 +10,7 @@ import msgspec
 from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.comparison import explain
 from torchdet_lint.verifier.comparison.picture import Picture
+from torchdet_lint.verifier.trace import BATCH
 from torchdet_lint.verifier.verification.leftovers import Leftovers
 from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Left, Outcome, RunSummary, Spread
 from torchdet_lint.verifier.verification.text import text
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _VARIED = frozenset({"$PYTHONHASHSEED", "$MALLOC_PERTURB_"})
 """What a stress pair itself sets."""
+_NEARLY_ALWAYS = 0.95
 _ELSEWHERE = "it read equal values and wrote different ones, in another environment: no rule speaks of that"
 
 
@@ -66,6 +68,7 @@ def report_on(
     judged by the measurement `valid` too.
     """
     causes = outcome.causes
+    doubtful = _of_doubtful_origin(outcome)
     measured = str(valid.path) if valid is not None else ""
     table = valid.table(outcome.devices) if valid is not None else ()
     findings: tuple[explain.Finding, ...] = ()
@@ -73,17 +76,18 @@ def report_on(
         findings = explain.lint(
             (
                 root / name.partition("#cell-")[0]
-                for item in causes
+                for item in (*causes, *doubtful.values())
                 for name in (item.site.file, item.site.forward_file, item.evidence.arrival.rpartition(":")[0])
                 if name
             ),
             measured=measured,
         )
-    told = tuple(_cause(item, outcome, findings, root, table, compared=mode == "compare") for item in causes)
+    shown = _causes(outcome, doubtful, findings, root, table, compared=mode == "compare")
+    consequences = len(outcome.divergences) - len(shown)
     remains = left or Leftovers()
     if outcome.identical and remains.certain:
-        told = (_of_what_is_left(remains.certain, program, root, lint=lint, measured=measured),)
-    told = tuple(_from_here(cause, root) for cause in told)
+        shown = [_of_what_is_left(remains.certain, program, root, lint=lint, measured=measured)]
+    shown = [_from_here(cause, root) for cause in shown]
     return Report(
         verdict="identical" if (outcome.identical and not remains.certain) or harmless else "diverged",
         left=remains.differing,
@@ -92,13 +96,13 @@ def report_on(
         mode=mode,
         program=program,
         runs=tuple(runs),
-        causes=() if harmless else told,
-        without_effect=told if harmless else (),
+        causes=() if harmless else tuple(shown),
+        without_effect=tuple(shown) if harmless else (),
         spread=Spread(
             outcome.compared,
             outcome.differing,
             outcome.persistence,
-            len(outcome.divergences) - len(causes),
+            consequences,
             tuple(_parting_from_here(parting, root) for parting in outcome.partings[:20]),
         ),
         not_covered=_not_covered(mode, len(runs), outcome, runs),
@@ -109,6 +113,40 @@ def report_on(
         losses=outcome.losses,
         picture=_picture_from_here(outcome.picture, root),
     )
+
+
+def _of_doubtful_origin(outcome: Comparison) -> dict[int, Divergence]:
+    """What came from Python after something else differed, and may follow from that: one a line, by position."""
+    found = {
+        (item.site.file, item.site.line): (number, item)
+        for number, item in reversed([*enumerate(outcome.divergences)])
+        if item.kind == "consequence" and item.source in ("outside", "number") and item.site.file
+        if item.site.op != BATCH and not item.evidence.loaded and not item.evidence.received
+    }
+    return dict(found.values())
+
+
+def _causes(
+    outcome: Comparison,
+    doubtful: dict[int, Divergence],
+    findings: tuple[explain.Finding, ...],
+    root: Path,
+    table: tuple[Op, ...],
+    *,
+    compared: bool,
+) -> list[Cause]:
+    """The causes in order; of what is of doubtful origin that on which an error of the linter's of its own stands."""
+    told = {
+        number: _cause(item, outcome, findings, root, table, compared=compared)
+        for number, item in enumerate(outcome.divergences)
+        if item.kind != "consequence"
+    }
+    for number, item in doubtful.items():
+        finding = explain.behind(item, findings, root)
+        if finding is not None and finding not in [cause.finding for cause in told.values()]:
+            alone = msgspec.structs.replace(item, kind="cause")
+            told[number] = _cause(alone, outcome, (finding,), root, table, compared=compared)
+    return [told[number] for number in sorted(told)]
 
 
 def seen_from_here(name: str, root: Path) -> str:
@@ -251,6 +289,19 @@ def _of_what_is_left(
     )
 
 
+def _rare(runs: int) -> str:
+    """How rare a fault may be that so many equal runs would nearly always have shown: in some runs, and not in all."""
+
+    def share(k: int) -> float:
+        return 1 - (1 - 1 / k) ** runs - (1 / k) ** runs
+
+    k = next((k for k in range(runs, 2, -1) if share(k) >= _NEARLY_ALWAYS), 2)
+    return (
+        f"rare faults: {runs} runs see one that shows in 1 of {k} runs with {100 * share(k):.0f} %, and rarer ones "
+        "less often (--runs)"
+    )
+
+
 def _not_covered(mode: str, count: int, outcome: Comparison, runs: list[RunSummary]) -> tuple[str, ...]:
     notes = []
     if outcome.identical and mode == "pair":
@@ -263,6 +314,8 @@ def _not_covered(mode: str, count: int, outcome: Comparison, runs: list[RunSumma
             "one stress pair varies the order of files and completion, hash seed, addresses and memory; not threads"
             " or time"
         )
+    if outcome.identical and mode != "compare":
+        notes.append(_rare(count))
     notes += outcome.notes
     notes += [f"run {run.name}: {run.recording}" for run in runs if run.recording]
     strays = sum(run.strays for run in runs)

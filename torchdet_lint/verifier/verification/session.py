@@ -334,7 +334,7 @@ def _rank_that_failed(said: str) -> str:
 
 
 def _spawned_that_raised(said: str, root: Path) -> str:
-    """Where a process of `mp.spawn` raised, and what, as torch says at the end of `said`: on its last line in `root`."""
+    """Where a process of `mp.spawn` raised, and what, as torch says at the end of `said`: the last line in `root`."""
     number, traceback = (_SPAWNED.findall(said) or [("", "")])[-1]
     frames = _FRAME.findall(traceback.rpartition("Traceback (most recent call last):")[2])
     if not frames:

@@ -241,5 +241,5 @@ def _environment(report: Outcome) -> list[str]:
 
 
 def _not_covered(report: Outcome, colour: bool) -> list[str]:
-    notes = [line for note in report.not_covered[:3] for line in wrapped(f"not covered: {note}")]
+    notes = [line for note in report.not_covered[:4] for line in wrapped(f"not covered: {note}")]
     return [paint(line.strip(), DIM, colour) for line in notes]
