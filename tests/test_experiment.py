@@ -163,6 +163,19 @@ shown(draws=[rng.random(), rng.random(), legacy.random_sample()], run=[rng.rando
         ("TDL104",),
     ),
     Trial(
+        "a seed that torch takes and NumPy does not",
+        """
+args = options()
+seed = args.seed - 10
+torch.manual_seed(seed)
+rng = np.random.default_rng()
+legacy = np.random.RandomState()
+own = random.Random()
+shown(draws=[rng.random(), legacy.random_sample(), own.random()], run=[rng.random(), legacy.random_sample()])
+""",
+        ("TDL104",),
+    ),
+    Trial(
         "a seed that may be none",
         """
 parser = argparse.ArgumentParser()
@@ -281,6 +294,23 @@ two = frame.sample(frac=1.0)
 shown(draws=[one.x.tolist(), two.x.tolist()], run=[one.x.tolist(), two.x.tolist()])
 """,
         ("TDL107",),
+    ),
+]
+
+# `seed` of a `torch.Generator` is a method of a C type, which nothing replaces at run time.
+IN_THE_SOURCE = [
+    Trial(
+        "fresh entropy for torch and for a generator of its own",
+        """
+args = options()
+np.random.seed(args.seed)
+torch.seed()
+own = torch.Generator()
+own.seed()
+draws = [*torch.rand(2).tolist(), *torch.rand(2, generator=own).tolist()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL105",),
     ),
 ]
 
@@ -586,6 +616,17 @@ class Noise:
         return self.own.random()
 
 
+class Private(Dataset):
+    def __init__(self):
+        self.__rng = np.random.default_rng(3)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return float(self.__rng.random())
+
+
 def main():
     args = options()
     torch.manual_seed(args.seed)
@@ -608,6 +649,7 @@ WORKERS = [
         ("a generator of the data set", "Folder()", "spawn"),
         ("a generator of the data set", "Folder()", "forkserver"),
         ("a generator of a transform", "Folder(Noise())", "fork"),
+        ("a private generator of the data set", "Private()", "fork"),
         ("a generator of a data set in a wrapper", "torch.utils.data.Subset(Folder(), [0, 1, 2, 3])", "fork"),
     )
 ]
@@ -693,6 +735,23 @@ def main():
 
 if __name__ == "__main__":
     main()
+""",
+    ),
+    Trial(
+        "a text and a list that seed, which other libraries do not take",
+        """
+name = "first"
+entropy = [1, 2]
+random.seed(name)
+np.random.seed(entropy)
+shown(draws=[random.Random().random(), np.random.default_rng().random()])
+""",
+    ),
+    Trial(
+        "benchmark mode by a name that is bound there",
+        """
+torch.backends.cudnn.benchmark = (fast := True)
+shown(draws=[fast])
 """,
     ),
     Trial(
@@ -893,7 +952,7 @@ def test_a_generator_that_is_copied_to_the_workers_gets_a_seed_in_each(trial: Tr
     assert new != other
 
 
-@pytest.mark.parametrize("trial", [*CURED, *LEFT], ids=lambda trial: trial.name)
+@pytest.mark.parametrize("trial", [*CURED, *IN_THE_SOURCE, *LEFT], ids=lambda trial: trial.name)
 def test_a_safe_fix_keeps_the_experiment(trial: Trial, tmp_path: Path) -> None:
     text = program_of(trial)
     program = tmp_path / "program.py"

@@ -38,6 +38,8 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
             continue
         details = {"setting": setting.names[0].rpartition(".")[2], "value": given.source}
         alone = not (isinstance(assignment.node, cst.Assign) and len(assignment.node.targets) > 1)
+        # What a walrus in the value binds is read elsewhere.
+        alone = alone and ":=" not in module.code(given.node)
         change = (Replace(given.node, setting.replacement),) if alone else ()
         variant = "" if given.known else "unknown"
         asked: Applicability | None = "unsafe" if _is_asked_for(module, assignment.node, details["setting"]) else None

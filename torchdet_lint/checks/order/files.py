@@ -148,7 +148,10 @@ def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
     if _WALK in call.names:
         return _sorting_walk(module, node), True
     key = ", key=lambda entry: entry.name" if _ENTRIES in call.names else ""
-    change = Replace(node, f"sorted({module.code(node)}{key})")
+    text = f"sorted({module.code(node)}{key})"
+    if _only_first(module, node):
+        return (Replace(node, f"iter({text})"),), True
+    change = Replace(node, text)
     outer = _consumer(module, node)
     if not key and isinstance(outer, cst.Call) and bare(outer.func) == "list" and len(outer.args) == 1:
         change = Replace(outer.func, "sorted")

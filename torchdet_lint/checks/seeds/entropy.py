@@ -112,7 +112,7 @@ def _mended(module: Module, source: Call, sink: _Sink) -> tuple[tuple[Change, ..
         if sink.call.node in module.ancestors(value) and _names_in(value, whole) <= _first_parameter(worker):
             return (NeedImport("torch"), Replace(value, _WORKER_SEED)), None
         return (NeedImport("torch"), Replace(whole, "{torch}.initial_seed() % 2**31")), None
-    seed = module.shared(ProgramSeeds).replacement(source.node)
+    seed = module.shared(ProgramSeeds).replacement(source.node, None if sink.libraries else _generator(sink.call))
     kept = _other_summand(module, whole)
     if kept is not None and seed.text == "{seed}" and "seed" in module.code(kept).lower():
         return (Replace(module.parent(whole), module.code(kept)),), seed.applicability
@@ -165,7 +165,9 @@ def _reseeded(module: Module, call: Call, row: Row) -> tuple[tuple[Change, ...],
         return (), None
     found = GeneratorSeed(_WORKER_SEED, None, (NeedImport("torch"),))
     if _worker_function(module, call.node) is None:
-        found = module.shared(ProgramSeeds).replacement(call.node)
+        known = {name for seed in module.library.facts.seeds if seed.seeds for name in seed.names}
+        own = None if known.intersection(call.names) else _generator(call)
+        found = module.shared(ProgramSeeds).replacement(call.node, own)
     seed, safe, needs = found
     if "{torch}" in function:
         return (NeedImport("torch"), Replace(call.node, f"{function}({seed})")), safe
@@ -178,6 +180,11 @@ def _reseeded(module: Module, call: Call, row: Row) -> tuple[tuple[Change, ...],
     if len(args) == 1 and not args[0].star and args[0].keyword is None:
         return (*needs, Replace(args[0].value, seed)), safe
     return (*needs, SetArgument(call.node, row.when[0].argument, seed)), safe
+
+
+def _generator(call: Call) -> str:
+    """The library whose global generator draws the same as the object of its own that `call` seeds."""
+    return "torch" if any(name.startswith("torch.Generator") for name in call.own) else ""
 
 
 class _Sink(NamedTuple):

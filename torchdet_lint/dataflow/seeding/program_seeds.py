@@ -12,6 +12,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, root_of, start_of
+from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport
 from torchdet_lint.regex import lazy
@@ -49,6 +50,7 @@ class ProgramSeeds:
         self.module = module
         self.conventions = module.library.facts.conventions
         self.chains = module.shared(CallChain)
+        self.values = SeedValues(self.chains.tree)
         self.given: dict[str, int] = {}
         self._rows = {name: row for row in module.library.facts.seeds for name in row.names}
         self._known_seedings: dict[ast.AST, Seedings] = {}
@@ -91,33 +93,42 @@ class ProgramSeeds:
     def seed(self, node: cst.CSTNode, library: str = "") -> GeneratorSeed:
         """The seed of a generator that the call `node` makes: the program's own where that is in sight, else the
         configured one. `library` is the one whose global generator would draw the same from the same seed."""
-        found = self._programs(node, library)
+        found = self._programs(node, "python" if library == "python" else "numpy", library)
         if found is not None:
             return found
         text = "{seed}" + self._apart("{seed}", "0")
         own = not self._speaks_of_seeds_around(node)
         return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
 
-    def replacement(self, node: cst.CSTNode) -> GeneratorSeed:
-        """The seed in the place of one that differs in every run: `node` makes it, or is the call that asks for it."""
-        found = self._programs(node, "", apart=False)
-        return found or GeneratorSeed("{seed}", "unsafe" if self._together else None)
+    def replacement(self, node: cst.CSTNode, generator: str | None) -> GeneratorSeed:
+        """The seed in the place of one that differs in every run: `node` makes it, or is the call that asks for it.
+        `generator` is the library whose global generator draws what an object with that seed draws; None for a seed of
+        a global generator itself."""
+        apart = generator is not None
+        found = self._programs(node, "", generator or "", apart=apart)
+        if found is None:
+            text = "{seed}" + (self._apart("{seed}", "0") if apart else self._taken_by_all("{seed}", "0"))
+            found = GeneratorSeed(text, "unsafe" if self._together else None)
+        return found
 
-    def _programs(self, node: cst.CSTNode, library: str, *, apart: bool = True) -> GeneratorSeed | None:
-        """A seed that follows the program's own; None where there is none in sight."""
+    def _programs(
+        self, node: cst.CSTNode, takes: str, library: str = "", *, apart: bool = True
+    ) -> GeneratorSeed | None:
+        """A seed that follows the program's own, and that a generator of the library `takes` takes (any: ""); None
+        where there is none in sight."""
         chain = self._chain(node)
         if chain is None:
             return GeneratorSeed("{seed}", "unsafe")
 
         def made(text: str, key: str, libraries: frozenset[str], needs: tuple[Change, ...] = ()) -> GeneratorSeed:
             ranked = self.conventions.numbers_process.search(text.rpartition(".")[2])
-            offset = self._apart(key, key, int(library in libraries)) if apart else ""
+            offset = self._apart(key, key, int(library in libraries)) if apart else self._taken_by_all(key, key)
             return GeneratorSeed(text + offset, "unsafe" if self._together and not ranked else None, needs)
 
         for site in chain:
             for seeding in self._near(self._seedings(site).named, site):
                 text = self._readable(seeding, site, chain[0])
-                if text:
+                if text and self.values.suits(seeding, takes):
                     return made(text, text, seeding.libraries)
         if self._seeds_torch(chain):
             return made(f"{INITIAL_SEED} % 2**32", INITIAL_SEED, frozenset(), (NeedImport("torch"),))
@@ -125,7 +136,8 @@ class ProgramSeeds:
             for seeding in self._near(self._seedings(site).constant, site):
                 assert isinstance(seeding.value, ast.Constant)
                 text = str(seeding.value.value)
-                return made(text, text, seeding.libraries)
+                if self.values.suits(seeding, takes):
+                    return made(text, text, seeding.libraries)
         return None
 
     @functools.cached_property
@@ -181,6 +193,12 @@ class ProgramSeeds:
         number = max(self.given[key], start)
         self.given[key] = number + 1
         return f" + {number}" if number else ""
+
+    def _taken_by_all(self, key: str, written: str) -> str:
+        """Nothing, for the global generators share a seed; the objects of the file get others."""
+        if key not in self.given:
+            self._apart(key, written)
+        return ""
 
     def _offset(self, text: str, at: int) -> re.Match[str] | None:
         found = self.module.text.startswith(text, at)

@@ -184,3 +184,10 @@ def _defaults(function: ast.FunctionDef, file: File) -> dict[str, tuple[ast.expr
         (one, value) for one, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if value
     ]
     return {one.arg: (value, Scope(file)) for one, value in pairs}
+
+
+def outside_name(attribute: str, class_: str) -> str:
+    """What an attribute that the methods of a class call `attribute` is called outside of the class: a private name
+    is mangled there."""
+    private = attribute.startswith("__") and not attribute.endswith("__")
+    return f"_{class_.lstrip('_')}{attribute}" if private else attribute

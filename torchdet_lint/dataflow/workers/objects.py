@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
-from torchdet_lint.dataflow.workers.classes import Classes
+from torchdet_lint.dataflow.workers.classes import Classes, outside_name
 from torchdet_lint.dataflow.workers.constants import dead_arms, dead_where
 from torchdet_lint.dataflow.workers.project_file import File, below, method, passed
 from torchdet_lint.dataflow.workers.scopes import Scope
@@ -287,7 +287,9 @@ class WorkerObjects:
                 continue
             maker, place = made
             name = ast.unparse(node)
-            way = f"{scope.way}.{node.attr}" if scope.way and isinstance(node, ast.Attribute) else ""
+            way = (
+                f"{scope.way}.{outside_name(node.attr, owner)}" if scope.way and isinstance(node, ast.Attribute) else ""
+            )
             self._owned[Owned(name, owner, inner.file.path, place.lineno, way, maker)] = None
 
     def _maker(self, node: ast.expr, scope: Scope, depth: int) -> tuple[str, ast.expr] | None:

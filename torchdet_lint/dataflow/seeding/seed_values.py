@@ -1,0 +1,90 @@
+"""What a program seeds with -> whether a generator of another library takes it too."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from typing import TYPE_CHECKING
+
+from torchdet_lint.prefilter.skeleton import dotted_name
+
+if TYPE_CHECKING:
+    from torchdet_lint.dataflow.seeding.ordered import Seeding
+
+# NumPy's generators take no seed outside of this; torch takes negative ones too, and `random` text.
+_SEEDS = range(2**32)
+_MODULI = tuple(f"2 ** {bits}" for bits in range(8, 33))
+_DEEP = 4
+_OTHER = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.JoinedStr)
+
+
+class SeedValues:
+    """The values that the names of one file are given, as far as they say what may be a seed."""
+
+    def __init__(self, tree: ast.Module | None) -> None:
+        self.tree = tree
+
+    def suits(self, seeding: Seeding, library: str) -> bool:
+        """Whether a generator of `library` takes what `seeding` is given; "" where that is any library."""
+        value = seeding.value
+        if value is None or self._is_natural(value, _DEEP):
+            return value is not None
+        if library != "python" and "numpy" not in seeding.libraries:
+            return False
+        return not any(self._is_no_number(one) for one in self._given(value))
+
+    def _is_natural(self, value: ast.expr | None, depth: int) -> bool:
+        """Whether `value` is evidently a whole number that every library takes for a seed."""
+        if isinstance(value, ast.Constant):
+            return isinstance(value.value, int) and value.value in _SEEDS
+        if isinstance(value, ast.BinOp):
+            if isinstance(value.op, ast.Mod):
+                return ast.unparse(value.right) in _MODULI
+            parts = (value.left, value.right)
+            return isinstance(value.op, ast.Add) and all(self._is_natural(one, depth) for one in parts)
+        if isinstance(value, ast.Call):
+            return isinstance(value.func, ast.Name) and value.func.id == "int"
+        given = self._given(value) if depth and isinstance(value, (ast.Name, ast.Attribute)) else []
+        return bool(given) and all(self._is_natural(one, depth - 1) for one in given)
+
+    def _is_no_number(self, value: ast.expr | None) -> bool:
+        text = isinstance(value, ast.Constant) and isinstance(value.value, (str, bytes))
+        return text or isinstance(value, _OTHER)
+
+    def _given(self, value: ast.expr) -> list[ast.expr | None]:
+        """What a name, or any attribute of that name, is given in the file; None for what is out of sight."""
+        if isinstance(value, ast.Name):
+            return self._names.get(value.id, [])
+        return self._names.get(f".{value.attr}", []) if isinstance(value, ast.Attribute) else []
+
+    @functools.cached_property
+    def _names(self) -> dict[str, list[ast.expr | None]]:
+        found: dict[str, list[ast.expr | None]] = {}
+        known: dict[ast.AST, ast.expr | None] = {}
+        for node in ast.walk(self.tree) if self.tree is not None else ():
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    known[target] = node.value
+            elif isinstance(node, ast.NamedExpr):
+                known[node.target] = node.value
+            elif isinstance(node, ast.Call) and dotted_name(node.func).endswith("add_argument"):
+                option, default = _option(node)
+                found.setdefault(f".{option}", []).append(default)
+            elif isinstance(node, ast.arg):
+                whole = isinstance(node.annotation, ast.Name) and node.annotation.id == "int"
+                found.setdefault(node.arg, []).append(ast.Constant(0) if whole else None)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                found.setdefault(node.id, []).append(known.get(node))
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                found.setdefault(f".{node.attr}", []).append(known.get(node))
+        return found
+
+
+def _option(call: ast.Call) -> tuple[str, ast.expr | None]:
+    """The attribute that an option of `argparse` becomes, and its default where that is a whole number."""
+    given = {one.arg: one.value for one in call.keywords}
+    names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    option = max(names, key=len, default="").lstrip("-").replace("-", "_")
+    kind, default = given.get("type"), given.get("default", ast.Constant(0))
+    whole = isinstance(kind, ast.Name) and kind.id == "int"
+    return option, default if whole else None
