@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import PASSED, PLAIN, Test
 from torchdet_lint.program.syntax.scopes import Bound, constant
-from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +45,7 @@ def _settled(node: ast.expr, scope: Scope) -> tuple[object] | None:
     bounds = scope.bindings.get(node.id, ())
     if len(bounds) != 1 or bounds[0].kind != "value" or not isinstance(bounds[0].value, ast.Constant):
         return None
-    inner = (one for function in ast.walk(scope.node) if isinstance(function, FUNCTIONS) for one in function.body)
-    if any(isinstance(one, ast.Nonlocal) and node.id in one.names for one in inner):
-        return None
-    return constant(node, scope)
+    return None if node.id in scope.lent else constant(node, scope)
 
 
 def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int) -> Iterator[Test]:

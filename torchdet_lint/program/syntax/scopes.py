@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter import skeleton
@@ -38,7 +39,7 @@ class Bound(NamedTuple):
 class Scope:
     """A module, class or function with the names that its statements bind."""
 
-    __slots__ = ("bindings", "kind", "name", "node", "outer")
+    __slots__ = ("_lent", "bindings", "kind", "name", "node", "outer")
 
     def __init__(self, kind: str, outer: Scope | None, node: Any, name: str) -> None:
         self.kind = kind
@@ -46,6 +47,7 @@ class Scope:
         self.node = node
         self.name = name
         self.bindings: dict[str, list[Bound]] = {}
+        self._lent: frozenset[str] | None = None
 
     def bind(self, name: str, bound: Bound) -> None:
         """Record that `bound` binds `name` here."""
@@ -59,6 +61,14 @@ class Scope:
                 return scope
             scope = scope.outer
         return None
+
+    @property
+    def lent(self) -> frozenset[str]:
+        """The names that functions in this one may bind, by a `nonlocal`."""
+        if self._lent is None:
+            inner = (node.names for node in ast.walk(self.node) if isinstance(node, ast.Nonlocal))
+            self._lent = frozenset(itertools.chain.from_iterable(inner))
+        return self._lent
 
     @property
     def method(self) -> Scope | None:
