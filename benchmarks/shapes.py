@@ -145,6 +145,11 @@ def _settings_off(n: int) -> str:
     return lines(n, "torch.backends.cudnn.benchmark = False", HEAD)
 
 
+@shape(400)
+def _settled_flags(n: int) -> str:
+    return block(n, "f{i} = True\n    if f{i}:\n        y{i} = torch.rand(1)", "def main():", tail="main()\n")
+
+
 @shape(150)
 def _setattr_settings(n: int) -> str:
     return lines(n, 'setattr(torch.backends.cudnn, "benchmark", True)', HEAD)
