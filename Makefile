@@ -34,7 +34,7 @@ site: .venv/dev.stamp docs  ## the documentation as a site, in build/site; every
 dist: .venv/test.stamp  ## sdist and wheel in dist/, built twice and compared byte for byte
 	$(BIN)/python release/dist.py
 
-evidence: .venv/test.stamp  ## what the installed torch says of its ops, beside the tables: for a new release
+evidence: .venv/test.stamp  ## what the installed torch says of its ops, and what installed libraries draw from, beside the tables
 	$(BIN)/python tests/evidence.py
 
 corpus: .venv/test.stamp  ## what the two readers of Python call every call of TREES, and why they differ

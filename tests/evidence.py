@@ -1,7 +1,9 @@
 """What the installed torch says of its ops, beside what the tables say: `make evidence`, for a new release of torch.
 
 Writes `tests/data/torch-RELEASE.json` and prints, line by line, what changed since the release before and where the
-tables of `rules/facts` are not what this torch says. Leaves with 1 where there is such a line.
+tables of `rules/facts` are not what this torch says. Then it runs what the installed libraries make public, keeps in
+`tests/data/draws.json` what draws from which global generator, and prints what the tables do not have; a library that
+is not installed is named as not checked. Leaves with 1 where the tables lack or contradict something.
 """
 
 from __future__ import annotations
@@ -11,16 +13,20 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import drawing
 import torch
 import torchfacts
 
 from torchdet_lint.catalogue.loading import load
 from torchdet_lint.catalogue.ops import release, status_in
+from torchdet_lint.prefilter.library import Library
+from torchdet_lint.program.knowledge import Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DATA = Path(__file__).parent / "data"
+DRAWS = DATA / "draws.json"
 INSTALLED = release(torch.__version__)
 
 
@@ -88,6 +94,47 @@ def differences() -> Iterator[str]:
             yield from (f"generators.toml: {way} draws, and is not listed" for way in ways if way not in listed)
 
 
+def swept() -> Iterator[str]:
+    """Run the installed libraries, keep what draws, and say what was not checked."""
+    kept: dict[str, Any] = json.loads(DRAWS.read_text(encoding="utf-8")) if DRAWS.is_file() else {}
+    for library in drawing.LIBRARIES:
+        if not drawing.version(library):
+            yield f"{library}: not installed, not checked"
+            continue
+        found = drawing.measured(library)
+        kept[library] = {"version": drawing.version(library), "tried": found.tried, "draws": found.draws}
+        yield f"{library} {drawing.version(library)}: {found.tried} names run, {len(found.draws)} draw"
+        yield from (f"{library}: not checked: {module}" for module in found.missing)
+        yield from (f"{library}: not checked, it crashes: {name}" for name in found.crashed)
+    DRAWS.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def unlisted() -> Iterator[str]:
+    """What was found to draw, and what of it the tables do not have: by its own name, or as an object of its class."""
+    library = Library(load())
+    tables = Tables(library)
+    kept = json.loads(DRAWS.read_text(encoding="utf-8"))
+    for one in kept.values():
+        for name, generators in sorted(one["draws"].items()):
+            known = {row for full in _listed_as(name) for row in _rows(tables, library.canonical(full))}
+            for generator in generators:
+                if generator not in known and name not in drawing.EXPLAINED:
+                    yield f"generators.toml: {name} draws from {generator}, and is not listed"
+
+
+def _listed_as(name: str) -> tuple[str, ...]:
+    """The names under which a row may have `name`: an estimator draws where it is fitted, and its class is listed."""
+    return name, name.partition("()")[0], name.removesuffix(".rvs")
+
+
+def _rows(tables: Tables, name: str) -> Iterator[str]:
+    """The generators that the tables, those of TDL107 too, have for `name`."""
+    for full in tables.spellings(name):
+        yield from (draw.library for draw in tables.draws.get(full, ()))
+        if any(full in row.names for row in tables.library.catalogue.rules["TDL107"].calls):
+            yield "numpy"
+
+
 def main() -> int:
     """Write the evidence of the installed torch and say what it means for the tables."""
     now = gathered()
@@ -100,6 +147,10 @@ def main() -> int:
         print("\n".join(changes(older[-1], now)) or "nothing")
     found = list(differences())
     print("\n".join(found) or "The tables say what this torch says.")
+    print("\n".join(swept()))
+    lacking = list(unlisted())
+    print("\n".join(lacking) or "The tables have all that was found to draw.")
+    found += lacking
     return 1 if found else 0
 
 
