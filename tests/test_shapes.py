@@ -18,7 +18,15 @@ shapes = importlib.util.module_from_spec(_SPEC)
 sys.modules["shapes"] = shapes
 _SPEC.loader.exec_module(shapes)
 
-EXPONENT = 1.35
+EXPONENT = 1.12
+# Few parts of these are not enough to see that they grow in a straight line.
+TOO_FEW = frozenset(
+    """body-empties-filled-in-loops body-fors body-if-else body-matches body-tries body-whiles chained-calls
+    conditional-chain files-alone files-from-one files-in-a-chain for-clauses match-cases-that-bind
+    methods-with-own-attribute methods-with-self-x nested-conditionals nested-fors nested-fors-in-a-function
+    nested-functions-side-by-side nested-tries nested-whiles nested-withs notebook-cells""".split()
+)
+OF_FEW = 1.35
 # Up to some number of parts each is looked at beside each other: so many parts there must be to see where that ends.
 ENOUGH = {
     "body-tries": 40,
@@ -75,7 +83,8 @@ def test_work_grows_with_the_program(name: str) -> None:
     sizes = [sum(map(len, shapes.SHAPES[name].make(n * parts).values())) for n in (2, 4)]
     assert sizes[1] > sizes[0]
     grown = math.log(max(large, 1000) / max(small, 1000)) / math.log(max(sizes[1] / sizes[0], 2))
-    assert grown < (AT_MOST if name in STRAIGHT else EXPONENT), (small, large)
+    limit = AT_MOST if name in STRAIGHT else OF_FEW if name in TOO_FEW else EXPONENT
+    assert grown < limit, (small, large)
 
 
 @pytest.mark.parametrize(
@@ -89,4 +98,4 @@ def test_a_fix_and_a_report_grow_with_the_findings(mode: str, name: str) -> None
 
 def test_there_are_shapes_enough() -> None:
     assert len(shapes.SHAPES) >= 120
-    assert ENOUGH.keys() | STRAIGHT <= shapes.SHAPES.keys()
+    assert ENOUGH.keys() | STRAIGHT | TOO_FEW <= shapes.SHAPES.keys()
