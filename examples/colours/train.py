@@ -9,7 +9,7 @@ NAMES = ["red fox", "grey wolf", "red deer", "blue tit", "grey heron", "blue wha
 
 
 def vocabulary(names):
-    words = {word for name in names for word in name.split()}
+    words = {word for name in names for word in filter(None, name.split(" "))}
     return {word: number for number, word in enumerate(words)}
 
 
