@@ -297,8 +297,24 @@ shown(draws=[one.x.tolist(), two.x.tolist()], run=[one.x.tolist(), two.x.tolist(
     ),
 ]
 
-# `seed` of a `torch.Generator` is a method of a C type, which nothing replaces at run time.
+# `seed` of a `torch.Generator` is a method of a C type, which nothing replaces at run time. What a program never seeds
+# is seeded with a number at run time, before the program has a seed of its own.
 IN_THE_SOURCE = [
+    Trial(
+        "NumPy, which follows the option that seeds torch",
+        """
+def main():
+    args = options()
+    torch.manual_seed(args.seed)
+    orders = [[int(x) for x in np.random.permutation(8)] for _ in range(3)]
+    shown(draws=orders, run=orders)
+
+
+if __name__ == "__main__":
+    main()
+""",
+        ("TDL102",),
+    ),
     Trial(
         "fresh entropy for torch and for a generator of its own",
         """

@@ -75,13 +75,16 @@ class NeedHelper(NamedTuple):
     `libraries`, a subset of `python`, `numpy`, `torch`; none: the one that the rule is about), `deterministic` (turns
     deterministic mode on), `cublas` (the workspace variable).
     `function`, `package.module:name`, is a function of the project that seeds them all; `before` is a node of a
-    statement at top level, above which they have to stand.
+    statement at top level, above which they have to stand. `beside` is a call that seeds other libraries with `seed`, a
+    text, and below which they may stand and take the same seed.
     """
 
     name: str
     libraries: tuple[str, ...] = ()
     function: str = ""
     before: Any = None
+    beside: Any = None
+    seed: str = ""
 
 
 class NeedFunction(NamedTuple):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.engine.outcome import token
 from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, SetArgument, Violation, Withhold
 from torchdet_lint.module.module import Module, SyntaxFault, Target
@@ -107,8 +108,8 @@ def _bounded(stories: Sequence[Story]) -> Sequence[Story]:
 
 def _at_nodes(change: Change, module: Module) -> Change:
     """`change` with nodes of `module` where it names places."""
-    if isinstance(change, NeedHelper) and change.before is not None:
-        return change._replace(before=module.places.node_at(change.before.statement))
+    if isinstance(change, NeedHelper):
+        return _seeds_at_nodes(change, module)
     if isinstance(change, SeedFunction) and change.given is not None:
         return change._replace(given=module.places.node_at(change.given.row, change.given.column))
     if isinstance(change, SetArgument):
@@ -118,4 +119,14 @@ def _at_nodes(change: Change, module: Module) -> Change:
         if len(named) != 1:
             return Withhold(f"the call in line {ref.row} that takes `{change.name}` is not evident")
         return change._replace(call=named[0].node)
+    return change
+
+
+def _seeds_at_nodes(change: NeedHelper, module: Module) -> NeedHelper:
+    if change.before is not None:
+        change = change._replace(before=module.places.node_at(change.before.statement))
+    if change.beside is not None:
+        node = module.places.node_at(change.beside.row, change.beside.column)
+        seed = module.shared(ProgramSeeds).beside(node, change.libraries)
+        change = change._replace(beside=node if seed else None, seed=seed)
     return change

@@ -35,13 +35,30 @@ _GUARD = lazy(r"__name__\s*==|==\s*__name__")
 
 
 def enter_seeds(draft: Draft, need: NeedHelper) -> None:
-    """Seed where the program begins: by a function that does it in sight, else line by line."""
+    """Seed where the program begins: by a function that does it in sight, else line by line; where it seeds another
+    library, beside that."""
     libraries = need.libraries or (_OWN_LIBRARY.get(draft.rule.code, "torch"),)
+    if need.beside is not None and _enter_beside(draft, need):
+        return
     function = _seed_function(draft, frozenset(libraries), need.before) or _project_function(draft, need.function)
     if function:
         enter(draft, [("", f"{function}({{seed}})")], need.before)
     else:
         enter(draft, [_SEED_LINE[library] for library in LIBRARIES if library in libraries], need.before)
+
+
+def _enter_beside(draft: Draft, need: NeedHelper) -> bool:
+    """Seed below the statement that seeds another library, and with the same seed; whether there is room for lines."""
+    statement = draft.module.statement(need.beside)
+    block = draft.module.parent(statement)
+    if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(block, (cst.IndentedBlock, cst.Module)):
+        return False
+    row = draft.module.span(statement)[1].row
+    statements = [_SEED_LINE[library] for library in LIBRARIES if library in need.libraries]
+    _require(draft, statements)
+    lines = [draft.filled(text.replace("{seed}", need.seed), statement) for _, text in _unshown(draft, row, statements)]
+    draft.file_edits.append(draft.editor.lines_after(row, draft.editor.indented("\n".join(lines), statement)))
+    return True
 
 
 def _project_function(draft: Draft, function: str) -> str:
@@ -107,10 +124,7 @@ def _seeded_by(draft: Draft, function: cst.FunctionDef) -> frozenset[str]:
 
 def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNode | None = None) -> None:
     """Insert statements where the program begins, or above the top-level statement that holds `before`."""
-    for module, _ in statements:
-        if module:
-            draft.needed[module] = module
-            draft.needs_present(module)
+    _require(draft, statements)
     if before is not None:
         _enter_below(draft, draft.layout.below_imports(draft.module.span(before)[0].row), statements)
         return
@@ -122,15 +136,28 @@ def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNo
     _enter_below(draft, draft.layout.below_imports(top.first if top is not None else None), statements)
 
 
+def _require(draft: Draft, statements: Sequence[tuple[str, str]]) -> None:
+    """See to the modules that the statements need."""
+    for module, _ in statements:
+        if module:
+            draft.needed[module] = module
+            draft.needs_present(module)
+
+
 def _enter_below(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> None:
-    if _ends_cell(draft, row) and statements[-1] not in _VALUELESS:
-        module, last = statements[-1]
-        statements = [*statements[:-1], (module, f"{last};")]
-    content = _written(draft, statements, row + 1)
+    content = _written(draft, _unshown(draft, row, statements), row + 1)
     if row == 0:
         draft.file_edits.append(draft.editor.lines_before(1, content))
     else:
         draft.define(row, "\n" + content, 1)
+
+
+def _unshown(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+    """The statements as they stand below `row`, where a notebook shows no value of theirs."""
+    if not _ends_cell(draft, row) or statements[-1] in _VALUELESS:
+        return statements
+    module, last = statements[-1]
+    return [*statements[:-1], (module, f"{last};")]
 
 
 def _ends_cell(draft: Draft, row: int) -> bool:

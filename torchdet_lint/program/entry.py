@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Event
 
 _TESTS = f"{os.sep}tests{os.sep}"
+# So many calls lead at most from the start of a program to what seeds it.
+_DEEP = 8
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout"),
     "numpy": ("numpy", "numpy_training", "estimator"),
@@ -79,7 +81,10 @@ class Entry(NamedTuple):
 
     def steps(self) -> Iterator[tuple[Step, Effects]]:
         """The steps of the entry point's own file, each with the effects of what it calls."""
-        for step in self.project.steps(self.node):
+        return self._steps_of(self.node)
+
+    def _steps_of(self, node: Node) -> Iterator[tuple[Step, Effects]]:
+        for step in self.project.steps(node):
             if step.node is not None:
                 yield step, handed(self.project.effects(step.node), step)
             else:
@@ -124,7 +129,24 @@ class Entry(NamedTuple):
         firsts = [found[0] for library in libraries if (found := self.first_draw(library)) is not None]
         first = min(firsts, key=self.project.steps(self.node).index, default=None)
         above = first.ref if first is not None and GUARD not in first.branch else None
-        return NeedHelper("seeds", libraries, function, above)
+        return NeedHelper("seeds", libraries, function, above, self._other_seed(libraries))
+
+    def _other_seed(self, libraries: tuple[str, ...]) -> Ref | None:
+        """The first call in the program's own file that seeds another library and is above all draws from
+        `libraries`."""
+        seeds = {f"seed:{library}" for library in CHANNELS} - {f"seed:{library}" for library in libraries}
+        draws = {f"draw:{channel}" for library in libraries for channel in self.draws(library)}
+        node: Node | None = self.node
+        for _ in range(_DEEP):
+            inner: Node | None = None
+            for step, effects in self._steps_of(node) if node is not None and node.file == self.file else ():
+                if not draws.isdisjoint(effects):
+                    inner = step.node if not seeds.isdisjoint(effects) else None
+                    break
+                if not seeds.isdisjoint(effects) and step.kind in ("seed", "call"):
+                    return step.ref
+            node = inner
+        return None
 
     def has(self, flag: str) -> bool:
         """Whether the program has the flag."""

@@ -30,6 +30,8 @@ INITIAL_SEED = "{torch}.initial_seed()"
 _COMMENT = lazy(r"#[^\n]*")
 _OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _LONGEST_SEED = 80
+# An expression of these has the same value in the next statement.
+_REPEATABLE = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
 _DEEP = 3
 # So many seedings on either side of a place are looked at for one whose seed it can read.
 _NEAREST = 20
@@ -99,6 +101,20 @@ class ProgramSeeds:
         text = "{seed}" + self._apart("{seed}", "0")
         own = not self._speaks_of_seeds_around(node)
         return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
+
+    def beside(self, node: cst.CSTNode, libraries: Sequence[str]) -> str:
+        """The variable that the call `node` seeds with, as it is written, where `libraries` may be given it right
+        below; empty for a number, and where the call may run more than once, or on a condition that is not about the
+        seed."""
+        call = self.chains.call_at(node)
+        seeding = self.seeding(call) if call is not None and self.chains.to(call) is not None else None
+        if seeding is None or seeding.value is None or not all(self.values.suits(seeding, one) for one in libraries):
+            return ""
+        kinds = {type(one) for one in ast.walk(seeding.value)}
+        if ast.Name not in kinds or not all(issubclass(kind, _REPEATABLE) for kind in kinds):
+            return ""
+        text = ast.unparse(seeding.value)
+        return "" if self._perhaps(seeding.call, unless=text) else text
 
     def replacement(self, node: cst.CSTNode, generator: str | None) -> GeneratorSeed:
         """The seed in the place of one that differs in every run: `node` makes it, or is the call that asks for it.
@@ -309,12 +325,14 @@ class ProgramSeeds:
         text = ast.unparse(seeding.value)
         return text if self._bound_before(text, root, site, seeding.call) else ""
 
-    def _perhaps(self, call: ast.Call) -> bool:
-        """Whether `call` runs on some condition other than the main guard."""
+    def _perhaps(self, call: ast.Call, unless: str = "__name__") -> bool:
+        """Whether `call` runs on some condition other than the main guard, and than one that speaks of `unless`."""
         around: ast.AST | None = self.chains.parents.get(call)
         while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if isinstance(around, ast.If) and "__name__" not in ast.unparse(around.test):
-                return True
+            if isinstance(around, ast.If):
+                test = ast.unparse(around.test)
+                if "__name__" not in test and unless not in test:
+                    return True
             around = self.chains.parents.get(around)
         return False
 
