@@ -59,6 +59,7 @@ CAUSES = {
         "The body of a class runs once, where the class is defined: the whole program reads it in the scope around "
         "it, and knows nothing there of what the body itself defines."
     ),
+    "lambda": "A lambda that is given a name is a function of that name to the whole program.",
     "expression": "A name that `:=` binds is one to the rules of one file alone.",
     "global": "So is what a function gives a name of the module that it declares `global`.",
     "again": (
@@ -76,7 +77,8 @@ CAUSES = {
         "whole program looks for what is registered, and into the package."
     ),
     "dictionary": (
-        "`vars(x)` and `globals()` are what they hold to the whole program, which asks for no method of them."
+        "`vars(x)`, `globals()` and `eval` of a name are what they hold to the whole program, which asks for no method "
+        "of them."
     ),
 }
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -167,6 +169,8 @@ def _explained(
     """The cause, where names of registries and of modules that are picked count for nothing but for one."""
     plain = tuple(name for name in following if "[" not in name)
     cause = _cause(callee, scope, exact, plain, known, own)
+    if not cause and plain and not exact and "def" in _kinds(callee, scope):
+        return "lambda"
     return cause or ("registry" if plain != tuple(following) else "")
 
 
@@ -183,7 +187,7 @@ def _cause(
             return cause
     if any(name.endswith("*") for name in following) or any(".*" in name for name in following):
         return "attribute"
-    if any(name.startswith(("builtins.vars()", "builtins.globals()")) for name in exact):
+    if any(name.startswith(("builtins.vars()", "builtins.globals()", "builtins.eval()")) for name in exact):
         return "dictionary"
     if ours == {name.replace("'", "") for name in theirs} != theirs:
         return "again"

@@ -28,8 +28,8 @@ def branches(count: int) -> str:
     [
         ("import torch\nx = torch.rand(1) \\\n\n", {(2, "TDL101")}),
         ("from torch.utils.data import DataLoader\nx = DataLoader(d, num_workers=2) \\\n\n", {(2, "TDL301")}),
-        ("import torch\n" + branches(350), {(3, "TDL101")}),
-        ("import torch\n" + branches(1400), {(3, "TDL101")}),
+        ("import torch; x = 0\n" + branches(350), {(3, "TDL101")}),
+        ("import torch; x = 0\n" + branches(1400), {(3, "TDL101")}),
         ('import torch\nx = torch.load("a" ' + '"a" ' * 4000 + ")\n" + BENCHMARK, {(2, "TDL001")}),
         ("import torch\ndef f(x: " + "list[" * 190 + "int" + "]" * 190 + "): pass\n" + SETTING, {(5, "TDL201")}),
         (

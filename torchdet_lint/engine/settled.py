@@ -24,7 +24,7 @@ from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import is_guard
-from torchdet_lint.program.syntax.unpassed import stays_off
+from torchdet_lint.program.syntax.unpassed import left_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -278,8 +278,7 @@ class Settling:
         record, text = self.records[path], self.project.files.text
         pairs = zip(record.findings, record.rows, strict=True)
         wanted = sorted({rows.first for finding, rows in pairs if finding.code == SWITCHED})
-        body = parsed_body(text(path)) if wanted else []
-        return tuple(row for row in wanted if stays_off(body, row, map(text, sorted(self.records))))
+        return left_off(parsed_body(text(path)), wanted, map(text, sorted(self.records))) if wanted else ()
 
     def functions_around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
         """`rows` of a file, and where the innermost function around each begins."""

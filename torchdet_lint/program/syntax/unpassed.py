@@ -1,51 +1,73 @@
-"""A line that hands a parameter on -> whether that is off by default, and every call in sight leaves it so."""
+"""Lines that hand a parameter on -> those whose parameter is off by default, and left so by every call in sight."""
 
 from __future__ import annotations
 
 import ast
+import bisect
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import defaults_of, last_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Sequence
 
 
-def stays_off(body: list[ast.stmt], row: int, texts: Iterable[str]) -> bool:
-    """Whether the assignment in `row` of a file gives a parameter of a top-level function that is False by default, and
-    the calls in the files `texts`, of which there is one at least, pass nothing for it."""
-    function = next(
-        (one for one in body if isinstance(one, ast.FunctionDef) and one.lineno <= row <= (one.end_lineno or 0)), None
+def left_off(body: list[ast.stmt], rows: Iterable[int], texts: Iterable[str]) -> tuple[int, ...]:
+    """Those of `rows` of a file whose assignment gives a parameter of a top-level function that is False by default,
+    where the calls in the files `texts`, of which there is one at least, pass nothing for it."""
+    functions = [one for one in body if isinstance(one, ast.FunctionDef)]
+    starts = [one.lineno for one in functions]
+    inside: dict[ast.FunctionDef, list[int]] = {}
+    for row in rows:
+        place = bisect.bisect_right(starts, row) - 1
+        if place >= 0 and row <= (functions[place].end_lineno or 0):
+            inside.setdefault(functions[place], []).append(row)
+    handed = {function: given for function, own in inside.items() if (given := _handed_on(function, own))}
+    uses = _uses(texts, {function.name for function in handed})
+    return tuple(
+        row
+        for function, given in handed.items()
+        for row, names in given.items()
+        if uses[function.name]
+        and all(use is not None and not _passes(use, function, names) for use in uses[function.name])
     )
-    if function is None:
-        return False
-    given = {
-        node.value.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and node.lineno == row and isinstance(node.value, ast.Name)
-    }
+
+
+def _handed_on(function: ast.FunctionDef, rows: Sequence[int]) -> dict[int, set[str]]:
+    """The parameters that each of the rows assigns to something, where all are False by default and keep that value."""
+    nodes = list(ast.walk(function))
     off = {
         name
         for name, default in defaults_of(function.args)
         if isinstance(default, ast.Constant) and default.value is False
     }
-    bound = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    if not given or not given <= off - bound:
-        return False
-    uses = [use for text in texts if function.name in text for use in _uses(parsed_body(text), function.name)]
-    return bool(uses) and all(use is not None and not _passes(use, function, given) for use in uses)
-
-
-def _uses(body: list[ast.stmt], name: str) -> Iterator[ast.Call | None]:
-    """The calls of what is called `name` in a file; None for each other use."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    off -= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    given: dict[int, set[str]] = {row: set() for row in rows}
     for node in nodes:
-        if isinstance(node, ast.Call) and last_word(node.func) == name:
-            yield node
-        elif isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and last_word(node) == name:
-            yield None
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and node.lineno in given:
+            given[node.lineno].add(node.value.id)
+    return {row: names for row, names in given.items() if names and names <= off}
+
+
+def _uses(texts: Iterable[str], names: set[str]) -> dict[str, list[ast.Call | None]]:
+    """The calls in the files `texts` of what is called by one of the names; None for each other use."""
+    found: dict[str, list[ast.Call | None]] = {name: [] for name in names}
+    for text in texts:
+        if not any(name in text for name in names):
+            continue
+        nodes = [node for statement in parsed_body(text) for node in ast.walk(statement)]
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        for node in nodes:
+            if isinstance(node, ast.Call) and (word := last_word(node.func)) in found:
+                found[word].append(node)
+            elif (
+                isinstance(node, (ast.Name, ast.Attribute))
+                and id(node) not in called
+                and (word := last_word(node)) in found
+            ):
+                found[word].append(None)
+    return found
 
 
 def _passes(call: ast.Call, function: ast.FunctionDef, names: set[str]) -> bool:
