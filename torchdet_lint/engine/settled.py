@@ -281,10 +281,15 @@ class Settling:
         return left_off(parsed_body(text(path)), wanted, map(text, sorted(self.records))) if wanted else ()
 
     def functions_around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
-        """`rows` of a file, and where the innermost function around each begins."""
+        """`rows` of a file in their order, and where the innermost function around each begins."""
         body = parsed_body(self.project.files.text(path)) if rows else []
         nodes = [node for statement in body for node in ast.walk(statement)]
         functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        for row in rows:
-            around = [node.lineno for node in functions if node.lineno <= row <= (node.end_lineno or row)]
-            yield row, max(around, default=None)
+        functions.sort(key=lambda node: node.lineno, reverse=True)
+        around: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+        for row in sorted(rows):
+            while functions and functions[-1].lineno <= row:
+                around.append(functions.pop())
+            while around and (around[-1].end_lineno or row) < row:
+                around.pop()
+            yield row, around[-1].lineno if around else None
