@@ -145,6 +145,12 @@ def _settings_off(n: int) -> str:
     return lines(n, "torch.backends.cudnn.benchmark = False", HEAD)
 
 
+@shape(120)
+def _loops_through_each_other(n: int) -> str:
+    row = "for x in y:\n        s.add((x, y))\n    for y in x:\n        s.add(y)"
+    return block(n, row, "def f(x, y, s=set()):", tail="    return torch.tensor(list(s))\n")
+
+
 @shape(400)
 def _settled_flags(n: int) -> str:
     return block(n, "f{i} = True\n    if f{i}:\n        y{i} = torch.rand(1)", "def main():", tail="main()\n")

@@ -41,8 +41,23 @@ def branches(count: int) -> str:
             '        for e in glob.glob("*"):\n            names.append(e)\n        self.tasks = names\n' + BENCHMARK,
             {(9, "TDL201")},
         ),
+        (
+            "import torch\ndef f(y, x):\n    s = set()\n    for x in [y]:\n        for y in [x]:\n"
+            "            s.add(x)\n    return torch.tensor(list(s))\n" + BENCHMARK,
+            {(8, "TDL201")},
+        ),
     ],
-    ids=["backslash", "backslash-loader", "elif-350", "elif-1400", "strings", "annotation", "union", "import-parts"],
+    ids=[
+        "backslash",
+        "backslash-loader",
+        "elif-350",
+        "elif-1400",
+        "strings",
+        "annotation",
+        "union",
+        "import-parts",
+        "loops",
+    ],
 )
 def test_what_is_hard_to_read_is_linted(text: str, expected: set[tuple[int, str]]) -> None:
     findings, complaints = lint(text)

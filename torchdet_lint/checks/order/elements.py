@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Binding
 
 
 def set_kind(module: Module, node: cst.BaseExpression) -> str:
@@ -257,17 +258,34 @@ def _calls(module: Module, role: str) -> frozenset[str]:
     return module.library.facts.orders.elements[role]
 
 
+class _Loops:
+    """What the variables of loops hold, worked out once for each: loops may go through the variables of each other."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._known: dict[tuple[int, str, tuple[int, ...], int], str] = {}
+
+    def of(self, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
+        """What stands at `path` in the variable `node`; `unknown` while that is being worked out."""
+        home = self.module.scope_of(node).home(node.value)
+        if home is None:
+            return "unknown"
+        key = (id(home), node.value, path, depth)
+        if key not in self._known:
+            self._known[key] = "unknown"
+            kinds = {self._bound(binding, path, depth) for binding in home.bindings[node.value]}
+            self._known[key] = kinds.pop() if len(kinds) == 1 else "unknown"
+        return self._known[key]
+
+    def _bound(self, binding: Binding, path: tuple[int, ...], depth: int) -> str:
+        if binding.kind != "loop" or binding.value is None:
+            return "unknown"
+        return _part_kind(self.module, binding.value, (*binding.path, *path), depth)
+
+
 def _looped(module: Module, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
     """What stands at `path` in the variable of a loop."""
-    home = module.scope_of(node).home(node.value)
-    bindings = home.bindings[node.value] if home is not None else []
-    kinds = {
-        _part_kind(module, binding.value, (*binding.path, *path), depth)
-        if binding.kind == "loop" and binding.value is not None
-        else "unknown"
-        for binding in bindings
-    }
-    return kinds.pop() if len(kinds) == 1 else "unknown"
+    return module.shared(_Loops).of(node, path, depth)
 
 
 def _part_kind(module: Module, node: cst.BaseExpression, path: tuple[int, ...], depth: int) -> str:
