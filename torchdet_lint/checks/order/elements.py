@@ -268,12 +268,11 @@ class _Loops:
     def of(self, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
         """What stands at `path` in the variable `node`; `unknown` while that is being worked out."""
         home = self.module.scope_of(node).home(node.value)
-        if home is None:
-            return "unknown"
+        bindings = home.bindings[node.value] if home is not None else []
         key = (id(home), node.value, path, depth)
         if key not in self._known:
             self._known[key] = "unknown"
-            kinds = {self._bound(binding, path, depth) for binding in home.bindings[node.value]}
+            kinds = {self._bound(binding, path, depth) for binding in bindings}
             self._known[key] = kinds.pop() if len(kinds) == 1 else "unknown"
         return self._known[key]
 

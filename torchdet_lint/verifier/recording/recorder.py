@@ -197,7 +197,7 @@ class Recorder:
             return
 
         def recorded(thread: threading.Thread) -> None:
-            target = getattr(getattr(thread, "_target", None), "__module__", "") or ""
+            target = getattr(getattr(thread, "_target", None) or type(thread), "__module__", "") or ""
             if self._run is not run or target.startswith("torch.utils.data"):
                 original(thread)
                 return

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 _FUNCTIONS = torch.autograd.function.__file__
-TASK_TAKERS = ("torch.utils.data", "concurrent.futures", "multiprocessing.pool", "joblib", "billiard")
+TASK_TAKERS = (
+    "torch.utils.data", "concurrent.futures", "multiprocessing.pool", "multiprocessing.queues", "joblib", "billiard",
+)  # fmt: skip
 _PHASES = {OPTIMIZER: "optimizer", LOADER: "data", SPLITTER: "split", INITIALIZER: "init", READER: "load"}
 
 
