@@ -9,11 +9,11 @@ import libcst as cst
 
 from torchdet_lint.dataflow.syntax import bare, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
-from torchdet_lint.inference.elements.element_kinds import EACH
+from torchdet_lint.inference.elements.element_kinds import EACH, agreed
 from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding
@@ -59,7 +59,7 @@ def _grown_kind(module: Module, targets: Sequence[cst.BaseExpression]) -> str:
         return "number"
     if not kinds and all(isinstance(target, cst.Name) and _stays_empty(module, target) for target in targets):
         return "nothing"
-    return kinds.pop() if len(kinds) == 1 else "unknown"
+    return agreed(kinds)
 
 
 def _taken_in(module: Module, target: cst.BaseExpression) -> set[str]:
@@ -94,8 +94,7 @@ def _stays_empty(module: Module, name: cst.Name) -> bool:
 def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_name: bool = True) -> str:
     """What the elements of `node` are; where nothing else tells, what its name says, unless `by_name` is false."""
     if isinstance(node, (cst.List, cst.Tuple, cst.Set)) and node.elements:
-        kinds = {scalar_kind(module, element.value) for element in node.elements}
-        return kinds.pop() if len(kinds) == 1 else "unknown"
+        return agreed(scalar_kind(module, element.value) for element in node.elements)
     if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
         return scalar_kind(module, node.elt)
     if isinstance(node, cst.BinaryOperation):
@@ -272,8 +271,7 @@ class _Loops:
         key = (id(home), node.value, path, depth)
         if key not in self._known:
             self._known[key] = "unknown"
-            kinds = {self._bound(binding, path, depth) for binding in bindings}
-            self._known[key] = kinds.pop() if len(kinds) == 1 else "unknown"
+            self._known[key] = agreed(self._bound(binding, path, depth) for binding in bindings)
         return self._known[key]
 
     def _bound(self, binding: Binding, path: tuple[int, ...], depth: int) -> str:
@@ -295,7 +293,7 @@ def _part_kind(module: Module, node: cst.BaseExpression, path: tuple[int, ...], 
     if told != "unknown" or depth == 0:
         return told
     if isinstance(node, (cst.List, cst.Tuple, cst.Set)):
-        return _agreed(_part_of(module, element.value, path, depth - 1) for element in node.elements)
+        return agreed(_part_of(module, element.value, path, depth - 1) for element in node.elements)
     if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
         return _part_of(module, node.elt, path, depth - 1)
     if isinstance(node, cst.Call):
@@ -315,7 +313,7 @@ def _part_of(module: Module, node: cst.BaseExpression, path: tuple[int, ...], de
     if isinstance(node, (cst.List, cst.Tuple)):
         parts = [element.value for element in node.elements]
         chosen = parts if path[0] == EACH else parts[path[0] : path[0] + 1]
-        return _agreed(_part_of(module, part, path[1:], depth) for part in chosen)
+        return agreed(_part_of(module, part, path[1:], depth) for part in chosen)
     if isinstance(node, cst.Call) and last_word(node.func) in _calls(module, "copies") and node.args:
         node = node.args[0].value
     return _part_kind(module, node, path[1:], depth)
@@ -331,17 +329,12 @@ def _part_of_call(module: Module, node: cst.Call, path: tuple[int, ...], depth: 
         return "number" if first == 0 else _part_kind(module, given[0], rest, depth)
     if word in _calls(module, "combined"):
         chosen = given[first : first + 1] if word == "zip" and first != EACH else given
-        return _agreed(_part_kind(module, one, rest, depth) for one in chosen if not isinstance(one, cst.Integer))
+        return agreed(_part_kind(module, one, rest, depth) for one in chosen if not isinstance(one, cst.Integer))
     if word in _calls(module, "copies") and given:
         return _part_kind(module, given[0], path, depth)
     if word == "map" and len(given) == 2 and last_word(given[0]) in _calls(module, "copies"):
         return _part_kind(module, given[1], path, depth)
     return "unknown"
-
-
-def _agreed(kinds: Iterable[str]) -> str:
-    found = set(kinds)
-    return found.pop() if len(found) == 1 else "unknown"
 
 
 def parameter_annotation(module: Module, node: cst.Name) -> str:

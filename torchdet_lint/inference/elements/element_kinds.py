@@ -99,7 +99,8 @@ def _is_table(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Subscript) and _word(node.value) in _TABLES and len(_arguments(node)) == 2
 
 
-def _agreed(kinds: Iterable[str]) -> str:
+def agreed(kinds: Iterable[str]) -> str:
+    """The kind that all are; `unknown` where they differ, and for none."""
     found = set(kinds)
     return found.pop() if len(found) == 1 else _UNKNOWN
 
@@ -108,12 +109,12 @@ def _single(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _single(_parsed(node.value))
     if isinstance(node, ast.BinOp):
-        return _agreed((_single(node.left), _single(node.right)))
+        return agreed((_single(node.left), _single(node.right)))
     if isinstance(node, ast.Subscript):
         word = _word(node.value)
         if word in ("Tuple", "tuple"):
             parts = [part for part in _arguments(node) if not _is_ellipsis(part)]
-            return "number" if parts and _agreed(map(_single, parts)) == "number" else _UNKNOWN
+            return "number" if parts and agreed(map(_single, parts)) == "number" else _UNKNOWN
         return _SINGLE.get(word, _UNKNOWN)
     return _SINGLE.get(_word(node), _UNKNOWN)
 
@@ -122,15 +123,15 @@ def _elements(node: ast.expr | None, path: Sequence[int] = ()) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _elements(_parsed(node.value), path)
     if isinstance(node, ast.BinOp):
-        return _agreed(_elements(side, path) for side in (node.left, node.right) if not _is_none(side))
+        return agreed(_elements(side, path) for side in (node.left, node.right) if not _is_none(side))
     if _word(node) == "Tensor":
         return "identity"
     node = _given(node)
     word, parts = _word(node.value) if isinstance(node, ast.Subscript) else "", _arguments(node)
     if word in ("Optional", "Union"):
-        return _agreed(_elements(part, path) for part in parts if not _is_none(part))
+        return agreed(_elements(part, path) for part in parts if not _is_none(part))
     if word in ("Tuple", "tuple"):
-        return _agreed(_part(part, path) for part in parts if not _is_ellipsis(part))
+        return agreed(_part(part, path) for part in parts if not _is_ellipsis(part))
     return _part(parts[0], path) if word in _COLLECTIONS or _is_table(node) else _UNKNOWN
 
 
