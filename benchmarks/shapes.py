@@ -152,6 +152,14 @@ def _loops_through_each_other(n: int) -> str:
 
 
 @shape(400)
+def _parameters_kept_by_a_data_set(n: int) -> str:
+    parameters = ", ".join(f"p{i}=None" for i in range(n))
+    kept = lines(n, "        self.a{i} = p{i}", f"class Rows:\n    def __init__(self, {parameters}):\n")
+    draws = "    def __getitem__(self, i):\n        return np.random.rand(2)\n"
+    return f"{HEAD}{kept}{draws}DataLoader(Rows(p0=1), num_workers=2)\n"
+
+
+@shape(400)
 def _settled_flags(n: int) -> str:
     return block(n, "f{i} = True\n    if f{i}:\n        y{i} = torch.rand(1)", "def main():", tail="main()\n")
 

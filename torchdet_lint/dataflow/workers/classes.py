@@ -6,7 +6,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
-from torchdet_lint.dataflow.workers.constants import constant_attributes, constants_in, dead_where, tells_all
+from torchdet_lint.dataflow.workers.constants import constant_attributes, constants_in, dead_where
 from torchdet_lint.dataflow.workers.project_file import (
     File,
     below,
@@ -19,6 +19,7 @@ from torchdet_lint.dataflow.workers.project_file import (
 )
 from torchdet_lint.dataflow.workers.scopes import Instance, Scope
 from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, parsed
+from torchdet_lint.prefilter.syntax import defaults_of, tells_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,12 +179,7 @@ class Classes:
 
 
 def _defaults(function: ast.FunctionDef, file: File) -> dict[str, tuple[ast.expr, Scope]]:
-    parameters = [*function.args.posonlyargs, *function.args.args]
-    pairs = list(zip(reversed(parameters), reversed(function.args.defaults), strict=False))
-    pairs += [
-        (one, value) for one, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if value
-    ]
-    return {one.arg: (value, Scope(file)) for one, value in pairs}
+    return {name: (value, Scope(file)) for name, value in defaults_of(function.args)}
 
 
 def outside_name(attribute: str, class_: str) -> str:

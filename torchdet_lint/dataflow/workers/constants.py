@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.dataflow.workers.project_file import assigned, every_statement
+from torchdet_lint.prefilter.syntax import combined, defaults_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,51 +17,57 @@ if TYPE_CHECKING:
 _DEEP = 4
 
 
-def tells_all(call: ast.Call) -> bool:
-    """Whether a call names every argument that it passes: no `*args`, no `**options`."""
-    return not any(isinstance(one, ast.Starred) for one in call.args) and all(word.arg for word in call.keywords)
-
-
 def constants_in(scope: Scope) -> dict[str, object]:
-    """The parameters of the function of `scope` that are given a constant, and it."""
-    found = ((name, _constant(*bound)) for name, bound in (scope.given or {}).items())
-    return {name: told[0] for name, told in found if told is not None}
+    """The parameters of the function of `scope` that are given a constant and keep it, and it."""
+    return _Constants().of(scope)
 
 
 def constant_attributes(attributes: Mapping[str, Sequence[tuple[ast.expr, Scope]]]) -> dict[str, object]:
     """Those of the attributes of an object that are evidently one constant, as `self.mode`, and it."""
     found = {}
+    constants = _Constants()
     for name, bounds in attributes.items():
-        told = [_constant(*bound) for bound in bounds]
+        told = [constants.value(*bound) for bound in bounds]
         if told and told[0] is not None and all(one == told[0] for one in told):
             found[f"self.{name}"] = told[0][0]
     return found
 
 
-def _constant(value: ast.expr, scope: Scope, depth: int = 0) -> tuple[object] | None:
-    """The constant that `value` evidently is, in a tuple."""
-    if isinstance(value, ast.Constant):
-        return (value.value,)
-    if depth > _DEEP or scope.given is None or scope.function is None:
+class _Constants:
+    """The constants that scopes are given, worked out once for each of them."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], dict[str, object]] = {}
+
+    def of(self, scope: Scope, depth: int = 0) -> dict[str, object]:
+        """As `constants_in`."""
+        key = (id(scope), depth)
+        if key not in self._known:
+            given = scope.given or {}
+            changed = _rebound(scope.function) if given and scope.function is not None else frozenset()
+            found = ((name, self.value(*bound, depth)) for name, bound in given.items() if name not in changed)
+            self._known[key] = {name: told[0] for name, told in found if told is not None}
+        return self._known[key]
+
+    def value(self, value: ast.expr, scope: Scope, depth: int = 0) -> tuple[object] | None:
+        """The constant that `value` evidently is, in a tuple."""
+        if isinstance(value, ast.Constant):
+            return (value.value,)
+        if depth > _DEEP or scope.given is None or scope.function is None:
+            return None
+        if isinstance(value, ast.Name):
+            known = self.of(scope, depth + 1)
+            return (known[value.id],) if value.id in known else None
+        if isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
+            holds = _holds(value, self.of(scope, depth + 1))
+            return None if holds is None else (holds,)
         return None
-    if isinstance(value, ast.Name):
-        known = value.id in scope.given and value.id not in _rebound(scope.function)
-        return _constant(*scope.given[value.id], depth + 1) if known else None
-    if isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
-        changed = _rebound(scope.function)
-        holds = _holds(value, {name: one for name, one in constants_in(scope).items() if name not in changed})
-        return None if holds is None else (holds,)
-    return None
 
 
 def dead_arms(function: Function, given: Mapping[str, ast.expr]) -> tuple[ast.AST, ...]:
     """What of `function` does not run where its parameters are the constants that it is `given`, or that it has by
     default."""
-    args = function.args
-    positional = [*args.posonlyargs, *args.args]
-    defaults = zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
-    named = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    values = {one.arg: value for one, value in (*defaults, *named) if value is not None} | dict(given)
+    values = dict(defaults_of(function.args)) | dict(given)
     return dead_where(
         function, {name: value.value for name, value in values.items() if isinstance(value, ast.Constant)}
     )
@@ -100,14 +107,11 @@ def _dead_in(block: Sequence[ast.stmt], constants: Mapping[str, object]) -> Iter
 
 def _holds(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
     """Whether `test` holds, as far as it asks for nothing but what the `constants` tell."""
+    return combined(test, lambda part: _tells(part, constants))
+
+
+def _tells(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
     match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = _holds(operand, constants)
-            return None if inner is None else not inner
-        case ast.BoolOp(op=op, values=values):
-            told = [_holds(value, constants) for value in values]
-            decides = isinstance(op, ast.Or)
-            return decides if decides in told else None if None in told else not decides
         case ast.Compare(left=ast.Name() | ast.Attribute() as left, ops=[op], comparators=[right]):
             try:
                 allowed = ast.literal_eval(right)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.syntax import combined
 from torchdet_lint.program.events import PASSED, PLAIN, Test
 from torchdet_lint.program.syntax.scopes import Bound, constant
 
@@ -19,13 +20,10 @@ _OTHER = Bound("value")
 
 def decided(test: ast.expr, scope: Scope) -> bool | None:
     """Whether `test` holds, where constants that a function gives its own names decide it; else None."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        inner = decided(test.operand, scope)
-        return None if inner is None else not inner
-    if isinstance(test, ast.BoolOp):
-        ends = isinstance(test.op, ast.Or)
-        answers = [decided(value, scope) for value in test.values]
-        return ends if ends in answers else None if None in answers else not ends
+    return combined(test, lambda part: _told(part, scope))
+
+
+def _told(test: ast.expr, scope: Scope) -> bool | None:
     if isinstance(test, ast.Name):
         value = _settled(test, scope)
         return None if value is None else bool(value[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import GUARD, Test
 from torchdet_lint.program.syntax.conditions import decided, passed_on, tested
 from torchdet_lint.program.syntax.expressions import Expressions
@@ -13,7 +14,6 @@ from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     TRY,
     asks_for_training,
-    defaults_of,
     is_guard,
     is_type_checking,
     last_word,

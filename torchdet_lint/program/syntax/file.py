@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import PLAIN, Body, ClassSummary
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
-from torchdet_lint.program.syntax.shapes import accessor, defaults_of, is_property, last_word, parameters_of
+from torchdet_lint.program.syntax.shapes import accessor, is_property, last_word, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,12 +7,12 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     PASSED_ON,
     added_to,
-    defaults_of,
     defined_by,
     parameters_of,
     statements_in,

@@ -201,23 +201,3 @@ def parameters_of(args: ast.arguments) -> list[ast.arg]:
     """The parameters of a function, stars last."""
     stars = [star for star in (args.vararg, args.kwarg) if star is not None]
     return [*args.posonlyargs, *args.args, *args.kwonlyargs, *stars]
-
-
-def defaults_of(args: ast.arguments) -> list[tuple[str, ast.expr]]:
-    """The parameters that have a default, and it."""
-    positional = [*args.posonlyargs, *args.args]
-    count = len(args.defaults)
-    found = (
-        [
-            (parameter.arg, default)
-            for parameter, default in zip(positional[len(positional) - count :], args.defaults, strict=True)
-        ]
-        if count
-        else []
-    )
-    found += [
-        (parameter.arg, default)
-        for parameter, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)
-        if default is not None
-    ]
-    return found

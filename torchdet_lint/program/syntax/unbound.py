@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
-from torchdet_lint.program.syntax.shapes import FUNCTIONS, defaults_of
+from torchdet_lint.prefilter.syntax import defaults_of
+from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,9 @@ import ast
 import bisect
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.syntax import defaults_of, tells_all
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.shapes import defaults_of, last_word
+from torchdet_lint.program.syntax.shapes import last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +25,8 @@ def left_off(body: list[ast.stmt], rows: Iterable[int], texts: Iterable[str]) ->
         if place >= 0 and row <= (functions[place].end_lineno or 0):
             inside.setdefault(functions[place], []).append(row)
     handed = {function: given for function, own in inside.items() if (given := _handed_on(function, own))}
+    if not handed:
+        return ()
     uses = _uses(texts, {function.name for function in handed})
     return tuple(
         row
@@ -72,7 +75,7 @@ def _uses(texts: Iterable[str], names: set[str]) -> dict[str, list[ast.Call | No
 
 def _passes(call: ast.Call, function: ast.FunctionDef, names: set[str]) -> bool:
     """Whether a call gives one of the parameters `names` anything, or may do so."""
-    if any(isinstance(one, ast.Starred) for one in call.args) or any(word.arg is None for word in call.keywords):
+    if not tells_all(call):
         return True
     positional = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
     return not names.isdisjoint((*positional[: len(call.args)], *(word.arg for word in call.keywords)))
