@@ -122,6 +122,18 @@ shown(draws=[*training.indices, *rest.indices], run=[list(training.indices), [in
         ("TDL302", "TDL303"),
     ),
     Trial(
+        "a split below a permutation of as many, which both draw before all else",
+        """
+args = options()
+torch.manual_seed(args.seed)
+order = torch.randperm(16).tolist()
+first, second = random_split(list(range(16)), [8, 8])
+sampler = RandomSampler(list(range(16)))
+shown(draws=[order, [*first.indices, *second.indices], list(sampler)], run=[order, list(first.indices)])
+""",
+        ("TDL303",),
+    ),
+    Trial(
         "a generator in a constructor that is called once, and another at top level",
         """
 class Noise:
@@ -314,6 +326,31 @@ if __name__ == "__main__":
     main()
 """,
         ("TDL102",),
+    ),
+    Trial(
+        "an option that is a seed and is never used",
+        """
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1)
+    args, rest = parser.parse_known_args()
+    start = torch.rand(2).tolist()
+    shown(draws=[*start, random.random(), np.random.rand()], run=start)
+
+
+if __name__ == "__main__":
+    main()
+""",
+        ("TDL101", "TDL102", "TDL103"),
+    ),
+    Trial(
+        "an option that is a seed, beside a number that seeds another library",
+        """
+args = options()
+np.random.seed(3)
+shown(draws=torch.rand(3).tolist(), run=torch.rand(3).tolist())
+""",
+        ("TDL101",),
     ),
     Trial(
         "fresh entropy for torch and for a generator of its own",
@@ -672,6 +709,37 @@ WORKERS = [
 
 LEFT = [
     Trial(
+        "an option that is a seed, which cannot be read where the program begins, or may be none",
+        """
+def main(args):
+    shown(run=torch.rand(3).tolist())
+
+
+if __name__ == "__main__":
+    main(options())
+""",
+        seeded=False,
+    ),
+    Trial(
+        "a seed that is parsed after other arguments",
+        """
+first, rest = argparse.ArgumentParser().parse_known_args()
+args = options()
+shown(run=torch.rand(3).tolist())
+""",
+        seeded=False,
+    ),
+    Trial(
+        "a split right below a seed, and a permutation of as many that is drawn next",
+        """
+args = options()
+torch.manual_seed(args.seed)
+first, second = random_split(list(range(16)), [8, 8])
+order = torch.randperm(16).tolist()
+shown(draws=[order, [*first.indices, *second.indices]], run=[order, list(first.indices)])
+""",
+    ),
+    Trial(
         "a generator made at every call",
         """
 def resampled(values):
@@ -832,7 +900,6 @@ def seeded(seed):
 
 
 if __name__ == "__main__":
-    options()
     shown(run=torch.rand(2).tolist())
 """,
         codes=("TDL101",),
@@ -1001,6 +1068,30 @@ def test_a_safe_fix_cures_what_it_says(trial: Trial, tmp_path: Path, monkeypatch
     else:
         assert old["run"] != trial.expected
         assert new["run"] == trial.expected
+
+
+def test_generators_of_two_files_draw_different_numbers(tmp_path: Path) -> None:
+    files = {
+        "noise.py": "import numpy as np\n\nrng = np.random.default_rng()\nprint(rng.random())\n",
+        "program.py": IMPORTS + "import noise\n\nrng = np.random.default_rng()\n"
+        "shown(draws=[rng.random(), noise.rng.random()], run=rng.random())\n",
+    }  # fmt: skip
+    for name, text in fixed(tmp_path, files, ("TDL104",)).items():
+        (tmp_path / name).write_text(text)
+    new = run(tmp_path / "program.py")
+    assert kinds(new) == 2
+    assert new["run"] == run(tmp_path / "program.py")["run"]
+
+
+def test_an_option_that_another_file_parses_is_the_seed(tmp_path: Path) -> None:
+    files = {
+        "settings.py": "import argparse\n\n\n" + OPTIONS,
+        "program.py": IMPORTS + "from settings import options\n\nargs = options()\nshown(run=torch.rand(3).tolist())\n",
+    }
+    for name, text in fixed(tmp_path, files, ("TDL101",)).items():
+        (tmp_path / name).write_text(text)
+    first, again, other = (run(tmp_path / "program.py", "--seed", seed) for seed in ("1", "1", "2"))
+    assert first == again != other
 
 
 def test_a_value_that_the_user_sets_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,8 @@ class NeedHelper(NamedTuple):
     deterministic mode on), `cublas` (the workspace variable).
     `function`, `package.module:name`, is a function of the project that seeds them all; `before` is a node of a
     statement at top level, above which they have to stand. `beside` is a call that seeds other libraries with `seed`, a
-    text, and below which they may stand and take the same seed.
+    text, and below which they may stand and take the same seed; or, of a program that parses a seed which nothing is
+    given, the call that leads there, `parsed`, in the file `options`.
     """
 
     name: str
@@ -85,6 +86,8 @@ class NeedHelper(NamedTuple):
     before: Any = None
     beside: Any = None
     seed: str = ""
+    parsed: Any = None
+    options: str = ""
 
 
 class NeedFunction(NamedTuple):

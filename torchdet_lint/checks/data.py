@@ -258,16 +258,17 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         parent = module.parent(call.node)
         if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "shuffle":
             continue  # torch asks only whether it is true
-        changes, safe = _own_generator(module, call, at_once=row.variant == "split")
+        changes, safe = _own_generator(module, call, permutes=True, at_once=row.variant == "split")
         details = {"call": call.names[-1].rpartition(".")[2]}
         yield Violation(call.node, details, row.variant, changes=changes, applicability=safe)
 
 
 def _own_generator(
-    module: Module, call: Call, *, at_once: bool = False
+    module: Module, call: Call, *, permutes: bool = False, at_once: bool = False
 ) -> tuple[tuple[Change, ...], Applicability | None]:
-    """A generator for `call` alone, which draws `at_once` or later, that follows torch's seed; whether that is safe."""
-    seed = module.shared(ProgramSeeds).initial_seed(call.node, at_once=at_once)
+    """A generator for `call` alone, which draws `at_once` or later, that follows torch's seed; whether that is safe.
+    What `permutes` draws a permutation before all else."""
+    seed = module.shared(ProgramSeeds).initial_seed(call.node, permutes=permutes, at_once=at_once)
     generator = f"{{torch}}.Generator().manual_seed({seed.text})"
     return (*seed.needs, SetArgument(call.node, "generator", generator)), seed.applicability
 

@@ -28,7 +28,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     the workspace of cuBLAS; `seeds` are the libraries that one of them seeds, `aside` the first and last rows of what
     only tries the file out. `strict` says that no entry point only warns in that mode, `ungraded` that all of them run
     without gradients; `scored` are the rows of findings in what all of them run without gradients, `shared` those of
-    findings in what this file runs once, but the files that import it perhaps more often. `on_host` says that one of
+    findings in what this file runs once, but the files that import it perhaps too. `on_host` says that one of
     them trains and none names a device but the CPU; `off` are the rows of switches that no call in sight turns on."""
 
     covered: bool = False

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
+from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.engine.outcome import token
 from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, SetArgument, Violation, Withhold
 from torchdet_lint.module.module import Module, SyntaxFault, Target
+from torchdet_lint.prefilter.skeleton import parsed
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from torchdet_lint.dataflow.seeding.seed_values import Option
     from torchdet_lint.engine.linter import Linter
-    from torchdet_lint.finding import Cause, Change, Finding
+    from torchdet_lint.finding import Applicability, Cause, Change, Finding
     from torchdet_lint.program.entry import Fault, Story
     from torchdet_lint.source.suppress import Rows
 
@@ -38,6 +41,7 @@ class Reporter:
         self._data = data
         self._text = text
         self._modules: dict[str, Module | None] = {}
+        self._options: dict[str, Option | None] = {}
 
     def report(self, fault: Fault, code: str, cause: Cause | None = None) -> None:
         """Make `fault` a finding, with its `cause`: once where two entry points share the place, never outside the
@@ -54,8 +58,9 @@ class Reporter:
         row = fault.ref.row if fault.at_call else fault.ref.statement
         node = module.places.node_at(row, fault.ref.column if fault.at_call else None)
         rule = self.linter.catalogue.rules[code]
-        changes = tuple(_at_nodes(change, module) for change in fault.changes)
-        one = Violation(node, fault.details, fault.variant, fault.severity, changes=changes)
+        changes = tuple(self._at_nodes(change, module) for change in fault.changes)
+        safe: Applicability | None = "unsafe" if any(map(self._unread, changes)) else None
+        one = Violation(node, fault.details, fault.variant, fault.severity, changes=changes, applicability=safe)
         finding, rows = self.linter.finding(module, rule, one)
         related = tuple(
             self._related(story.ref.file, story.ref.row, story.ref.column, story.message)
@@ -94,7 +99,51 @@ class Reporter:
         cell, row = self._placed(path, row)
         return f"line {row}" if cell is None else f"cell {cell}, line {row}"
 
-    # ------------------------------------------------------------------ what single files left open
+    # ------------------------------------------------------------------ the places of changes
+
+    def _at_nodes(self, change: Change, module: Module) -> Change:
+        """`change` with nodes of `module` where it names places."""
+        if isinstance(change, NeedHelper):
+            return self._seeds_at_nodes(change, module)
+        if isinstance(change, SeedFunction) and change.given is not None:
+            return change._replace(given=module.places.node_at(change.given.row, change.given.column))
+        if isinstance(change, SetArgument):
+            ref = change.call
+            calls = module.calls_at(ref.row, ref.column)
+            named = [call for call in calls if ref.what in call.names] or calls
+            if len(named) != 1:
+                return Withhold(f"the call in line {ref.row} that takes `{change.name}` is not evident")
+            return change._replace(call=named[0].node)
+        return change
+
+    def _seeds_at_nodes(self, change: NeedHelper, module: Module) -> NeedHelper:
+        seeds = module.shared(ProgramSeeds)
+        if change.before is not None:
+            change = change._replace(before=module.places.node_at(change.before.statement))
+        if change.beside is not None:
+            node = module.places.node_at(change.beside.row, change.beside.column)
+            seed = seeds.beside(node, change.libraries)
+            change = change._replace(beside=node if seed else None, seed=seed)
+        if not change.seed and change.parsed is not None and (option := self._option(change)) is not None:
+            node = module.places.node_at(change.parsed.row, change.parsed.column)
+            seed = seeds.below_arguments(node, option)
+            change = change._replace(beside=node if seed else None, seed=seed)
+        return change
+
+    def _unread(self, change: Change) -> bool:
+        """Whether `change` seeds with a number though the program parses a seed."""
+        return isinstance(change, NeedHelper) and not change.seed and self._option(change) is not None
+
+    def _option(self, change: NeedHelper) -> Option | None:
+        """The option that is a seed, where the program parses one."""
+        if not change.options:
+            return None
+        if change.options not in self._options:
+            try:
+                self._options[change.options] = SeedValues(parsed(self._text(change.options))).option
+            except SyntaxFault:
+                self._options[change.options] = None
+        return self._options[change.options]
 
 
 def _bounded(stories: Sequence[Story]) -> Sequence[Story]:
@@ -104,29 +153,3 @@ def _bounded(stories: Sequence[Story]) -> Sequence[Story]:
         return stories
     last = stories[_PLACES - 1]
     return [*stories[: _PLACES - 1], last._replace(message=f"{last.message}; {left} more places are not listed")]
-
-
-def _at_nodes(change: Change, module: Module) -> Change:
-    """`change` with nodes of `module` where it names places."""
-    if isinstance(change, NeedHelper):
-        return _seeds_at_nodes(change, module)
-    if isinstance(change, SeedFunction) and change.given is not None:
-        return change._replace(given=module.places.node_at(change.given.row, change.given.column))
-    if isinstance(change, SetArgument):
-        ref = change.call
-        calls = module.calls_at(ref.row, ref.column)
-        named = [call for call in calls if ref.what in call.names] or calls
-        if len(named) != 1:
-            return Withhold(f"the call in line {ref.row} that takes `{change.name}` is not evident")
-        return change._replace(call=named[0].node)
-    return change
-
-
-def _seeds_at_nodes(change: NeedHelper, module: Module) -> NeedHelper:
-    if change.before is not None:
-        change = change._replace(before=module.places.node_at(change.before.statement))
-    if change.beside is not None:
-        node = module.places.node_at(change.beside.row, change.beside.column)
-        seed = module.shared(ProgramSeeds).beside(node, change.libraries)
-        change = change._replace(beside=node if seed else None, seed=seed)
-    return change

@@ -265,13 +265,22 @@ class Settling:
         )
 
     def _shared(self, path: str) -> tuple[int, ...]:
-        """The rows of findings that the main guard of `path` comes by once, in functions that other files may call."""
+        """The rows of findings in what `path` runs once, but other files may too: in functions that they may call, and
+        at top level where a number would be the seed, for another file's generator may get the same."""
         record = self.records[path]
-        if not record.outline.guard or path not in self.points.all_imported:
+        if path not in self.points.all_imported:
             return ()
         pairs = zip(record.findings, record.rows, strict=True)
-        wanted = sorted({rows.first for finding, rows in pairs if is_mended_once(finding)})
-        return tuple(row for row, above in self.functions_around(path, wanted) if above is not None)
+        found = [(rows.first, finding.code in LOADERS) for finding, rows in pairs if is_mended_once(finding)]
+        followed = {row for row, loads in found if loads} | self._guarded(path, bool(found))
+        around = self.functions_around(path, sorted({row for row, _ in found}))
+        return tuple(row for row, above in around if above is not None or row not in followed)
+
+    def _guarded(self, path: str, wanted: bool) -> set[int]:
+        """The rows of the main guard of a file."""
+        body = parsed_body(self.project.files.text(path)) if wanted else ()
+        guards = [node for node in body if isinstance(node, ast.If) and is_guard(node.test)]
+        return {row for node in guards for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
     def _off(self, path: str) -> tuple[int, ...]:
         """The rows of findings about switches that are given a parameter which every call leaves off."""

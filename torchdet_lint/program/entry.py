@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _TESTS = f"{os.sep}tests{os.sep}"
 # So many calls lead at most from the start of a program to what seeds it.
 _DEEP = 8
+_ARGUMENTS = "flag:arguments"
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout"),
     "numpy": ("numpy", "numpy_training", "estimator"),
@@ -129,21 +130,25 @@ class Entry(NamedTuple):
         firsts = [found[0] for library in libraries if (found := self.first_draw(library)) is not None]
         first = min(firsts, key=self.project.steps(self.node).index, default=None)
         above = first.ref if first is not None and GUARD not in first.branch else None
-        return NeedHelper("seeds", libraries, function, above, self._other_seed(libraries))
-
-    def _other_seed(self, libraries: tuple[str, ...]) -> Ref | None:
-        """The first call in the program's own file that seeds another library and is above all draws from
-        `libraries`."""
         seeds = {f"seed:{library}" for library in CHANNELS} - {f"seed:{library}" for library in libraries}
+        options = self.effects.get(_ARGUMENTS)
+        return NeedHelper(
+            "seeds", libraries, function, above, self._above_draws(libraries, seeds),
+            parsed=self._above_draws(libraries, {_ARGUMENTS}), options=options.file if options is not None else "",
+        )  # fmt: skip
+
+    def _above_draws(self, libraries: tuple[str, ...], wanted: set[str]) -> Ref | None:
+        """The first call in the program's own file that has one of the `wanted` effects and is above all draws from
+        `libraries`."""
         draws = {f"draw:{channel}" for library in libraries for channel in self.draws(library)}
         node: Node | None = self.node
         for _ in range(_DEEP):
             inner: Node | None = None
             for step, effects in self._steps_of(node) if node is not None and node.file == self.file else ():
                 if not draws.isdisjoint(effects):
-                    inner = step.node if not seeds.isdisjoint(effects) else None
+                    inner = step.node if not wanted.isdisjoint(effects) else None
                     break
-                if not seeds.isdisjoint(effects) and step.kind in ("seed", "call"):
+                if not wanted.isdisjoint(effects) and step.kind in ("seed", "flag", "call"):
                     return step.ref
             node = inner
         return None

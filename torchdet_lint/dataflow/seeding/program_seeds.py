@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
     from torchdet_lint.dataflow.seeding.call_chain import Function, Site
     from torchdet_lint.dataflow.seeding.ordered import Ordered
+    from torchdet_lint.dataflow.seeding.seed_values import Option
     from torchdet_lint.finding import Applicability, Change
     from torchdet_lint.module.module import Module
 
 INITIAL_SEED = "{torch}.initial_seed()"
+_PERMUTATION = "randperm("
 _COMMENT = lazy(r"#[^\n]*")
 _OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _LONGEST_SEED = 80
@@ -66,14 +68,16 @@ class ProgramSeeds:
         chain = self._chain(node)
         return chain is not None and self._seeds_torch(chain)
 
-    def initial_seed(self, node: cst.CSTNode, *, at_once: bool = False) -> GeneratorSeed:
+    def initial_seed(self, node: cst.CSTNode, *, permutes: bool = False, at_once: bool = False) -> GeneratorSeed:
         """The seed of a `torch.Generator` made at `node` that belongs to that call alone. A call that draws `at_once`,
-        right below a seed of torch, draws the same with that very seed: so two splits after one seed go on agreeing."""
+        right below a seed of torch, draws the same with that very seed: so two splits after one seed go on agreeing.
+        What `permutes` does so first of all: with torch's own seed it would repeat the program's first `randperm`."""
         kept = at_once and self._right_below_a_seed(node)
         taken = INITIAL_SEED in self.given
-        offset = self._apart(INITIAL_SEED, INITIAL_SEED) if not (kept and taken) else ""
+        offset = self._apart(INITIAL_SEED, INITIAL_SEED, int(permutes and not kept)) if not (kept and taken) else ""
         text = INITIAL_SEED if kept else INITIAL_SEED + offset
-        safe = not self._elsewhere and self.torch_seeded(node)
+        repeated = kept and _PERMUTATION in self.module.text
+        safe = not self._elsewhere and not repeated and self.torch_seeded(node)
         return GeneratorSeed(text, None if safe else "unsafe", (NeedImport("torch"),))
 
     def _right_below_a_seed(self, node: cst.CSTNode) -> bool:
@@ -115,6 +119,18 @@ class ProgramSeeds:
             return ""
         text = ast.unparse(seeding.value)
         return "" if self._perhaps(seeding.call, unless=text) else text
+
+    def below_arguments(self, node: cst.CSTNode, option: Option) -> str:
+        """The seed that the call `node` parses, as the statement below can read it; empty where it cannot, where the
+        call may run more than once or on a condition, and where it may be no seed."""
+        call = self.chains.call_at(node)
+        statement = self.chains.parents.get(call) if call is not None else None
+        if call is None or not option.suits or not isinstance(statement, ast.Assign) or self._perhaps(call):
+            return ""
+        target = statement.targets[0]
+        first = target.elts[0] if isinstance(target, ast.Tuple) else target
+        once = isinstance(first, ast.Name) and self.chains.to(call) is not None
+        return f"{ast.unparse(first)}.{option.name}" if once else ""
 
     def replacement(self, node: cst.CSTNode, generator: str | None) -> GeneratorSeed:
         """The seed in the place of one that differs in every run: `node` makes it, or is the call that asks for it.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.skeleton import dotted_name
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.dataflow.seeding.ordered import Seeding
@@ -16,6 +17,15 @@ _SEEDS = range(2**32)
 _MODULI = tuple(f"2 ** {bits}" for bits in range(8, 33))
 _DEEP = 4
 _OTHER = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.JoinedStr)
+_SEED = lazy(r"(?:(?:global|manual|random|rng|torch)_?)?seed")
+
+
+class Option(NamedTuple):
+    """An option of the command line: the attribute that it becomes, and whether what is parsed evidently has it, and
+    every library takes it for a seed."""
+
+    name: str
+    suits: bool
 
 
 class SeedValues:
@@ -32,6 +42,19 @@ class SeedValues:
         if library != "python" and "numpy" not in seeding.libraries:
             return False
         return not any(self._is_no_number(one) for one in self._given(value))
+
+    @functools.cached_property
+    def option(self) -> Option | None:
+        """The first option of the file that is called a seed. What parses it is in sight where the file parses once."""
+        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)] if self.tree is not None else []
+        parsers = [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr.startswith("parse_")]
+        for call in calls:
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
+                name, default = _option(call)
+                if _SEED.fullmatch(name):
+                    kept = not {one.arg for one in call.keywords}.isdisjoint(("default", "required"))
+                    return Option(name, len(parsers) == 1 and kept and self._is_natural(default, 0))
+        return None
 
     def _is_natural(self, value: ast.expr | None, depth: int) -> bool:
         """Whether `value` is evidently a whole number that every library takes for a seed."""
