@@ -58,7 +58,7 @@ def verify(arguments: list[str], *, configured: str) -> int:
             "replay": options.replay,
         }
         if options.fix is None:
-            report = verify_program(program, **how)
+            report = verify_program(program, prove=True, **how)
         else:
             from torchdet_lint.verifier.verification.repair import verify_fixed
 

@@ -1,13 +1,15 @@
-"""A frame -> whether its file is the user's own, and which line of the user's code is running."""
+"""A frame or a thread -> whether its code is the user's own, and which line of the user's code is running."""
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Iterable
     from types import FrameType
 
@@ -19,6 +21,18 @@ _FOREIGN = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", 
 def is_users(file: str) -> bool:
     """Whether `file` is the user's own source: not ours, the standard library's or an installed package's."""
     return not file.startswith((_OWN, _STANDARD)) and not any(part in file for part in _FOREIGN)
+
+
+def runs_users(thread: threading.Thread) -> bool:
+    """Whether what a thread runs is the user's own code: its target, or the `run` of its class."""
+    target: Any = getattr(thread, "_target", None)
+    while isinstance(target, functools.partial):
+        target = target.func
+    function = type(thread).run if target is None else getattr(target, "__func__", target)
+    if not hasattr(function, "__code__"):
+        function = type(function).__call__
+    code = getattr(function, "__code__", None)
+    return code is not None and is_users(code.co_filename)
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:

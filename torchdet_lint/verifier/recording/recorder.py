@@ -22,6 +22,7 @@ import torch
 
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.ops.dispatch import OpMode
+from torchdet_lint.verifier.patching.frames import runs_users
 from torchdet_lint.verifier.recording.dispatcher import dispatcher
 from torchdet_lint.verifier.recording.forks import watch_forks, write_all
 from torchdet_lint.verifier.recording.lines import Classifier
@@ -202,6 +203,9 @@ class Recorder:
                 original(thread)
                 return
             role = "worker" if target.startswith(TASK_TAKERS) else "thread"
+            if not run.starts_threads and runs_users(thread):
+                run.starts_threads = True
+                self._note({"threads": "the program starts threads"})
             stream = Stream(run, "thread", run.thread_name(tasks.of_thread(thread)), role)
             mode = self._enter(run, stream)
             try:

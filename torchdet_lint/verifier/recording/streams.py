@@ -69,6 +69,7 @@ class Run:
         self.order: list[int] = []
         self.forks = itertools.count(1)
         self.threads: collections.Counter[str] = collections.Counter()
+        self.starts_threads = False
         self.live: dict[int, Stream] = {}
         self.fork_number = 0
         self.rank, self.called = -1, ""

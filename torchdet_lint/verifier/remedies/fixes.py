@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from torchdet_lint.verifier.remedies import loaders, memory, modes, ordering, seeding
+from torchdet_lint.verifier.remedies import loaders, memory, modes, ordering, seeding, turns
 from torchdet_lint.verifier.remedies.context import Context
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ def _seed_everything(context: Context) -> None:
 def _seed_numpy_and_generators(context: Context) -> None:
     seeding.seed_numpy(context)
     seeding.seed_generators(context)
+
+
+def _in_order(context: Context) -> None:
+    ordering.completion(context)
+    turns.threads(context)
 
 
 _SEEDED = "a seed that the program sets later wins"
@@ -164,9 +169,11 @@ _ALL = (
     ),
     RuntimeFix(
         "submission-order",
-        "as_completed and imap_unordered hand results over in the order of submission",
-        "a fast task waits for a slow one before it; wait(), queues and Ray cannot be reached",
-        install=ordering.completion,
+        "as_completed and imap_unordered hand results over in the order of submission; threads of the program's own "
+        "run one after the other",
+        "a fast task waits for a slow one before it; wait(), queues, Ray, tasks of pools and processes that share "
+        "memory cannot be reached",
+        install=_in_order,
     ),
     RuntimeFix(
         "ordered-batches", "DataLoader hands batches over in the order of its sampler", install=loaders.ordered_batches
@@ -220,6 +227,7 @@ BY_RULE: Mapping[str, str] = {
     "TDL304": "sorted-files",
     "TDL305": "ordered-sets",
     "TDL306": "submission-order",
+    "TDL307": "submission-order",
     "TDL308": "ordered-batches",
     "TDL401": "one-thread-ops",
     "TDL402": "deterministic-algorithms",
@@ -231,7 +239,6 @@ BY_RULE: Mapping[str, str] = {
 }
 
 UNREACHABLE: Mapping[str, str] = {
-    "TDL307": "racing updates have no order that could be forced from outside: lock them, or use one worker",
     "TDL406": "the atomics are inside another library's kernels: call its sorted or segmented variant instead",
     "TDL407": "the atomics are inside the program's own kernel: only its source can change",
 }

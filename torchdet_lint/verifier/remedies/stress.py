@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.verifier.patching.patches import after_import
-from torchdet_lint.verifier.remedies import memory, ordering
+from torchdet_lint.verifier.remedies import memory, ordering, turns
 from torchdet_lint.verifier.remedies.context import Context
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ _HASH_SEED: Mapping[str, str] = {"A": "1", "B": "2"}
 PERTURBATIONS: tuple[str, ...] = (
     "order of files in a folder",
     "order in which futures and pools complete",
+    "order in which threads of the program's own run",
     "PYTHONHASHSEED",
     "addresses of objects",
     "content of fresh memory",
@@ -48,6 +49,7 @@ def install(side: str, fixed: Collection[str], reporter: Reporter | None = None,
         ordering.files(context, reverse=reverse)
     if "TDL306" not in fixed:
         ordering.completion(context, reverse=reverse)
+        turns.threads(context, reverse=reverse)
     if reverse:
         _shift(context)
     if "TDL501" not in fixed:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.catalogue import loading
-from torchdet_lint.verifier.remedies.fixes import BY_RULE
 from torchdet_lint.verifier.verification import editing, minimise
+from torchdet_lint.verifier.verification.closer.proven import speaks, under
 from torchdet_lint.verifier.verification.outcome import Attempt, FixOutcome
 from torchdet_lint.verifier.verification.verify import verify_program
 
@@ -115,9 +114,9 @@ def settled(
     told: dict[tuple[str, ...], Cause] = {}
     for code in found.codes:
         mine = [known.get(_place(cause), cause) for cause in found.without[code].causes]
-        for cause in [cause for cause in mine if _speaks(cause.rule, code)] or mine[:1]:
-            if _place(cause) not in told or _speaks(cause.rule, code):
-                told[_place(cause)] = _under(code, cause, findings)
+        for cause in [cause for cause in mine if speaks(cause.rule, code)] or mine[:1]:
+            if _place(cause) not in told or speaks(cause.rule, code):
+                told[_place(cause)] = under(code, cause, findings)
     return tuple(sorted(told.values(), key=lambda cause: cause.op_index))
 
 
@@ -130,34 +129,6 @@ def _place(cause: Cause) -> tuple[str, ...]:
         str(cause.line),
         cause.forward_file,
         str(cause.forward_line),
-    )
-
-
-def _speaks(rule: str, code: str) -> bool:
-    """Whether `rule` has the fix that `code` stands for."""
-    mine, fix = BY_RULE.get(rule, ""), BY_RULE.get(code, "")
-    return bool(mine) and (mine == fix or (fix == "seed-everything" and mine.startswith("seed-")))
-
-
-def _under(code: str, cause: Cause, findings: Sequence[explain.Finding]) -> Cause:
-    """The cause under a rule that its proven fix is that of."""
-    if _speaks(cause.rule, code):
-        return msgspec.structs.replace(cause, proven=True, also=())
-    alike = [other for other in cause.also if _speaks(other, code)]
-    code = alike[0] if alike else code
-    rule = loading.load().rules[code]
-    finding = next((one for one in findings if one.code == code), None)
-    return msgspec.structs.replace(
-        cause,
-        rule=code,
-        name=rule.name,
-        also=(),
-        message=rule.summary,
-        finding=finding,
-        instead=rule.instead,
-        runtime_fix=rule.runtime_fix,
-        runtime_note=rule.runtime_note,
-        proven=True,
     )
 
 

@@ -307,12 +307,13 @@ def _not_covered(mode: str, count: int, outcome: Comparison, runs: list[RunSumma
     if outcome.identical and mode == "pair":
         notes.append(
             f"{count} runs under the same conditions: the order of files, the number of threads and unwritten memory "
-            "were not varied (--mode stress varies files, completion, hash seed, addresses and memory)"
+            "were not varied (--mode stress varies files, completion, threads of the program's own, hash seed, "
+            "addresses and memory)"
         )
     elif outcome.identical and mode == "stress":
         notes.append(
-            "one stress pair varies the order of files and completion, hash seed, addresses and memory; not threads"
-            " or time"
+            "one stress pair varies the order of files, completion and threads, hash seed, addresses and memory; not "
+            "how many threads there are, or time"
         )
     if outcome.identical and mode != "compare":
         notes.append(_rare(count))

@@ -30,6 +30,7 @@ from torchdet_lint.verifier.verification.report import Report, report_on, seen_f
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from torchdet_lint.verifier.comparison.outcome import Divergence
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
     from torchdet_lint.verifier.probe.validity import Valid
@@ -137,6 +138,37 @@ class Session:
         if "could not be written" in result.recording or "cannot be written" in result.recording:
             raise VerifyError(f"run {letter(number)}: {result.recording}")
         return result
+
+    def beside(self, name: str, *fixes: str) -> Session:
+        """No runs yet of the same program, with `fixes` besides; what they record goes into the folder `name`."""
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        base = dataclasses.replace(self.base, fixes=(*self.base.fixes, *fixes))
+        return Session(
+            self.program,
+            base,
+            self.mode,
+            self.timeout,
+            self.progress,
+            folder,
+            self.environment,
+            self.steps,
+            self.workspace,
+            self.valid,
+        )
+
+    def compared(self, others: int) -> Iterator[tuple[Divergence, ...]]:
+        """What differs between run A and each of `others` further ones, which are of the other side of a stress pair.
+        Raises `VerifyError` where one fails.
+        """
+        for number in (0, *range(1, 2 * others, 2)):
+            result = self.run(number)
+            if result.status == "interrupted":
+                raise KeyboardInterrupt
+            if not result.ok:
+                raise VerifyError(f"run {letter(number)} {result.sentence(self.timeout)}")
+            if number:
+                yield compare(self.trace(0), self.trace(number)).divergences
 
     def closeup(self, number: int, stream: str, targets: list[int], replay: int) -> Path:
         """Run the program again as run `number` was, up to the last of the records `targets` of `stream`; the folder

@@ -14,6 +14,7 @@ from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.verification.closer.look import look
 from torchdet_lint.verifier.verification.closer.tolerance import within
+from torchdet_lint.verifier.verification.closer.turns import settle
 from torchdet_lint.verifier.verification.outcome import RunSummary, VerifyError
 from torchdet_lint.verifier.verification.report import report_on
 from torchdet_lint.verifier.verification.session import Session, letter
@@ -47,6 +48,7 @@ def verify_program(
     valid: Valid | None = None,
     values: bool = False,
     replay: int = 0,
+    prove: bool = False,
 ) -> Report:
     """Run `program` `runs` times in fresh processes, one after the other, and compare each run with the first.
 
@@ -56,9 +58,10 @@ def verify_program(
     is in seconds for each run, `steps` ends each after so many optimizer steps; `keep` is a folder where the traces
     and the programs' output stay; `lint` looks for the linter's findings on the diverging lines; `valid` is a
     measurement of this machine that the ops are judged by. With `values` both sides of runs that differ run once more,
-    up to the first difference, for the numbers there; `replay` is how often its op is then repeated. The program's
-    standard output and error go to files; its standard input is a file or terminal of ours if there is one. Raises
-    `VerifyError`, `launch.LaunchError` and `trace.TraceError`, each in one line.
+    up to the first difference, for the numbers there; `replay` is how often its op is then repeated. With
+    `prove` a program that starts threads runs up to seven times more, where that can tell whether their order is the
+    cause. The program's standard output and error go to files; its standard input is a file or terminal of ours if
+    there is one. Raises `VerifyError`, `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
     if runs < 2:
         raise VerifyError("--runs must be at least 2: one run alone shows nothing")
@@ -75,7 +78,8 @@ def verify_program(
                 return session.failed()
             if number and (report := session.judge(number, lint=lint)) is not None:
                 seen = look(session, session.outcome, replay=replay) if values and session.outcome else ()
-                return msgspec.structs.replace(report, values=seen)
+                report = msgspec.structs.replace(report, values=seen)
+                return settle(session, report) if prove else report
             if not result.ok:
                 return session.failed()
         return session.conclude(lint=lint)

@@ -1,0 +1,155 @@
+"""Threads that take turns, in the order of their starts and against it; and what that proves of a divergence."""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("torch")
+
+from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
+from torchdet_lint.verifier.patching.events import Reporter
+from torchdet_lint.verifier.remedies import stress, turns
+from torchdet_lint.verifier.trace import Site
+from torchdet_lint.verifier.verification.closer import turns as proof
+from torchdet_lint.verifier.verification.outcome import Cause, VerifyError
+
+
+@pytest.fixture(params=["A", "B"])
+def side(request):
+    context = stress.install(request.param, ("TDL304", "TDL501"), Reporter(quiet=True))
+    yield request.param
+    context.patches.undo()
+
+
+def finished(count):
+    done = []
+
+    def work(number):
+        time.sleep(random.random() / 100)
+        done.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return done
+
+
+def test_threads_end_in_the_order_of_their_starts_or_against_it(side):
+    orders = [finished(5) for _ in range(3)]
+    assert orders == [[0, 1, 2, 3, 4] if side == "A" else [4, 3, 2, 1, 0]] * 3
+
+
+@pytest.mark.usefixtures("side")
+def test_threads_that_wait_for_each_other_go_on_and_are_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(turns, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(turns, "_HELD_SECONDS", 0.01)
+    there, back = queue.Queue(), queue.Queue()
+
+    def answer():
+        while (number := there.get()) is not None:
+            back.put(number + 1)
+
+    threads = [threading.Thread(target=answer) for _ in range(20)]
+    begin = time.monotonic()
+    for thread in threads:
+        thread.start()
+    there.put(1)
+    assert back.get(timeout=20) == 2
+    for _ in threads:
+        there.put(None)
+    for thread in threads:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in threads)
+    assert time.monotonic() - begin < 10
+
+
+def test_a_thread_of_a_library_is_left_alone(side, monkeypatch):
+    waited = []
+    monkeypatch.setattr(turns._Turns, "wait", lambda *_: waited.append(side))
+    timer = threading.Timer(0.0, finished, (0,))
+    timer.start()
+    timer.join()
+    assert not waited
+
+
+SITES = [Site("aten.lift_fresh", "forward", "a.py", line, "part") for line in (3, 7)]
+
+
+def cause(line, rule=""):
+    told = dict.fromkeys(("name", "message", "phase", "function", "forward_op", "forward_file"), "")
+    counts = dict.fromkeys(("forward_line", "differing", "compared"), 0)
+    return Cause(
+        rule=rule, also=("TDL305", "TDL306"), kind="cause", source="outside", op="aten.lift_fresh", file="a.py",
+        line=line, op_index=line, inputs_equal=True, generators={}, stream="main", **told, **counts,
+    )  # fmt: skip
+
+
+def differ(*lines):
+    evidence = Evidence(inputs_equal=True, numbers_equal=True)
+    return tuple(Divergence(site, site.line, "cause", "outside", evidence) for site in SITES if site.line in lines)
+
+
+class Runs:
+    """A session whose further runs differ at the lines that it is given, pair by pair."""
+
+    workspace = SimpleNamespace(in_place="")
+    results = (SimpleNamespace(seconds=1.0),)
+    outcome = SimpleNamespace(causes=differ(3, 7))
+
+    def __init__(self, in_turn, again):
+        self.pairs = {"in-turn": in_turn, "again": again}
+        self.asked = []
+
+    def trace(self, _number):
+        return ""
+
+    def beside(self, name, *fixes):
+        self.asked.append((name, *fixes))
+        return SimpleNamespace(compared=lambda count: self.taken(name, count))
+
+    def taken(self, name, count):
+        for lines in self.pairs[name][:count]:
+            if lines is None:
+                raise VerifyError("it failed")
+            yield differ(*lines)
+
+
+@pytest.mark.parametrize(
+    ("in_turn", "again", "named"),
+    [
+        ([()] * 3, [(3,)] * 2, {3}),
+        ([(7,)] * 3, [(3, 7)] * 2, {3}),  # line 7 varies by itself
+        ([()] * 3, [(3,), ()], set()),  # a difference that is rare: nothing is known
+        ([(), (), (3,)], [(3,)] * 2, set()),
+        ([(), None], [(3,)] * 2, set()),
+    ],
+)
+def test_the_order_of_threads_is_named_where_it_alone_decides(monkeypatch, in_turn, again, named):
+    import msgspec
+
+    class Told(msgspec.Struct, frozen=True):
+        causes: tuple[Cause, ...]
+        not_covered: tuple[str, ...] = ()
+
+    monkeypatch.setattr(proof, "Trace", lambda _path: SimpleNamespace(notes=[{"threads": "so"}]))
+    told = proof.settle(Runs(in_turn, again), Told((cause(3), cause(7))))
+    assert {one.line for one in told.causes if (one.rule, one.proven) == ("TDL306", True)} == named
+    assert {one.rule for one in told.causes if one.line not in named} == ({""} if len(named) < 2 else set())
+
+
+def test_nothing_more_is_run_where_no_cause_is_open_or_no_thread_was_started(monkeypatch):
+    runs = Runs([], [])
+    report = SimpleNamespace(causes=(cause(3, "TDL102"),))
+    assert proof.settle(runs, report) is report
+    monkeypatch.setattr(proof, "Trace", lambda _path: SimpleNamespace(notes=[]))
+    report = SimpleNamespace(causes=(cause(3),))
+    assert proof.settle(runs, report) is report
+    assert not runs.asked

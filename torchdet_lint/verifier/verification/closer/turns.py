@@ -1,0 +1,65 @@
+"""Two runs that differ in what Python handed over -> whether the order of the program's threads is the cause."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from torchdet_lint.verifier.trace import Trace
+from torchdet_lint.verifier.verification.closer.proven import under
+from torchdet_lint.verifier.verification.outcome import VerifyError
+
+if TYPE_CHECKING:
+    from torchdet_lint.verifier.trace import Site
+    from torchdet_lint.verifier.verification.outcome import Cause
+    from torchdet_lint.verifier.verification.report import Report
+    from torchdet_lint.verifier.verification.session import Session
+
+_RULE = "TDL306"
+_MOST_SECONDS = 60.0
+"""Longer runs are not repeated for this."""
+_IN_TURN, _AGAIN = 3, 2
+"""Pairs with the threads in turn, which must all be equal at a place, and further ones without, which must all differ
+there: where it differs in half of all pairs whatever the threads do, that happens once in 64 times."""
+_OPEN = ("outside", "number", "order", "path")
+
+
+def settle(session: Session, report: Report) -> Report:
+    """Run a program that starts threads with its threads one after the other, and again without. Causes of no rule that
+    never differ so, and differ each time without, are told as the order in which the threads end.
+    """
+    with contextlib.suppress(VerifyError):
+        return _settled(session, report)
+    return report
+
+
+def _settled(session: Session, report: Report) -> Report:
+    open_ones = [cause for cause in report.causes if not cause.rule and cause.source in _OPEN]
+    if not open_ones or session.outcome is None or session.workspace.in_place or not _starts_threads(session):
+        return report
+    if max(result.seconds for result in session.results) > _MOST_SECONDS:
+        told = "whether the order of threads is the cause: runs of more than a minute are not repeated for that"
+        return msgspec.structs.replace(report, not_covered=(*report.not_covered, f"{told} (--fix tries it)"))
+    known = {(item.index, item.stream): item.site for item in session.outcome.causes}
+    sites = {site for cause in open_ones if (site := _site(cause, known)) is not None}
+    for found in session.beside("in-turn", _RULE).compared(_IN_TURN):
+        sites -= {item.site for item in found}
+        if not sites:
+            return report
+    for found in session.beside("again").compared(_AGAIN):
+        sites &= {item.site for item in found if item.kind != "consequence"}
+    causes = (
+        under(_RULE, cause, ()) if cause in open_ones and _site(cause, known) in sites else cause
+        for cause in report.causes
+    )
+    return msgspec.structs.replace(report, causes=tuple(causes))
+
+
+def _site(cause: Cause, known: dict[tuple[int, str], Site]) -> Site | None:
+    return known.get((cause.op_index, cause.stream))
+
+
+def _starts_threads(session: Session) -> bool:
+    return any("threads" in note for note in Trace(session.trace(0)).notes)
