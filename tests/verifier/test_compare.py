@@ -13,6 +13,7 @@ from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.comparison import explain as explain_module
 from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.comparison.explain import Finding, explain, standing_on
+from torchdet_lint.verifier.comparison.lasting import Lasting
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.trace import Site, TraceError, Writer
 from torchdet_lint.verifier.trace.format import BLOCK
@@ -69,6 +70,46 @@ def pair(tmp_path):
         return compare(make(tmp_path / "a.tdtrace", a, **more), make(tmp_path / "b.tdtrace", b, **more), **options)
 
     return run
+
+
+def with_losses(path, values):
+    """Add marks to a trace: the loss of each step, and the step, three records a step."""
+    rows = [
+        row
+        for n, value in enumerate(values)
+        for row in ((3 * n, "loss", 0, value, ""), (3 * n + 2, "step", 1, 0.0, "SGD 1"))
+    ]
+    payload = json.dumps(rows).encode()
+    with path.open("ab") as out:
+        out.write(BLOCK.pack(b"T", 0, len(payload), zlib.crc32(payload)) + payload)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("equal", "differing", "cause", "lasts"),
+    [
+        (0, 3, True, True),
+        (0, 2, True, False),
+        (4, 4, True, True),
+        (4, 3, True, False),
+        (2, 0, True, False),
+        (0, 6, False, False),
+    ],
+)
+def test_a_difference_lasts_once_the_losses_have_differed_for_long_enough(tmp_path, equal, differing, cause, lasts):
+    def run(name, steps, other):
+        records = [
+            (op(line), 1, (7 + line + (other and cause and step >= equal),))
+            for step in range(steps)
+            for line in (3, 4, 5)
+        ]
+        return with_losses(make(tmp_path / name, records), [1.0 + (other and step >= equal) for step in range(steps)])
+
+    ended, growing = run("a", 20, 0), run("b", equal + differing, 1)
+    assert Lasting(ended, growing)() == lasts
+    outcome = compare(ended, growing, early=True)
+    assert outcome.identical == (not cause or not differing)
+    assert (outcome.compared, outcome.partings, outcome.losses.unpaired) == (3 * (equal + differing), (), 0)
 
 
 def test_equal_traces_are_identical(pair):

@@ -31,6 +31,8 @@ if not hasattr(os, "fork"):
 
 TRAIN = """
 import argparse
+import io
+import pathlib
 import random
 
 import torch
@@ -48,6 +50,7 @@ torch.manual_seed(0)
 random.seed(0)
 x = torch.randn(64, 8)
 loader = DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=16, shuffle="fixed" not in forget)
+validation = DataLoader(TensorDataset(x.flip(0), x), batch_size=16)
 model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 1))
 average = torch.optim.swa_utils.AveragedModel(model)
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
@@ -69,8 +72,11 @@ def save(epoch):
     state = {name: thing.state_dict() for name, thing in kept.items() if name not in forget}
     if "generator" not in forget:
         state["generator"] = torch.get_rng_state()
-    if "everything" not in forget:
-        torch.save({**state, "epoch": epoch}, options.to)
+    # As Lightning saves: into memory, and from there to a file.
+    target = io.BytesIO() if "memory" in forget else options.to
+    torch.save({**state, "epoch": epoch}, target)
+    if "memory" in forget and "disk" not in forget:
+        pathlib.Path(options.to).write_bytes(target.getvalue())
 
 
 for epoch in range(start, options.epochs):
@@ -84,6 +90,8 @@ for epoch in range(start, options.epochs):
         if "position" in forget and number == 2:
             save(epoch)
     scheduler.step()
+    for inputs, _ in validation:
+        pass
     if "position" not in forget:
         save(epoch + 1)
     if "crash" in forget:
@@ -154,7 +162,7 @@ def test_a_whole_checkpoint_resumes_as_if_nothing_had_been():
     ("forget", "expected"),
     [
         ("scheduler", {"states": ["StepLR"]}),
-        ("scaler", {"states": ["GradScaler"]}),
+        ("memory,scaler", {"states": ["GradScaler"]}),
         ("average", {"states": ["AveragedModel"]}),
         ("generator", {"generators": ["torch"], "batch": ["0", "1"]}),
         ("position,fixed,generator", {"generators": ["torch"], "batch": ["0", "1"]}),
@@ -167,6 +175,18 @@ def test_what_the_checkpoint_forgot_is_named(forget, expected):
     assert "not saved, or not loaded:" in text(report)
     assert ("position in the data" in text(report)) == ("batch" in expected)
     assert max(map(len, text(report).splitlines())) <= 118
+
+
+def test_buffers_of_a_second_model_that_is_trained_are_of_the_forward_pass():
+    models = [torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2)) for _ in range(2)]
+    average = torch.optim.swa_utils.AveragedModel(models[0])
+    first, _second = (torch.optim.SGD(model.parameters(), lr=0.1) for model in models)
+    told = {(group, name) for group, name, _ in resuming.census(first)}
+    for name in ("1.running_mean", "1.running_var", "1.num_batches_tracked"):
+        assert {("buffers", name), ("buffers", f"Sequential: {name}")} <= told
+    assert ("states", "Sequential: 0.weight") in told
+    assert any(group == "states" and name.startswith("AveragedModel") for group, name in told)
+    assert average.n_averaged == 0
 
 
 def test_a_lost_optimizer_and_a_lost_model():
@@ -193,7 +213,7 @@ def test_words_stand_where_the_command_has_their_place():
 @pytest.mark.parametrize(
     ("words", "options", "message"),
     [
-        (("--forget", "everything"), {}, "saved nothing by torch.save or safetensors after steps 7 to 14"),
+        (("--forget", "memory,disk"), {}, "saved nothing by torch.save or safetensors after steps 7 to 14"),
         ((), {"resume_with": ""}, "the resumed run loads nothing"),
         (("--epochs", "2"), {}, "made no step of an optimizer: let the program make twice as many steps"),
         (("--to", "/tmp/../dev/null"), {}, "outside of its working folder"),

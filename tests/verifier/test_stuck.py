@@ -14,7 +14,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from torchdet_lint.verifier.launch.launch import CHILD, Program, _descendants, run_child
+from torchdet_lint.verifier.launch.launch import CHILD, Program, run_child
+from torchdet_lint.verifier.launch.processes import descendants
 from torchdet_lint.verifier.launch.stuck import Standing, ask, clear, sentence, standing
 from torchdet_lint.verifier.recording.watching.stacks import SIGNAL
 
@@ -54,7 +55,7 @@ def test_the_rank_that_hangs_is_named_and_what_the_others_wait_for(tmp_path):
         end = time.monotonic() + 120
         while len([*tmp_path.glob("ready*")]) < 2 and time.monotonic() < end and process.poll() is None:
             time.sleep(0.05)
-        below = _descendants(process.pid)[1:]
+        below = descendants(process.pid)[1:]
         wanted = f"rank 1 hangs at {script}:14, rank 0 waits in all_reduce at {script}:15"
         while (told := ask(trace, process.pid, below)) != wanted and time.monotonic() < end:
             time.sleep(0.1)

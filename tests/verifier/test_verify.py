@@ -331,6 +331,30 @@ def test_each_run_ends_after_the_steps_asked_for_and_the_report_says_so(tmp_path
     assert (tmp_path / "kept" / "A.out").read_text() == "0\n1\nended in order\n"
 
 
+LASTS = """
+import time
+import torch
+generator = torch.Generator()
+generator.manual_seed(time.time_ns())
+weight = torch.ones(8, requires_grad=True)
+for step in range(6_000):
+    (weight * torch.rand(8, generator=generator)).sum().backward()
+open("left.txt", "w").write("the end")
+"""
+
+
+def test_a_run_whose_losses_differ_for_good_is_ended_and_the_report_says_so(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lasts.py").write_text(LASTS)
+    assert cli.main(["verify", "--early-end", "--no-values", "--output-format", "json", "lasts.py"]) == 1
+    table = json.loads(capsys.readouterr().out)
+    assert [run["status"] for run in table["runs"]] == ["finished", "early"]
+    assert table["runs"][1]["records"] < table["runs"][0]["records"]
+    assert [cause["rule"] for cause in table["causes"]] == ["TDL105"]
+    assert (table["left"], table["compared_files"], table["crash"]) == ([], 0, "")
+    assert sum("run B was ended after" in line for line in table["not_covered"]) == 1
+
+
 def test_a_program_that_ends_before_the_steps_asked_for_ends_by_itself(tmp_path):
     script, trace = write(tmp_path, "import torch\n" + TRAINS), tmp_path / "a.tdtrace"
     with (tmp_path / "out").open("wb") as out:

@@ -214,6 +214,7 @@ complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l timeout -x -
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l in-place -d 'run in the working folder itself, not in a copy of it for each run'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l workdir -xka "(__fish_complete_path (commandline -ct))" -d 'make the copies there, however large'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l steps -x -d 'end each run after N steps of an optimizer'
+complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l early-end -d 'end a run whose losses have differed from run A'"'"'s for long enough, and compare nothing after that'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l keep -xka "(__fish_complete_path (commandline -ct))" -d 'keep the traces and the output there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l no-values -d 'do not run again to the first difference for the numbers there'
 complete -c torchdet-lint -n '_shtab_torchdet_lint_using verify' -l replay -d 'repeat the first op that differs N times on the same inputs, in each run (default 100)'

@@ -329,6 +329,7 @@ _shtab_torchdet_lint_verify_options=(
   "--in-place[run in the working folder itself, not in a copy of it for each run]"
   "--workdir[make the copies there, however large]:FOLDER:_files"
   "--steps[end each run after N steps of an optimizer]:N:"
+  "--early-end[end a run whose losses have differed from run A\'s for long enough, and compare nothing after that]"
   "--keep[keep the traces and the output there]:FOLDER:_files"
   "--no-values[do not run again to the first difference for the numbers there]"
   "--replay[repeat the first op that differs N times on the same inputs, in each run (default 100)]"

@@ -136,6 +136,11 @@ def verify_parser() -> Parser:
     )
     parser.add_argument("--steps", type=int, default=0, metavar="N", help="end each run after N steps of an optimizer")
     parser.add_argument(
+        "--early-end",
+        action="store_true",
+        help="end a run whose losses have differed from run A's for long enough, and compare nothing after that",
+    )
+    parser.add_argument(
         "--keep", type=Path, default=None, metavar="FOLDER", help="keep the traces and the output there"
     )
     parser.add_argument(

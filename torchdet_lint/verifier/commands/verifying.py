@@ -56,6 +56,7 @@ def verify(arguments: list[str], *, configured: str) -> int:
             "valid": valid,
             "values": not options.no_values or options.replay > 0,
             "replay": options.replay,
+            "early_end": options.early_end,
         }
         if options.fix is None:
             report = verify_program(program, prove=True, **how)

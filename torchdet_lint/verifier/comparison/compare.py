@@ -10,7 +10,7 @@ from torchdet_lint.verifier.comparison.interleaving import compare_tasks
 from torchdet_lint.verifier.comparison.losses import losses
 from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.comparison.picture import Heat, Picture
-from torchdet_lint.verifier.comparison.processes import compare_aside, together, without_received
+from torchdet_lint.verifier.comparison.processes import Aside, compare_aside, together, without_received
 from torchdet_lint.verifier.trace import Timeline, Trace, TraceError, environments
 
 if TYPE_CHECKING:
@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.outcome import Divergence
 
 
-def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, moved: bool = False) -> Comparison:
-    """Compare two trace files; with `moved` the lines of the source may have other numbers in one of them. Raises
-    `TraceError`, in one line, for a file that is none or hashes that cannot be compared.
+def compare(
+    path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, moved: bool = False, early: bool = False
+) -> Comparison:
+    """Compare two trace files; with `moved` the lines of the source may have other numbers in one of them. With `early`
+    the second run goes on, or was ended: the main threads are compared as far as it went. Raises `TraceError`, in one
+    line, for a file that is none or hashes that cannot be compared.
     """
     a, b = Trace(path_a), Trace(path_b)
+    b.truncated |= early
     if a.header.get("hash") != b.header.get("hash"):
         raise TraceError(
             f"{a.path} and {b.path} hash with {a.header.get('hash')} and {b.header.get('hash')}: not comparable"
@@ -31,7 +35,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
     identities = Identities(moved=moved)
     main = Aligner(a, b, identities)
     main.run(a.main, b.main)
-    aside = compare_aside(a, b, identities)
+    aside = compare_aside(a, b, identities) if not early else Aside([], [], (0, 0), [])
     here = main.divergences()
     tasks = compare_tasks(a, b, (main.timeline, main.timeline_b), identities) if here else None
     in_another_order = tasks == []
@@ -45,7 +49,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
     for one in (a, b):
         if one.truncated and not compared:
             raise TraceError(f"{one.path}: the trace is cut off before its first op; record it again")
-        if one.truncated:
+        if one.truncated and not early:
             notes.append(f"{one.path.name} ends in the middle of a record: what the run did after that")
     return Comparison(
         identical=not found,
@@ -60,7 +64,7 @@ def compare(path_a: str | os.PathLike[str], path_b: str | os.PathLike[str], *, m
         harmless=main.harmless() if found and not aside.found else "",
         notes=tuple(notes),
         aside=max(aside.records),
-        losses=losses(*_with_losses(a, b)),
+        losses=losses(*_with_losses(a, b), early=early),
         picture=Picture((main.lane("main"), *aside.lanes), tuple(map(_heat, found)), flat),
         devices=("cpu", "cuda") if a.header.get("environment", {}).get("cuda") else ("cpu",),
     )

@@ -39,13 +39,15 @@ class Losses(msgspec.Struct, frozen=True):
     not_finite: int = 0
 
 
-def losses(a: Timeline, b: Timeline) -> Losses | None:
-    """The losses of two runs by their order; None where neither has any."""
+def losses(a: Timeline, b: Timeline, *, early: bool = False) -> Losses | None:
+    """The losses of two runs by their order; None where neither has any. With `early` those that run A has besides are
+    none of run B's yet.
+    """
     one, two = a.losses, b.losses
     if not one and not two:
         return None
     pairs = [Loss(step, x, y) for (step, x), (_, y) in zip(one, two, strict=False)]
-    differing = [number for number, pair in enumerate(pairs) if not _same(pair.a, pair.b)]
+    differing = [number for number, pair in enumerate(pairs) if not same(pair.a, pair.b)]
     finite = [
         pairs[number] for number in differing if math.isfinite(pairs[number].a) and math.isfinite(pairs[number].b)
     ]
@@ -60,12 +62,13 @@ def losses(a: Timeline, b: Timeline) -> Losses | None:
         pairs[differing[0]] if differing else None,
         pairs[-1] if pairs else None,
         tuple(pairs[number] for number in chosen),
-        abs(len(one) - len(two)),
+        0 if early else abs(len(one) - len(two)),
         len(differing) - len(finite),
     )
 
 
-def _same(a: float, b: float) -> bool:
+def same(a: float, b: float) -> bool:
+    """Whether two losses are equal, bit for bit, or both are no number."""
     return struct.pack("<d", a) == struct.pack("<d", b) or (math.isnan(a) and math.isnan(b))
 
 

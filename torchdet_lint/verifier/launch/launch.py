@@ -7,7 +7,6 @@ status is the program's. With a trace it is recorded from the moment it imports 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import dataclasses
 import json
 import os
@@ -22,9 +21,10 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 from torchdet_lint.verifier import trace as tracing
 from torchdet_lint.verifier.launch import stuck
+from torchdet_lint.verifier.launch.processes import GRACE, adopting, children, descendants, end_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 CHILD = Path(__file__).with_name("child.py")
 _LAUNCHERS = (
@@ -34,10 +34,7 @@ _LAUNCHERS = (
 _PYTHON = re.compile(r"python(\d+(\.\d+)*)?(\.exe)?")
 _FLAG = re.compile(r"-(?:[uBqdvbO]+|[WX].+)")
 """Flags of the interpreter that change neither the path nor what is started."""
-GRACE = 3.0
-"""Seconds between asking a process to end and ending it."""
-PATIENCE = 0.5
-"""Seconds that helpers (a fork server, a tracker of resources) have to notice that the program has ended."""
+_ENDS_EARLY = "the recording ends early"
 
 Stream = int | IO[bytes] | None
 
@@ -137,13 +134,14 @@ def _need_own(word: str) -> None:
 class ChildResult:
     """How a run ended.
 
-    `status` is `finished` (exit status 0), `failed` (another one), `signal` (killed by `signal_name`), `timeout` or
-    `interrupted` (Ctrl-C). `seconds` is wall time, `cpu_seconds` what all its processes took of the CPU (0 where the
-    system does not say), `strays` the processes that were still there and were ended, `recording` why no trace or an
-    incomplete one was written, `standing` where a recorded run stood that did not end.
+    `status` is `finished` (exit status 0), `failed` (another one), `signal` (killed by `signal_name`), `timeout`,
+    `early` (ended by us, with all that was asked of it) or `interrupted` (Ctrl-C). `seconds` is wall time,
+    `cpu_seconds` what all its processes took of the CPU (0 where the system does not say), `strays` the processes that
+    were still there and were ended, `recording` why no trace or an incomplete one was written, `standing` where a
+    recorded run stood that did not end.
     """
 
-    status: Literal["finished", "failed", "signal", "timeout", "interrupted"]
+    status: Literal["finished", "failed", "signal", "timeout", "early", "interrupted"]
     returncode: int
     seconds: float
     strays: int = 0
@@ -153,8 +151,8 @@ class ChildResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the program itself ended with exit status 0."""
-        return self.status == "finished"
+        """Whether the program itself ended with exit status 0, or had gone far enough."""
+        return self.status in ("finished", "early")
 
     @property
     def signal_name(self) -> str:
@@ -170,6 +168,7 @@ class ChildResult:
             "failed": f"ended with exit status {self.returncode}",
             "signal": f"was ended by {self.signal_name}",
             "timeout": f"did not end within {timeout:g} s" if timeout else "did not end in time",
+            "early": "was ended, having gone far enough",
             "interrupted": "was interrupted",
         }[self.status]
         return f"{said}: {self.standing}" if self.standing else said
@@ -190,13 +189,15 @@ def run_child(
     end_strays: bool = True,
     roots: tuple[str, ...] = (),
     closeup: Mapping[str, Any] | None = None,
+    enough: Callable[[], bool] | None = None,
 ) -> ChildResult:
     """Run `program` once and wait for it; record it into `trace` if one is given.
 
     `environment` is the child's whole environment (default: this process's). Streams are those of `subprocess`; None
     means this process's own. `timeout` is in seconds of wall time; a recorded program is ended in order after `steps`
     steps of an optimizer (0: it is not). `closeup` names ops to look at, after which it is ended. `roots` are further
-    folders whose code is the program's. `tick` is called about ten times a second.
+    folders whose code is the program's. `tick` is called about ten times a second, and so is `enough`: the
+    program is ended once that is true.
     Whatever is left of the program's process tree is ended if `end_strays`. A Ctrl-C reaches the program; if it does
     not end, it is ended, and the status is `interrupted`. Raises `LaunchError` if the interpreter cannot be started.
     """
@@ -215,18 +216,20 @@ def run_child(
     if trace is not None:
         _clear(trace)
     begin, before = time.monotonic(), _cpu_of_children()
-    with _adopting() as adopts:
-        known = set(_children()) if adopts else set()
+    with adopting() as adopts:
+        known = set(children()) if adopts else set()
         process = _start(command, program, environment, stdin, stdout, stderr)
         try:
-            status, standing = _wait(process, timeout, tick, trace)
+            status, standing = _wait(process, timeout, tick, trace, enough)
         finally:
-            strays = _end_tree(process, known, adopts) if end_strays or process.poll() is None else 0
+            strays = end_tree(process, known, adopts) if end_strays or process.poll() is None else 0
     seconds, cpu = time.monotonic() - begin, _cpu_of_children() - before
     code = process.returncode
     if status == "ended":
         status = "finished" if code == 0 else "signal" if code < 0 else "failed"
     recording = _finish(trace) if trace is not None else ""
+    if status == "early":
+        strays, recording = 0, recording.replace(_ENDS_EARLY, "")
     return ChildResult(status, code, seconds, strays, recording, cpu, standing)  # type: ignore[arg-type]
 
 
@@ -266,7 +269,11 @@ def _interpreter_flags() -> list[str]:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], timeout: float | None, tick: Callable[[], None] | None, trace: Path | None
+    process: subprocess.Popen[bytes],
+    timeout: float | None,
+    tick: Callable[[], None] | None,
+    trace: Path | None,
+    enough: Callable[[], bool] | None,
 ) -> tuple[str, str]:
     """How it ended, and where it stood if it had to be ended."""
     end = time.monotonic() + timeout if timeout else None
@@ -277,11 +284,14 @@ def _wait(
         except subprocess.TimeoutExpired:
             if tick is not None:
                 tick()
+            if enough is not None and enough():
+                _stop(process, signal.SIGTERM)
+                return "early", ""
         except KeyboardInterrupt:
             _stop(process, signal.SIGINT)
             return "interrupted", ""
         if end is not None and time.monotonic() > end:
-            below = _descendants(process.pid)[1:]
+            below = descendants(process.pid)[1:]
             standing = stuck.ask(trace.absolute(), process.pid, below) if trace is not None else ""
             _stop(process, signal.SIGTERM)
             return "timeout", standing
@@ -308,82 +318,6 @@ def _on_terminal() -> bool:
     return True
 
 
-@contextlib.contextmanager
-def _adopting() -> Iterator[bool]:
-    """On Linux: orphans of the program become children of this process, so that none can hide."""
-    set_subreaper, get_subreaper = 36, 37
-    try:
-        prctl = ctypes.CDLL(None).prctl
-    except (OSError, AttributeError, TypeError):
-        yield False
-        return
-    before = ctypes.c_int(0)
-    if not sys.platform.startswith("linux") or prctl(get_subreaper, ctypes.byref(before), 0, 0, 0) != 0:
-        yield False
-        return
-    prctl(set_subreaper, 1, 0, 0, 0)
-    try:
-        yield True
-    finally:
-        prctl(set_subreaper, before.value, 0, 0, 0)
-
-
-def _children(pid: int | None = None) -> list[int]:
-    """The direct children of a process (default: this one), by /proc."""
-    found = []
-    for tasks in Path(f"/proc/{pid or os.getpid()}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(word) for word in tasks.read_text().split()]
-    return sorted(set(found))
-
-
-def _descendants(pid: int) -> list[int]:
-    found = [pid]
-    for child in _children(pid):
-        found += _descendants(child)
-    return found
-
-
-def _end_tree(process: subprocess.Popen[bytes], known: set[int], adopts: bool) -> int:
-    """End what the program left running; returns how many processes that were."""
-    if not adopts:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-        return 0
-    if process.poll() is None:
-        process.kill()
-    strays = 0
-    patience = time.monotonic() + PATIENCE
-    deadline = patience + GRACE
-    asked: set[int] = set()
-    while True:
-        mine = [pid for pid in _children() if pid not in known and pid != process.pid]
-        _reap(mine)
-        left = [pid for child in mine if child in _children() for pid in _descendants(child)]
-        if not left:
-            break
-        if time.monotonic() < patience:
-            time.sleep(0.02)
-            continue
-        for pid in left:
-            strays += pid not in asked
-            hard = pid in asked and time.monotonic() > deadline
-            if pid not in asked or hard:
-                asked.add(pid)
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL if hard else signal.SIGTERM)
-        time.sleep(0.02)
-    process.wait()
-    return strays
-
-
-def _reap(pids: list[int]) -> None:
-    for pid in pids:
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(pid, os.WNOHANG)
-
-
 def _clear(trace: Path) -> None:
     for path in (trace.with_name(trace.name + ".error"), *tracing.parts_of(trace)):
         path.unlink(missing_ok=True)
@@ -399,7 +333,7 @@ def _finish(trace: Path) -> str:
     if error.exists():
         text = error.read_text(encoding="utf-8").strip()
         error.unlink()
-        return text or "the recording ends early"
+        return text or _ENDS_EARLY
     try:
         tracing.gather(trace)
         if not trace.exists():
@@ -407,4 +341,4 @@ def _finish(trace: Path) -> str:
         opened = tracing.Trace(trace)
     except (tracing.TraceError, OSError) as failure:
         return str(failure)
-    return "" if opened.main.complete else "the recording ends early"
+    return "" if opened.main.complete else _ENDS_EARLY

@@ -87,6 +87,14 @@ class Digests:
         if isinstance(value, (int, float)):
             self._losses[name] = float(value)
 
+    def take(self, other: Digests) -> None:
+        """Put what another one of the same step has, once it is launched."""
+        for group, named in other._groups.items():
+            for name, parts in named.items():
+                self._groups.setdefault(group, {}).setdefault(name, []).extend(parts)
+        self._kinds.update(other._kinds)
+        self._arriving += other._arriving
+
     def generators(self, starts: Mapping[str, int], own: Mapping[str, Any]) -> None:
         """Digest the states of the global generators, 0 for one that stands at its `starts` still, and of `own` ones:
         how a generator that nothing uses was seeded is no difference.

@@ -8,12 +8,15 @@ schedulers, scalers, optimizers, samplers, and objects of the program's own clas
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
+import io
 import json
 import os
 import sys
 import sysconfig
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.verifier.patching.patches import Patches
+    from torchdet_lint.verifier.steps.digests import Digests
+
+_CLOCK_NS = 20_000_000
+"""By how much the time of a file may lie before that of the clock: file systems count in ticks of the kernel."""
 
 
 class Order(NamedTuple):
@@ -52,6 +59,8 @@ class _Watch:
         self.writer: Any = None
         self.optimizer: Any = None
         self.busy = False
+        self.in_memory: list[tuple[int, int]] = []
+        self.batches: dict[int, Digests] = {}
 
     def begin(self, patches: Patches) -> None:
         """Change what torch calls when it steps, saves, loads, goes back and hands over a batch."""
@@ -81,8 +90,13 @@ class _Watch:
 
         @functools.wraps(following)
         def __next__(iterator: Any) -> Any:  # noqa: N807
-            batch = following(iterator)
-            self._batch(batch)
+            try:
+                batch = following(iterator)
+            except StopIteration:
+                # No step came of what it handed over last: a validation, say, that only one of the runs has just made.
+                self.batches.pop(id(iterator), None)
+                raise
+            self._batch(self.batches.setdefault(id(iterator), Digests()), batch)
             return batch
 
         patches.set(torch.autograd, "backward", noted)
@@ -98,9 +112,28 @@ class _Watch:
             path = os.fspath(target) if isinstance(target, (str, os.PathLike)) else getattr(target, "name", "")
             if path:
                 self._note(what, str(Path(str(path)).absolute()))
+            elif what == "load":
+                self._note(what, "")
+            elif isinstance(target, io.BytesIO):
+                self.in_memory.append((target.getbuffer().nbytes, time.time_ns()))
             return result
 
         patches.set(module, name, noted)
+
+    def _written(self) -> None:
+        """What was saved into memory is a save once a file of that size is there, written since then."""
+        pending, self.in_memory = self.in_memory, []
+        if not pending:
+            return
+        files = {}
+        for folder, _, names in os.walk("."):
+            for path in (Path(folder, name) for name in names):
+                with contextlib.suppress(OSError):
+                    about = path.stat()
+                    files[about.st_size, about.st_mtime_ns + _CLOCK_NS] = path
+        for size, since in pending:
+            for path in [path for (large, at), path in files.items() if large == size and at >= since][:1]:
+                self._note("save", str(path.absolute()))
 
     def _note(self, what: str, told: str) -> None:
         if what == "save":
@@ -108,13 +141,13 @@ class _Watch:
         with Path(self.order.notes).open("a", encoding="utf-8") as file:
             file.write(json.dumps([what, self.done, told]) + "\n")
 
-    def _batch(self, batch: Any) -> None:
+    def _batch(self, kept: Digests, batch: Any) -> None:
         from torchdet_lint.verifier.steps.digests import batch_parts, leaves
         from torchdet_lint.verifier.steps.format import BATCH
 
         for name, part in batch_parts(batch).items():
-            self.now.put(BATCH, name, leaves(part))
-        self.now.launch()
+            kept.put(BATCH, name, leaves(part))
+        kept.launch()
 
     def _before(self, optimizer: Any, arguments: Any, named: Any) -> None:
         """Before a step: note what stands, and end where that is ordered."""
@@ -124,6 +157,7 @@ class _Watch:
                 self._note("closure", type(optimizer).__name__)
         if optimizer is not self.optimizer:
             return
+        self._written()
         order = self.order
         if (order.least and self.saved == self.done >= order.least) or (order.end and self.done + 1 >= order.end):
             self._note("ended", "")
@@ -143,6 +177,7 @@ class _Watch:
         if optimizer is self.optimizer:
             self.done += 1
             self.now = Digests()
+            self.batches.clear()
 
     def _whole(self) -> None:
         from torchdet_lint.verifier.steps.checkpoints import of_optimizer, options_of, state_of
@@ -161,6 +196,8 @@ class _Watch:
         if self.done + 1 == self.order.census:
             for group, name, value in census(self.optimizer):
                 self.now.put(group, name, leaves(value))
+        for handed in self.batches.values():
+            self.now.take(handed)
         self.now.generators(self.starts, {})
 
     def _write(self) -> None:
@@ -185,14 +222,16 @@ def roots() -> list[Any]:
 def census(optimizer: Any) -> Iterator[tuple[str, str, Any]]:
     """What a checkpoint has to hold besides the parameters and the optimizer that is known: group, name, value.
     Objects of one class are told apart by their order of names, then by number. The group `buffers` is what a module
-    holds beside parameters of `optimizer`, which the forward pass of this step may have changed already.
+    holds beside parameters of an optimizer, which the forward pass of this step may have changed already.
     """
     import torch
     from torch.optim import lr_scheduler
 
     from torchdet_lint.verifier.steps.format import BUFFERS, STATES
 
-    own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    own = _parameters(optimizer)
+    others = [one for one in gc.get_objects() if issubclass(type(one), torch.optim.Optimizer)]
+    trained = set().union(*map(_parameters, others))
     scheduler = getattr(lr_scheduler, "LRScheduler", lr_scheduler._LRScheduler)
     scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
     found: list[tuple[str, dict[str, Any]]] = []
@@ -202,6 +241,9 @@ def census(optimizer: Any) -> Iterator[tuple[str, str, Any]]:
         if len(state) < len(pairs):
             yield from ((BUFFERS, name, state[name]) for name in state)
             continue
+        if trained & {id(parameter) for parameter in module.parameters()}:
+            buffers = {name for name, _ in module.named_buffers()}
+            yield from ((BUFFERS, f"{type(module).__name__}: {name}", state.pop(name)) for name in sorted(buffers))
         found += [(type(module).__name__, state)] if state else []
     for one in gc.get_objects():
         kind = type(one)  # and no isinstance: a proxy would be asked, and may raise
@@ -219,6 +261,10 @@ def census(optimizer: Any) -> Iterator[tuple[str, str, Any]]:
         number = f" {counts[name]}" if counts[name] > 1 else ""
         for key in state:
             yield STATES, f"{name}{number}: {key}", state[key]
+
+
+def _parameters(optimizer: Any) -> set[int]:
+    return {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
 
 
 def _of_sampler(sampler: Any) -> dict[str, Any]:

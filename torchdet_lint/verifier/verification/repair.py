@@ -46,6 +46,7 @@ def verify_fixed(
     most_runs: int = MOST_RUNS,
     values: bool = False,
     replay: int = 0,
+    early_end: bool = False,
 ) -> Report:
     """Verify `program` plain and with the fixes `asked`; the report is the plain one with `fix` filled in.
 
@@ -54,7 +55,14 @@ def verify_fixed(
     causes are those that the fixes of the set cure, each under the rule of its fix.
     """
     runs_of = functools.partial(
-        verify_program, runs=runs, mode=mode, timeout=timeout, progress=progress, steps=steps, workdir=workdir
+        verify_program,
+        runs=runs,
+        mode=mode,
+        timeout=timeout,
+        progress=progress,
+        steps=steps,
+        workdir=workdir,
+        early_end=early_end,
     )
     once = functools.partial(runs_of, program, in_place=in_place)
     plain = once(lint=lint, keep=keep, valid=valid, values=values, replay=replay)
@@ -133,7 +141,8 @@ def _place(cause: Cause) -> tuple[str, ...]:
 
 
 def _ratio(plain: Report, fixed: Report) -> float:
-    times = [min((run.cpu_seconds for run in report.runs), default=0.0) for report in (plain, fixed)]
+    whole = [[run.cpu_seconds for run in report.runs if run.status == "finished"] for report in (plain, fixed)]
+    times = [min(seconds, default=0.0) for seconds in whole]
     return round(times[1] / times[0], 2) if times[0] else 0.0
 
 

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from torchdet_lint.verifier.comparison.compare import compare
+from torchdet_lint.verifier.comparison.lasting import Lasting
 from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.launch import launch
 from torchdet_lint.verifier.launch.interventions import environment as environment_of
@@ -85,6 +86,7 @@ class Session:
         self.files: list[dict[str, Path]] = []
         self.left = Leftovers()
         self.valid = valid
+        self.early_end = False
 
     @property
     def root(self) -> Path:
@@ -221,16 +223,25 @@ class Session:
                 tick=tick,
                 roots=(str(self.workspace.original),),
                 closeup=closeup,
+                enough=Lasting(self.trace(0), path) if self.early_end and number and closeup is None else None,
             )
 
     def judge(self, number: int, *, lint: bool) -> Report | None:
         """The report on runs A and `number` where they differ, else None."""
+        early = self.results[number].status == "early"
         if self.trace(0).exists() and self.trace(number).exists():
-            self.outcome = compare(self.trace(0), self.trace(number))
+            self.outcome = compare(self.trace(0), self.trace(number), early=early)
         else:
             self.outcome = _nothing_recorded()
         self.records[0], self.records[number] = self.outcome.a_records, self.outcome.b_records
-        self.left = compare_left(self._remains(0), self._remains(number), ordered=not self.outcome.aside)
+        if not early:
+            self.left = compare_left(self._remains(0), self._remains(number), ordered=not self.outcome.aside)
+        elif self.outcome.identical:
+            # What followed has turned a difference into another order of the same: the whole run has to tell.
+            self.early_end = False
+            del self.results[number], self.files[number]
+            self.run(number)
+            return self.judge(number, lint=lint)
         if (self.outcome.identical and not self.left.certain) or self._harmless():
             return None
         return self._report(lint=lint)
@@ -328,6 +339,12 @@ class Session:
         notes += [f"{held.file}:{held.line}: {held.message}" for held in self.held.values() if not held.rule]
         if self.workspace.in_place and self.workspace.in_place != "asked for":
             notes.append(f"every run took place in the working folder itself, not in a copy: {self.workspace.in_place}")
+        notes += [
+            f"run {letter(number)} was ended after {self.records[number]} ops, its losses being others for good: what "
+            "it would have left behind, how it would have ended, and what else differs later"
+            for number, result in enumerate(self.results)
+            if result.status == "early"
+        ]
         failed = [number for number, result in enumerate(self.results) if not result.ok]
         crash = ""
         if failed and len({result.returncode for result in self.results}) > 1:

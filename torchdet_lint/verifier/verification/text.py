@@ -168,7 +168,8 @@ def _spread(report: Outcome) -> list[str]:
     spread = report.spread
     lines = []
     if report.verdict == "diverged" and spread.differing:
-        lasts = {"transient": "heals: later ops come out equal again", "persistent": "lasts to the end"}
+        end = "lasts, and the run was ended" if report.runs[-1].status == "early" else "lasts to the end"
+        lasts = {"transient": "heals: later ops come out equal again", "persistent": end}
         count = spread.consequences
         follow = "1 more place follows" if count == 1 else f"{count} more places follow"
         lines.append(f"spread: {follow} from this; it {lasts.get(spread.persistence, 'lasts')}")

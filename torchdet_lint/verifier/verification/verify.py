@@ -49,6 +49,7 @@ def verify_program(
     values: bool = False,
     replay: int = 0,
     prove: bool = False,
+    early_end: bool = False,
 ) -> Report:
     """Run `program` `runs` times in fresh processes, one after the other, and compare each run with the first.
 
@@ -58,10 +59,11 @@ def verify_program(
     is in seconds for each run, `steps` ends each after so many optimizer steps; `keep` is a folder where the traces
     and the programs' output stay; `lint` looks for the linter's findings on the diverging lines; `valid` is a
     measurement of this machine that the ops are judged by. With `values` both sides of runs that differ run once more,
-    up to the first difference, for the numbers there; `replay` is how often its op is then repeated. With
-    `prove` a program that starts threads runs up to seven times more, where that can tell whether their order is the
-    cause. The program's standard output and error go to files; its standard input is a file or terminal of ours if
-    there is one. Raises `VerifyError`, `launch.LaunchError` and `trace.TraceError`, each in one line.
+    up to the first difference, for the numbers there; `replay` is how often its op is then repeated. With `prove` a
+    program that starts threads runs up to seven times more, where that can tell whether their order is the cause. With
+    `early_end` a run is ended once its losses have differed for long enough. The program's standard output and error go
+    to files; its standard input is a file or terminal of ours if there is one. Raises `VerifyError`,
+    `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
     if runs < 2:
         raise VerifyError("--runs must be at least 2: one run alone shows nothing")
@@ -70,6 +72,7 @@ def verify_program(
         start = Path(program.directory or Path.cwd())
         workspace = Workspace(start, room, in_place=in_place, own=keep, bounded=workdir is None)
         session = Session(program, base, mode, timeout, progress, folder, environment, steps, workspace, valid)
+        session.early_end = early_end
         for number in range(runs):
             result = session.run(number)
             if result.status == "interrupted":

@@ -212,7 +212,7 @@ def _judged(
             "let the program make twice as many steps"
         )
     head = _differing(pairs[0][1], pairs[0][2], (*_ORDER, GENERATORS))
-    found = [(saved + n, _differing(one, two, _IN_ALL)) for n, one, two in pairs]
+    found = _with_effect([(saved + n, _differing(one, two, _IN_ALL)) for n, one, two in pairs])
     step, differences = next(((n, told) for n, told in found if told), (0, ()))
     if not {one.group for one in head} & {PARAMETERS, BATCH, GENERATORS}:
         # Else the forward pass of this step may have made them different.
@@ -221,7 +221,7 @@ def _judged(
     aside: tuple[str, ...] = ()
     if not step:
         aside = tuple(name for one in forgotten if one.group == GENERATORS for name in one.names)
-        forgotten = [one for one in forgotten if one.group != GENERATORS]
+        forgotten = [one for one in forgotten if one.group not in (GENERATORS, BATCH)]
     return ResumeReport(
         "diverged" if step or forgotten or unsteady else "identical",
         tuple(program.words),
@@ -237,6 +237,17 @@ def _judged(
         aside,
         tuple(_not_covered(resumed, pairs[0][1], len(pairs), saved)),
     )
+
+
+def _with_effect(found: list[tuple[int, tuple[Difference, ...]]]) -> list[tuple[int, tuple[Difference, ...]]]:
+    """What differs by steps, without batches after which nothing differs: those of a validation, say, that only the
+    uninterrupted run had before this step.
+    """
+    alone = [{one.group for one in told} <= {BATCH} for _, told in found]
+    return [
+        (step, () if alone[n] and all(alone[n + 1 : n + 2]) and n + 1 < len(found) else told)
+        for n, (step, told) in enumerate(found)
+    ]
 
 
 def _differing(a: Step, b: Step, groups: tuple[str, ...]) -> tuple[Difference, ...]:
