@@ -1094,6 +1094,18 @@ def test_an_option_that_another_file_parses_is_the_seed(tmp_path: Path) -> None:
     assert first == again != other
 
 
+def test_a_function_of_another_file_seeds_whatever_it_is_called(tmp_path: Path) -> None:
+    body = "    random.seed(value)\n    torch.manual_seed(value)\n"
+    files = {
+        "helper.py": f"import random\n\nimport torch\n\n\ndef start(value):\n{body}",
+        "program.py": IMPORTS + "import helper\n\nhelper.start(3)\n"
+        "first, second = random_split(list(range(8)), [4, 4])\nshown(run=list(first.indices))\n",
+    }  # fmt: skip
+    for name, text in fixed(tmp_path, files, ("TDL303",)).items():
+        (tmp_path / name).write_text(text)
+    assert run(tmp_path / "program.py") == run(tmp_path / "program.py")
+
+
 def test_a_value_that_the_user_sets_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":16:8")
     trial = next(one for one in SETTINGS if one.codes == ("TDL205",))

@@ -461,8 +461,13 @@ def test_helper_takes_a_name_that_is_free(existing, library):
 
 
 def test_program_is_not_seeded_where_torch_is_optional(library):
-    text = "try:\n    import torch\nexcept ImportError:\n    torch = None\n\nf()\n"
+    text = "try:\n    import torch\nexcept ImportError:\n    HAS_TORCH = False\n\nf()\n"
     assert "cannot be imported" in fixing.refusal(text, library, "f", seeds)
+
+
+def test_program_that_goes_on_without_torch_is_seeded_with_it_only(library):
+    text = "try:\n    import torch\nexcept ImportError:\n    torch = None\n\nf()\n"
+    assert "\nif torch is not None:\n    torch.manual_seed(0)\n" in fixing.fixed(text, library, "f", seeds)
 
 
 def test_helper_stands_above_the_statement_that_needs_it(library):

@@ -306,3 +306,19 @@ def test_an_attribute_that_is_set_from_outside_is_no_constant(project):
     )
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert "nothing is drawn" not in finding.message
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        '{"lstm": nn.LSTM, "gru": nn.GRU}[kind](8, 8)',
+        '(nn.LSTM if kind == "lstm" else nn.GRU)(8, 8)',
+        "layer(8, 8)",
+    ],
+)
+def test_an_lstm_that_may_be_picked_is_an_error(made, tmp_path):
+    text = "import torch\nfrom torch import nn\n\ndef net(kind):\n    layer = nn.GRU\n    if kind == 'lstm':\n"
+    text += f"        layer = nn.LSTM\n    return {made}.cuda()\n"
+    (tmp_path / "net.py").write_text(text)
+    (found,) = [one for one in lint(tmp_path) if one.code == "TDL404"]
+    assert (found.severity, "LSTM" in found.message) == ("error", True)

@@ -253,6 +253,7 @@ CUDNN = "\n    torch.backends.cudnn.deterministic = True"
         ("nn.Embedding(4, 4)", {"torch": (2, 10)}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
         ("torchvision.models.resnet18()", {}, "error", "without it: 1 × resnet18"),
+        ("timm.models.vgg11(timm.models.layers.Drop())", {}, "error", "without it: 1 × vgg11"),
         ("Scatters()", {}, "error", "`torch.use_deterministic_algorithms(True)`"),
         (f"nn.Conv2d(4, 4, 3){CUDNN}", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         (f"nn.Sequential(nn.Conv2d(4, 4, 3), nn.Embedding(4, 4)){CUDNN}", {}, "error", "it: 1 × Embedding"),
@@ -260,7 +261,7 @@ CUDNN = "\n    torch.backends.cudnn.deterministic = True"
 )
 def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settings, severity, words):
     folder = project(
-        main_DOT_py="import torch\nimport torchvision\nfrom torch import nn\n\nclass Scatters(nn.Module):\n"
+        main_DOT_py="import timm, torch, torchvision\nfrom torch import nn\n\nclass Scatters(nn.Module):\n"
         "    def forward(self, x, index):\n        return x.new_zeros(4).scatter_add_(0, index, x)\n\n"
         f"{GUARD}    torch.manual_seed(0)\n    net = {layer}\n    net.cuda()(torch.ones(4), 0).sum().backward()\n"
         "    torch.optim.SGD(net.parameters(), lr=1).step()\n"
@@ -334,6 +335,16 @@ BY_NAME = "import importlib\n\ndef model(args):\n    return importlib.import_mod
 def test_what_only_tries_a_module_out_is_a_note(project, text, others, severities):
     folder = project(main_DOT_py=text, other_DOT_py=others)
     assert {finding.severity for finding in lint(folder, min_severity="note")} == severities
+
+
+def test_a_program_among_the_tests_that_only_tries_something_out_is_a_note(project):
+    folder = project()
+    for name in ("tests/test_draw.py", "test_draw.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(TRIED_OUT)
+    told = lint(folder, min_severity="note")
+    found = {(one.filename.endswith("tests/test_draw.py"), one.severity) for one in told}
+    assert found == {(True, "note"), (False, "error")}
 
 
 def test_what_stands_in_for_something_in_tests_is_not_drawn_by_the_program(project):

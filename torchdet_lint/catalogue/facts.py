@@ -161,6 +161,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     finding_places: frozenset[str] = frozenset()
     array_libraries: frozenset[str] = frozenset()
     plain_libraries: frozenset[str] = frozenset()
+    checkpoints: frozenset[str] = frozenset()
     same_dims: frozenset[str] = frozenset()
     several_outputs: frozenset[str] = frozenset()
     annotations: dict[str, str] = msgspec.field(default_factory=dict)

@@ -31,6 +31,7 @@ LOADER = "torch.utils.data.DataLoader"
 _WORKERS_SEED_NUMPY = (1, 9)
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
+_NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
 
 
 def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -190,7 +191,9 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             variant = "sampler"
         else:
             continue
-        changes, safe = _own_generator(module, call) if taken else ((_NOT_TAKEN,), None)
+        withheld = () if taken else (_NOT_TAKEN,)
+        withheld = (_NO_USE,) if variant == "sampler" else withheld
+        changes, safe = (withheld, None) if withheld else _own_generator(module, call)
         details = {"shuffle": shuffle.source if shuffle else ""}
         yield Violation(call.node, details, variant, changes=changes, applicability=safe)
 

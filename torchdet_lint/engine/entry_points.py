@@ -22,6 +22,7 @@ _TESTS = lazy(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.M
 _CLASS = lazy(r"^class[ \t]", re.MULTILINE)
 _PICKED_MODULE = lazy(r"\b(?:import_module|__import__|instantiate)\(\s*[A-Za-z_f]")
 TEST = lazy(r"(?:test_.*|.*_test|conftest)\.py")
+_FOLDERS = frozenset({"test", "tests"})
 
 
 class EntryPoints:
@@ -86,7 +87,8 @@ class EntryPoints:
 
     def tries_out(self, entry: Entry) -> bool:
         """Whether an entry point is but the self-test of a module: the main guard of a file that others import, or may
-        import by a name that they work out, which takes no optimizer's step, writes nothing and reads no arguments."""
+        import by a name that they work out, or that lies among the tests, which takes no optimizer's step, writes
+        nothing and reads no arguments."""
         known = self._tried.get(entry.file)
         if known is None:
             known = self._tried[entry.file] = (
@@ -94,7 +96,7 @@ class EntryPoints:
                 and not entry.file.endswith(".ipynb")
                 and entry.file not in self.named
                 and entry.only_tries_out
-                and (entry.file in self.all_imported or self._picked(entry.file))
+                and (entry.file in self.all_imported or _is_among_tests(entry.file) or self._picked(entry.file))
             )
         return known
 
@@ -134,3 +136,9 @@ class EntryPoints:
                     seen.add(file)
                     queue.append(file)
         return seen
+
+
+def _is_among_tests(path: str) -> bool:
+    """Whether a file is named like a test, and lies in a folder of tests."""
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) in _FOLDERS and TEST.fullmatch(name) is not None

@@ -170,12 +170,17 @@ class Draft:
         if imports and all(binding.conditional for binding in imports):
             raise Refusal(f"the file imports {module} on some condition only")
 
-    def needs_present(self, module: str) -> None:
-        """A line at top level must not need what the file may have failed to import, and goes on without."""
+    def may_be_none(self, module: str) -> bool:
+        """Whether `module` is None where the file has failed to import it and goes on, so that a line at top level must
+        not need it. There is no such line where the module has no name then."""
+        missing = False
         for name, bindings in sorted(self.module.scope.bindings.items()):
             for binding in bindings:
                 if binding.kind == "import" and binding.target == module and self._may_be_missing(binding):
-                    raise Refusal(f"the file goes on where `{name}` cannot be imported")
+                    if all(one.kind == "import" or not self._means(one, module) for one in bindings):
+                        raise Refusal(f"the file goes on where `{name}` cannot be imported")
+                    missing = True
+        return missing
 
     def _may_be_missing(self, binding: Binding) -> bool:
         """Whether an import stands in a `try` with a handler that neither imports, raises nor calls anything."""

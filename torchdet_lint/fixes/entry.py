@@ -54,8 +54,7 @@ def _enter_beside(draft: Draft, need: NeedHelper) -> bool:
     if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(block, (cst.IndentedBlock, cst.Module)):
         return False
     row = draft.module.span(statement)[1].row
-    statements = [_SEED_LINE[library] for library in LIBRARIES if library in need.libraries]
-    _require(draft, statements)
+    statements = _present(draft, [_SEED_LINE[library] for library in LIBRARIES if library in need.libraries])
     lines = [draft.filled(text.replace("{seed}", need.seed), statement) for _, text in _unshown(draft, row, statements)]
     draft.file_edits.append(draft.editor.lines_after(row, draft.editor.indented("\n".join(lines), statement)))
     return True
@@ -124,7 +123,7 @@ def _seeded_by(draft: Draft, function: cst.FunctionDef) -> frozenset[str]:
 
 def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNode | None = None) -> None:
     """Insert statements where the program begins, or above the top-level statement that holds `before`."""
-    _require(draft, statements)
+    statements = _present(draft, statements)
     if before is not None:
         _enter_below(draft, draft.layout.below_imports(draft.module.span(before)[0].row), statements)
         return
@@ -136,12 +135,16 @@ def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNo
     _enter_below(draft, draft.layout.below_imports(top.first if top is not None else None), statements)
 
 
-def _require(draft: Draft, statements: Sequence[tuple[str, str]]) -> None:
-    """See to the modules that the statements need."""
-    for module, _ in statements:
+def _present(draft: Draft, statements: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The statements, whose modules are seen to; on a condition where the file goes on without a module."""
+    found = []
+    for module, text in statements:
         if module:
             draft.needed[module] = module
-            draft.needs_present(module)
+        if module and draft.may_be_none(module):
+            text = f"if {{{module}}} is not None:\n{draft.layout.indent}{text}"
+        found.append((module, text))
+    return found
 
 
 def _enter_below(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> None:
@@ -226,6 +229,8 @@ def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]
     assert isinstance(guard.node, cst.If)
     content = _written(draft, statements, guard.first)
     first = guard.node.body.body[0]
+    if CUBLAS not in statements:
+        first = next((one for one in guard.node.body.body if not _is_import_above(draft, one)), first)
     if isinstance(guard.node.body, cst.IndentedBlock):
         draft.file_edits.append(draft.editor.before(first, content))
         return
@@ -235,6 +240,12 @@ def _enter_guard(draft: Draft, guard: Top, statements: Sequence[tuple[str, str]]
     indent, newline = draft.layout.indent, draft.layout.newline
     lines = "".join(f"{newline}{indent}{line}" for line in content.split("\n") if line)
     draft.file_edits.append(draft.editor.edit(start - gap, start, f"{lines}{newline}{indent}"))
+
+
+def _is_import_above(draft: Draft, statement: cst.CSTNode) -> bool:
+    """Whether `statement` imports, above that of the finding."""
+    leaf = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+    return isinstance(leaf, (cst.Import, cst.ImportFrom)) and draft.module.span(statement)[0].row < draft.row
 
 
 def _runs_when_called(draft: Draft, function: cst.FunctionDef) -> bool:

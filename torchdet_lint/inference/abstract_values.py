@@ -92,6 +92,8 @@ DATUM = AbstractValue(what="tensor", gradient="no")
 BATCH = AbstractValue(gradient="no", each=DATUM)
 # What a trainer hands to a step: whatever a loader gives.
 STEP_BATCH = AbstractValue(gradient="no", each=AbstractValue(gradient="no"))
+# What was saved: an object, or what is looked up in a dictionary, or in one of these.
+CHECKPOINT = AbstractValue(each=STEP_BATCH)
 PARAMETER = AbstractValue(what="tensor", dtype="floating", gradient="yes")
 
 

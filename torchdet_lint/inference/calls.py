@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from torchdet_lint.inference.abstract_values import (
     BATCH,
+    CHECKPOINT,
     EMPTY,
     FOREIGN,
     OTHER,
@@ -86,8 +87,8 @@ class Calls:
                 return AbstractValue(what="tensor", dtype="integer", gradient="no")
             owner = self.infer(receiver)
             told = call.attribute in self._distinctive or owner.dtype != "unknown"
-            # NumPy says `keepdims`.
-            told = told or "keepdim" in call.arguments.keywords
+            # NumPy says `keepdims`, and its arrays have no `expand`.
+            told = told or "keepdim" in call.arguments.keywords or (bool(owner.single) and call.attribute == "expand")
             if owner.is_tensor or (owner.what == "unknown" and told):
                 return self.results.method(replace(owner, what="tensor"), call)
             if owner.instance == FOREIGN.instance:
@@ -155,15 +156,18 @@ class Calls:
         given = [arg.value for arg in call.node.args if not arg.star]
         if call.receiver is not None:
             given.append(call.receiver)
-        if self.gradients.untracked(call.node) or not any(self.infer(value).gradient == "yes" for value in given):
-            return UNKNOWN
-        return AbstractValue(gradient="yes")
+        if not self.gradients.untracked(call.node) and any(self.infer(value).gradient == "yes" for value in given):
+            return AbstractValue(gradient="yes")
+        plain = call.attribute in self.facts.own_gradient and call.receiver is not None
+        return AbstractValue(gradient="no") if plain and self.infer(given[-1]).gradient == "no" else UNKNOWN
 
     def _called(self, name: str, call: Call) -> AbstractValue | None:
         """What a call of the qualified name gives; None where the name tells nothing."""
         owner, _, last = name.rpartition(".")
         if name.endswith("()"):
             return self._instance_called(name[:-2], call)
+        if name in self.facts.checkpoints:
+            return CHECKPOINT
         if owner in self.facts.modules and last[:1].islower():
             return self.results.function(last, call)
         if last == "one_hot":

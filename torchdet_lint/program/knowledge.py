@@ -54,6 +54,7 @@ class Words:
         self.devices = hints.devices
         self.arguments = re.compile(hints.arguments)
         self.networks = hints.networks
+        self.no_networks = hints.no_networks
         self.training = re.compile(hints.training)
         self.given_a_model = re.compile(hints.given_a_model)
         self.loading = re.compile(hints.loading)

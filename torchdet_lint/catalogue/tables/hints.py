@@ -22,6 +22,7 @@ class Hints(Table, frozen=True, kw_only=True):
     devices: frozenset[str] = frozenset()
     arguments: str = _NOTHING
     networks: tuple[str, ...] = ()
+    no_networks: tuple[str, ...] = ()
     training: str = _NOTHING
     given_a_model: str = _NOTHING
     loading: str = _NOTHING

@@ -75,8 +75,7 @@ class Operations:
 
     def candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
         """The ops of `index` that `call` spells, whether or not they are reported."""
-        picked = () if call.names else self._picked(call)
-        for name in call.names or picked:
+        for name in call.names if len(call.names) == 1 else self._picked(call):
             for operation in index.get(name, ()):
                 made = None
                 if operation.spelling.forward:
@@ -89,14 +88,14 @@ class Operations:
                 yield Candidate(operation, call, None)
 
     def _picked(self, call: Call) -> list[str]:
-        """The classes and functions that `{"gru": nn.GRU}[kind](…)` may call, or that are a parameter's default, those
-        first of which most is said."""
+        """The classes and functions that `{"gru": nn.GRU}[kind](…)` may call, that a name may be, or that are a
+        parameter's default, those first of which most is said."""
         index = self.module.library.operations(self.module.target.torch)
 
         def mild(name: str) -> bool:
             return any(operation.op.severity is not None for operation in index.get(name, ()))
 
-        return sorted(self._choices(call), key=mild)
+        return sorted(call.names or self._choices(call), key=mild)
 
     def _choices(self, call: Call) -> Iterator[str]:
         function = call.node.func

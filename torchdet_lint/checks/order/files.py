@@ -13,6 +13,7 @@ from torchdet_lint.checks.order.results import first_ordered, telling
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Change, Replace, Violation
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ _ENTRIES = "os.scandir"
 _WALK = "os.walk"
 # A fix that sorts more listings than this at once is too long to read.
 _PAIRED = 40
+_WILDCARD = lazy(r"[*?[]")
 
 
 def unordered_files(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -127,6 +129,8 @@ def _is_path(module: Module, call: Call) -> bool:
 
 def _listed(module: Module, call: Call) -> Violation | None:
     node = call.node
+    if _is_one_file(module, call):
+        return None
     uses = Follower(module).uses(node)
     function = module.enclosing_function(node)
     if function is not None and function.name.value.startswith("test"):
@@ -140,6 +144,40 @@ def _listed(module: Module, call: Call) -> Violation | None:
     return Violation(node, details, related=telling(use), changes=changes, applicability=None if safe else "unsafe")
 
 
+def _is_one_file(module: Module, call: Call) -> bool:
+    """Whether `call` looks for a path without a wildcard, in a folder: it finds one file or none."""
+    functions = module.library.facts.orders.files["functions"]
+    if not call.node.args or not (functions & set(call.names) or call.attribute == "glob"):
+        return False
+    pieces = list(_pieces(module, call.node.args[0].value, call))
+    return bool(pieces) and bool(pieces[-1]) and not any(_WILDCARD.search(piece) for piece in pieces)
+
+
+def _pieces(module: Module, node: cst.BaseExpression, call: Call, depth: int = 4) -> Iterator[str]:
+    """The texts of which a path is put together, in their order; empty for what nobody can see."""
+    value = module.followed(node, call.scope, call.order) if depth else None
+    if value is not None and value.known:
+        yield str(value.constant)
+        return
+    made = node if value is None else value.node
+    if isinstance(made, cst.BinaryOperation):
+        parts: list[cst.BaseExpression] = [made.left, made.right]
+    elif isinstance(made, cst.FormattedString):
+        for part in made.parts:
+            if isinstance(part, cst.FormattedStringText):
+                yield part.value
+            elif isinstance(part, cst.FormattedStringExpression):
+                yield from _pieces(module, part.expression, call, depth - 1)
+        return
+    elif isinstance(made, cst.Call) and last_word(made.func) in ("join", "str", "Path"):
+        parts = [arg.value for arg in made.args]
+    else:
+        yield ""
+        return
+    for one in parts:
+        yield from _pieces(module, one, call, depth - 1)
+
+
 def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
     """How to sort a listing where it is made, and whether that is all the same to what takes it."""
     node = call.node
@@ -151,13 +189,13 @@ def _sorting(module: Module, call: Call) -> tuple[tuple[Change, ...], bool]:
     text = f"sorted({module.code(node)}{key})"
     if _only_first(module, node):
         return (Replace(node, f"iter({text})"),), True
-    change = Replace(node, text)
     outer = _consumer(module, node)
+    change = None
     if not key and isinstance(outer, cst.Call) and bare(outer.func) == "list" and len(outer.args) == 1:
         change = Replace(outer.func, "sorted")
     # A list has no `next`, and is not lazy: only what is gone through on the spot is surely the same.
-    lazy = not module.library.facts.orders.files["lists"] & set(call.names)
-    return (change,), not lazy or outer is not None
+    lazy = outer is None and not module.library.facts.orders.files["lists"] & set(call.names)
+    return (change or Replace(node, f"iter({text})" if lazy and "next(" in module.text else text),), not lazy
 
 
 def _sorting_walk(module: Module, node: cst.Call) -> tuple[Change, ...]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 INITIAL_SEED = "{torch}.initial_seed()"
 _PERMUTATION = "randperm("
+_SEEDS = "seed"
 _COMMENT = lazy(r"#[^\n]*")
 _OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _LONGEST_SEED = 80
@@ -298,7 +299,22 @@ class ProgramSeeds:
             return Seeding(call, libraries, self._passed(call, local[0])) if libraries else None
         if last and first is not None and self.conventions.seeds.fullmatch(last):
             return Seeding(call, frozenset(("python", "numpy", "torch")), first)
+        if name and depth < _DEEP and isinstance(self.chains.parents.get(call), ast.Expr):
+            libraries = self._seeded_elsewhere(name, depth + 1)
+            return Seeding(call, libraries, first) if libraries else None
         return None
+
+    def _seeded_elsewhere(self, name: str, depth: int) -> frozenset[str]:
+        """The libraries that a function of another file of the project seeds and leaves seeded."""
+        if (name, depth) not in self._known_libraries:
+            found = self.module.neighbour(name) if self.module.neighbour is not None and "." in name else None
+            libraries: frozenset[str] = frozenset()
+            if found is not None and _SEEDS in found[0].text:
+                other = found[0].shared(ProgramSeeds)
+                if found[1] in other.chains.functions:
+                    libraries = other._seeded_by(found[1], depth)
+            self._known_libraries[name, depth] = libraries
+        return self._known_libraries[name, depth]
 
     def _seeded_by(self, name: str, depth: int) -> frozenset[str]:
         """The libraries whose global generators the functions `name` of the file seed and leave seeded."""

@@ -9,6 +9,7 @@ from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import GUARD, Test
 from torchdet_lint.program.syntax.conditions import decided, passed_on, tested
 from torchdet_lint.program.syntax.expressions import Expressions
+from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.scopes import constant
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
@@ -20,7 +21,8 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_early,
     leaves_evaluation,
 )
-from torchdet_lint.program.syntax.untrained import counted, frozen, traced
+from torchdet_lint.program.syntax.untrained import frozen, inspected, read_inside, traced
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _LONG = 20
+_LOOKS = lazy(r"print\(\s*\w+\s*\)|parameters\(\)|\.(?:shape|size\(\))\s*\)")
 # So many arms of a chain of `elif` are told apart.
 _ARMS = 64
 
@@ -45,9 +48,14 @@ class Extractor(Expressions):
         self._idle = False
         self.picks = self.words.draws_nothing_lasting.search(scope.name.rpartition(".")[2]) is not None
         text, body = self._text(), scope.node.body
-        self.counted = counted(body) if "parameters()" in text else frozenset()
-        self.frozen = frozen(body) if "requires_grad" in text else frozenset()
-        self.traced = traced(body, self._traces) if self.words.may_trace.search(text) else frozenset()
+        may_trace = self.words.may_trace.search(text) is not None
+        looks = may_trace or _LOOKS.search(text) is not None
+        self.inspected = self._unread(inspected(body, self._traces)) if looks else frozenset()
+        inside = isinstance(scope.node, FUNCTIONS)
+        self.frozen = frozen(body) if inside and "requires_grad" in text else frozenset()
+        self.traced = (
+            self._unread(traced(body, self._traces_or_applies)) if may_trace or self.inspected else frozenset()
+        )
 
     # Statements nest at most a hundred deep, which is the parser's own limit; expressions are walked with a stack.
 
@@ -55,12 +63,27 @@ class Extractor(Expressions):
         """Whether a call looks at a model with an input of which only the size counts."""
         return not self.words.traces.isdisjoint(self.names.resolve(call.func, self.scope))
 
+    def _traces_or_applies(self, call: ast.Call) -> bool:
+        """The same, or whether it applies a model that is only looked at."""
+        return self._traces(call) or (isinstance(call.func, ast.Name) and call.func.id in self.inspected)
+
     def _text(self) -> str:
-        """The text of the function; empty at top level."""
-        node = self.scope.node
-        if not isinstance(node, FUNCTIONS):
-            return ""
-        return "".join(self.names.scopes.hollow.lines[node.lineno - 1 : node.body[-1].end_lineno])
+        """The text of the function, or of what the file does at top level."""
+        node, lines = self.scope.node, self.names.scopes.hollow.lines
+        if isinstance(node, FUNCTIONS):
+            return "".join(lines[node.lineno - 1 : node.body[-1].end_lineno])
+        return "".join(
+            "".join(lines[one.lineno - 1 : one.end_lineno])
+            for one in node.body
+            if not isinstance(one, (*FUNCTIONS, ast.ClassDef))
+        )
+
+    def _unread(self, names: frozenset[str]) -> frozenset[str]:
+        """Those of `names` that, at top level, no function of the file reads."""
+        if not names or isinstance(self.scope.node, FUNCTIONS):
+            return names
+        nodes = [node for one in parsed_body("".join(self.names.scopes.hollow.lines)) for node in ast.walk(one)]
+        return names - read_inside(node for node in nodes if isinstance(node, FUNCTIONS))
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and what it hands on to the constructor of a base class."""
@@ -193,7 +216,7 @@ class Extractor(Expressions):
             text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])
             self._idle = self.picks or self.words.draws_idly.search(text.lower()) is not None
         self.idle = self._idle or self._makes(node, self.traced)
-        self.sized = self._makes(node, self.counted)
+        self.sized = self._makes(node, self.inspected)
         self.without_gradient = self._makes(node, self.frozen)
         self.effects(node, branch)
         self.idle = self.sized = self.without_gradient = False

@@ -8,36 +8,82 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.syntax.shapes import last_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
 _SHOWS = frozenset({"print", "repr", "str", "type"})
 _LOOPS = (ast.For, ast.comprehension)
+# Methods that put a model on a device or in a mode, and give it back.
+_MOVES = frozenset({"cuda", "cpu", "to", "float", "double", "half", "eval", "train"})
+# How the names of classes end that hold values, which are printed.
+_VALUES = ("Tensor", "Variable", "Parameter", "DataFrame", "Series", "Frame", "Result")
 
 
-def counted(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """The names that a function uses for nothing but to loop over parameters of which it takes the sizes."""
+def inspected(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> frozenset[str]:
+    """The names of the models that a function makes only to look at them: it prints or exports them, applies them for
+    the shape of what comes out, or loops over parameters of which it takes the sizes."""
     nodes = [node for statement in body for node in ast.walk(statement)]
     loops = [loop for node in nodes if isinstance(loop := node, _LOOPS) and _owner(loop.iter)]
     parameters = {name.id for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
     harmless = {id(name) for loop in loops for name in ast.walk(loop.iter)}
+    models = {_owner(loop.iter) for loop in loops}
     sized: set[int] = set()
+    outputs: dict[str, list[ast.Name]] = {}
     for node in nodes:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SHOWS:
-            harmless.update(map(id, node.args))
+        if isinstance(node, ast.Call):
+            if traces(node) or (isinstance(node.func, ast.Name) and node.func.id in _SHOWS):
+                harmless.update(map(id, node.args))
         elif isinstance(node, ast.Attribute) and node.attr in _SIZES:
             inner = node.value
             sized.add(id(inner.value if isinstance(inner, ast.Attribute) and inner.attr == "data" else inner))
+        elif isinstance(node, ast.Expr):
+            harmless.add(id(_moved(node.value)))
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            harmless.add(id(_moved(node.value)))
+            models |= {node.targets[0].id} if _is_model(_moved(node.value)) else set()
+            if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name):
+                outputs.setdefault(node.targets[0].id, []).append(node.value.func)
     loads = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     if any(name.id in parameters and id(name) not in sized | harmless for name in loads):
         return frozenset()
-    used = {name.id for name in loads if id(name) not in harmless}
-    return frozenset(_owner(loop.iter) for loop in loops) - used
+    kept = {name.id for name in loads if id(name) not in sized}
+    applied = {id(name) for output in outputs.keys() - kept for name in outputs[output]}
+    applied |= {id(node.func) for node in nodes if isinstance(node, ast.Call) and id(node) in sized}
+    used = {name.id for name in loads if id(name) not in harmless | applied}
+    return frozenset(models & {name.id for name in loads}) - used
+
+
+def _moved(value: ast.expr) -> ast.expr:
+    """`Net()` of `Net().to(device).eval()`, and `net` of `net.cuda()`."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+    return value
+
+
+def _is_model(made: ast.expr) -> bool:
+    """Whether an expression evidently makes an object, of which printing shows the parts, and nothing else."""
+    if not isinstance(made, ast.Call) or any(
+        isinstance(node, ast.Call) and node is not made for node in ast.walk(made)
+    ):
+        return False
+    word = last_word(made.func)
+    return word[:1].isupper() and not word.endswith(_VALUES)
+
+
+def read_inside(functions: Iterable[ast.AST]) -> set[str]:
+    """The names that functions read of their file's top level."""
+    found: set[str] = set()
+    for function in functions:
+        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+        own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+        own |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+        found |= {name.id for name in names} - own
+    return found
 
 
 def traced(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> frozenset[str]:
-    """The names of a function that are handed to nothing but calls that `traces` knows."""
+    """The names of a function that are handed to nothing but calls that `traces` knows; their sizes may be read."""
     nodes = [node for statement in body for node in ast.walk(statement)]
     given = {
         id(name): name.id
@@ -47,8 +93,9 @@ def traced(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> froz
         for name in ast.walk(argument)
         if isinstance(name, ast.Name)
     }
+    sizes = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in _SIZES}
     loads = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-    return frozenset(given.values()) - {name.id for name in loads if id(name) not in given}
+    return frozenset(given.values()) - {name.id for name in loads if id(name) not in sizes | given.keys()}
 
 
 def frozen(body: Sequence[ast.stmt]) -> frozenset[str]:

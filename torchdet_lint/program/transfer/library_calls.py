@@ -91,10 +91,17 @@ class LibraryCalls:
             enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
             if enabled is None or not enabled.known or enabled.value is not False:
                 self.recorder.add("flag", channel="cuda")
-        if name.startswith(self.facts.hints.networks) and "()" not in name and "eight" not in name:
+        if self._is_network(name):
             self.recorder.add("flag", name, "everywhere")
         if name in self.facts.modes_off:
             self.recorder.add("flag", name, "relaxed")
+
+    def _is_network(self, name: str) -> bool:
+        """Whether the name of a library's function makes a network that has convolutions."""
+        hints = self.facts.hints
+        if not name.startswith(hints.networks) or name.startswith(hints.no_networks):
+            return False
+        return not any(part in name for part in ("()", "eight", "._"))
 
     def in_workers(self, event: Event, runner: Runner) -> bool:
         """Whether a loader runs its dataset in worker processes, which torch seeds from its own generator."""
