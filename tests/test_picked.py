@@ -283,6 +283,8 @@ class Data(Dataset):
         ("Data(rows, 'val')", "draws"),
         ("Data(rows, *rest)", "error"),
         ("Data(rows, **options)", "error"),
+        ("Data(rows, 'test', **more)", "draws"),
+        ("Data(rows, mode='test', augment=False, **more)", "note"),
     ],
 )
 def test_a_data_set_runs_what_the_constants_that_make_it_leave(project, made, severity):
@@ -290,7 +292,8 @@ def test_a_data_set_runs_what_the_constants_that_make_it_leave(project, made, se
     folder = project(
         data_DOT_py=MODES,
         main_DOT_py="import sys\nimport torch\nfrom torch.utils.data import DataLoader\nfrom data import Data\n\n"
-        "MODE = sys.argv[1]\nrows, rest, options = [1.0], sys.argv[2:], dict(mode=MODE)\ntorch.manual_seed(0)\n"
+        "MODE = sys.argv[1]\nrows, rest, options, more = [1.0], sys.argv[2:], dict(mode=MODE), {}\n"
+        "torch.manual_seed(0)\n"
         f"for row in DataLoader({made}, num_workers=2):\n    print(row)\n",
     )
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]

@@ -32,11 +32,12 @@ _WORKERS_SEED_NUMPY = (1, 9)
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
+_RECEIVED = Withhold("another caller may pass one already")
 
 
 def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     """Workers, or a number of them that only the run knows, and no function that seeds them."""
-    for call, taken in _loaders(module, rule, "num_workers", ("worker_init_fn",)):
+    for call, withheld in _loaders(module, rule, "num_workers", ("worker_init_fn",)):
         workers = call.argument("num_workers")
         assert workers is not None
         if _stays_zero(module, workers):
@@ -60,8 +61,8 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             severity = "note"
         seeded = handed.in_sight and not handed.owned and module.target.torch >= _WORKERS_SEED_NUMPY
         changes, safe = ((), None) if seeded else _seeded_workers(module, call, handed.owned)
-        if changes and not taken:
-            changes, safe = (_NOT_TAKEN,), None
+        if changes and withheld is not None:
+            changes, safe = (withheld,), None
         yield Violation(
             call.node, details, variant, severity, changes=changes, applicability=safe, draws=bool(handed.draws)
         )
@@ -80,17 +81,25 @@ def _evaluates(module: Module, call: Call) -> bool:
     return any(module.library.facts.workers.evaluating.intersection(_WORD.findall(name.lower())) for name in told)
 
 
-def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> Iterator[tuple[Call, bool]]:
+def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> Iterator[tuple[Call, Withhold | None]]:
     """The calls of loaders that a row of the rule means, those of classes and functions of the project that hand the
-    argument `word` on among them; and whether one of the arguments `added` would get there."""
+    argument `word` on, and those that get more from a caller, among them; and why no fix may pass the arguments `added`
+    there."""
     for call, _ in table.calls(module, rule):
-        yield call, True
-    for made in module.shared(HandingOn).calls(LOADER, word, added):
-        if word in made.own and any(
-            set(row.excluding).isdisjoint(made.call.names) and module.meets(made.call, row.when, row.parameters)
-            for row in rule.calls
+        yield call, None
+    seen = set[int]()
+    handing = module.shared(HandingOn)
+    for made in itertools.chain(handing.calls(LOADER, word, added), handing.receiving(LOADER)):
+        if (
+            word in made.own
+            and id(made.call.node) not in seen
+            and any(
+                set(row.excluding).isdisjoint(made.call.names) and module.meets(made.call, row.when, row.parameters)
+                for row in rule.calls
+            )
         ):
-            yield made.call, made.added.issuperset(added)
+            seen.add(id(made.call.node))
+            yield made.call, _RECEIVED if made.received else None if made.added.issuperset(added) else _NOT_TAKEN
 
 
 def _stays_zero(module: Module, workers: Value, depth: int = 4) -> bool:
@@ -183,7 +192,7 @@ def _seeded_workers(
 
 def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A loader that shuffles, or may, or that takes a random sampler, and no generator."""
-    for call, taken in _loaders(module, rule, "shuffle", ("generator",)):
+    for call, withheld in _loaders(module, rule, "shuffle", ("generator",)):
         shuffle = call.argument("shuffle")
         if shuffle is not None and not (shuffle.known and not shuffle.constant) and not _is_ordered(module, call):
             variant = "" if shuffle.known else "unknown"
@@ -191,9 +200,8 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             variant = "sampler"
         else:
             continue
-        withheld = () if taken else (_NOT_TAKEN,)
-        withheld = (_NO_USE,) if variant == "sampler" else withheld
-        changes, safe = (withheld, None) if withheld else _own_generator(module, call)
+        withheld = _NO_USE if variant == "sampler" else withheld
+        changes, safe = _own_generator(module, call) if withheld is None else ((withheld,), None)
         details = {"shuffle": shuffle.source if shuffle else ""}
         yield Violation(call.node, details, variant, changes=changes, applicability=safe)
 

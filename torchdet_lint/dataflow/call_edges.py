@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.module.facts import Class
-    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.module import Call, Module
 
 
 class Callee(NamedTuple):
@@ -95,7 +95,7 @@ class CallEdges:
         """Method `name` of `class_` or of one that it derives from; the fields of a class without a constructor."""
         if name in class_.methods:
             function = module.definition(name, class_)
-            return Callee(module, function, not _is_static(function), class_) if function is not None else None
+            return Callee(module, function, not is_static(function), class_) if function is not None else None
         if depth > 0:
             for base_module, base in self.bases(module, class_):
                 found = self._method(base_module, base, name, depth - 1)
@@ -148,12 +148,28 @@ class CallEdges:
         """The calls of a top-level function, or of a method through `self`, in the file."""
         return self.module.shared(Relatives).callers(function)
 
+    def callers_anywhere(self, function: cst.FunctionDef) -> Iterator[Call]:
+        """The calls of a function or constructor, or of a method through `self`, in the file; of one at top level also
+        those of files around it."""
+        module, name = self.module, function.name.value
+        class_ = module.enclosing_class(function)
+        if class_ is not None and name == "__init__":
+            name = class_.name
+        for node in module.shared(Relatives).calls_of(name):
+            call = module.call_at(node)
+            if call is not None:
+                yield call
+        outer = class_.outer if class_ is not None else module.scope_of(function)
+        if module.callers is not None and outer is module.scope and (class_ is None or name == class_.name):
+            yield from (call for _, call in module.callers(name))
+
 
 def _is_super(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "super"
 
 
-def _is_static(function: cst.FunctionDef) -> bool:
+def is_static(function: cst.FunctionDef) -> bool:
+    """Whether `function` is a static method."""
     return any(
         isinstance(one.decorator, cst.Name) and one.decorator.value == "staticmethod" for one in function.decorators
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.call_edges import CallEdges, is_static
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,25 +20,30 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 _DEEP = 4
+# So many constructors and functions are looked at for one call.
+_MANY = 64
 
 
 class Passed(NamedTuple):
-    """Arguments on their way: values by place and by name, whether there may be more, and which of the values a
-    constructor or function on the way names itself, so that its own call tells of them."""
+    """Arguments on their way: values by place and by name, whether there may be more, which of the values a constructor
+    or function on the way names itself, so that its own call tells of them, and whether options go elsewhere too."""
 
     positional: tuple[Value, ...]
     keywords: dict[str, Value]
     opaque: bool = False
     named: frozenset[int] = frozenset()
+    shared: bool = False
 
 
 class HandedOn(NamedTuple):
     """`call`, at the node of the one in this file, is the library's; `own` are the parameters of the library's callable
-    whose values stand in the file and are told of nowhere else, `added` those that may be added there."""
+    whose values stand in the file and are told of nowhere else, `added` those that may be added there, `received`
+    whether it is the library's call itself with what a caller of the function around passes."""
 
     call: Call
     own: frozenset[str]
     added: frozenset[str]
+    received: bool = False
 
 
 class HandingOn:
@@ -47,6 +52,7 @@ class HandingOn:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.edges = CallEdges(module)
+        self._left = 0
 
     def calls(self, target: str, word: str, added: Sequence[str]) -> Iterator[HandedOn]:
         """The calls of this file with an argument `word` that amount to one of `target`."""
@@ -58,23 +64,51 @@ class HandingOn:
             if target in call.names or word not in call.arguments.keywords:
                 continue
             start = Passed(call.arguments.positional, dict(call.arguments.keywords), call.opaque)
-            found = self._amounts_to(self.module, call.own, start, target, _DEEP)
+            found = self._ends_at(call, start, target)
             if found is None:
                 continue
             names, passed = found
-            here = {id(value.node) for value in start.keywords.values()} - passed.named
-            own = frozenset(name for name, value in passed.keywords.items() if id(value.node) in here)
-            more = start._replace(keywords={**start.keywords, **dict.fromkeys(added, start.keywords[word])})
-            further = self._amounts_to(self.module, call.own, more, target, _DEEP)
-            reached = further[1].keywords.keys() - passed.keywords.keys() if further is not None else frozenset[str]()
             made = call.amounting_to(names, passed.positional, passed.keywords, passed.opaque)
+            here = {id(value.node) for value in start.keywords.values()} - passed.named
+            own = frozenset(name for name, value in made.bound.items() if id(value.node) in here)
+            more = start._replace(keywords={**start.keywords, **dict.fromkeys(added, start.keywords[word])})
+            further = self._ends_at(call, more, target)
+            taken = further is not None and not further[1].shared
+            reached = further[1].keywords.keys() - passed.keywords.keys() if further is not None and taken else ()
             yield HandedOn(made, own, frozenset(reached) & frozenset(added))
+
+    def receiving(self, target: str) -> Iterator[HandedOn]:
+        """The calls of `target` in this file that are passed the `**options` of the function around, once for each call
+        of that function in sight."""
+        for call in self.module.calls_to(target):
+            function = self.module.enclosing_function(call.node) if call.opaque else None
+            if function is None or not _passes_options(function, call.node):
+                continue
+            bound = self.module.scope_of(function) in self.module.classes and not is_static(function)
+            own = {id(arg.value) for arg in call.node.args if not arg.star}
+            for caller in self.edges.callers_anywhere(function):
+                start = Passed(caller.arguments.positional, dict(caller.arguments.keywords), caller.opaque)
+                passed = self._rebound(self.module, function, call.node, start, bound=bound)
+                if passed is not None and not passed.opaque:
+                    made = call.amounting_to(call.names, passed.positional, passed.keywords, opaque=False)
+                    mine = frozenset(name for name, value in made.bound.items() if id(value.node) in own)
+                    yield HandedOn(made, mine, frozenset(), received=True)
+
+    def _ends_at(self, call: Call, passed: Passed, target: str) -> tuple[tuple[str, ...], Passed] | None:
+        """The names of the library's callable that `call` ends at where it passes that, and what it is passed."""
+        self._left = _MANY
+        found = self._amounts_to(self.module, call.own, passed, target, _DEEP)
+        callee = self.edges.callee(call.node, ()) if found is None else None
+        if callee is None or callee.function is None:
+            return found
+        return self._called(callee.module, callee.function, passed, target, _DEEP, bound=callee.bound)
 
     def _amounts_to(
         self, module: Module, names: Sequence[str], passed: Passed, target: str, depth: int
     ) -> tuple[tuple[str, ...], Passed] | None:
         """The names of the library's callable that a call of `names` in `module` ends at, and what it is passed."""
-        for name in names if depth > 0 else ():
+        for name in names if depth > 0 and self._left > 0 else ():
+            self._left -= 1
             plain = name.removesuffix(".__init__")
             library = tuple(module.library.ancestors(plain))
             if target in library:
@@ -85,10 +119,11 @@ class HandingOn:
             if place is None or "." in place[1]:
                 continue
             class_ = place[0].local_class(f"@.{place[1]}")
+            function = place[0].definition(place[1]) if class_ is None else None
             found = (
                 self._made(place[0], class_, passed, target, depth)
                 if class_ is not None
-                else self._called(place[0], place[1], passed, target, depth)
+                else self._called(place[0], function, passed, target, depth)
             )
             if found is not None:
                 return found
@@ -101,26 +136,21 @@ class HandingOn:
         bases = module.base_names(class_)
         if "__init__" not in class_.methods:
             return self._amounts_to(module, bases, passed, target, depth - 1)
-        function = module.definition("__init__", class_)
-        for call in self._calls_in(module, function):
-            if isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__":
-                names = module.resolve(call.func)
-                inner = self._rebound(module, function, call, passed, bound=True)
-                found = self._amounts_to(module, names, inner, target, depth - 1) if inner is not None else None
-                if found is not None:
-                    return found
-        return None
+        return self._called(module, module.definition("__init__", class_), passed, target, depth, bound=True)
 
     def _called(
-        self, module: Module, name: str, passed: Passed, target: str, depth: int
-    ) -> tuple[tuple[str, ...], Passed] | None:
-        """The function `name` is called."""
-        function = module.definition(name)
+        self, module: Module, function: cst.FunctionDef | None, passed: Passed, target: str, depth: int,
+        *, bound: bool = False,
+    ) -> tuple[tuple[str, ...], Passed] | None:  # fmt: skip
+        """The `function` is called, `bound` where its first parameter is not among the arguments."""
         for call in self._calls_in(module, function):
-            if not any(arg.star == "**" or (arg.keyword and arg.keyword.value in passed.keywords) for arg in call.args):
+            base = isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__"
+            if not base and not any(
+                arg.star == "**" or (arg.keyword and arg.keyword.value in passed.keywords) for arg in call.args
+            ):
                 continue
-            inner = self._rebound(module, function, call, passed, bound=False)
-            if inner is not None and inner.keywords:
+            inner = self._rebound(module, function, call, passed, bound=bound)
+            if inner is not None and (base or inner.keywords):
                 found = self._amounts_to(module, module.resolve(call.func), inner, target, depth - 1)
                 if found is not None:
                     return found
@@ -138,22 +168,27 @@ class HandingOn:
         given, rest, more = _parameters(module, function, passed, bound=bound)
         positional: list[Value] = []
         keywords: dict[str, Value] = {}
-        opaque, named = passed.opaque, set(passed.named)
+        opaque, named, shared = passed.opaque, set(passed.named), passed.shared
+        fact = module.call_at(call)
+        told = fact is not None and not fact.opaque
         for arg in call.args[bool(bound and call.args and _is_self(call)) :]:
             word = arg.value.value if isinstance(arg.value, cst.Name) else ""
             if arg.star:
-                name = _starred(function, arg.star)
-                if not word or word != name or len(re.findall(rf"\b{word}\b", module.code(function.body))) != 1:
+                taken = self._options(module, function, call, arg, more)
+                if taken is None:
                     return None
                 positional.extend(rest if arg.star == "*" else ())
-                keywords.update(more if arg.star == "**" else {})
+                keywords.update(taken)
+                shared = shared or _goes_elsewhere(module, function, arg)
                 continue
             if word in given and not _assigned_again(module, function, word):
                 value, default = given[word]
                 if value is None:
                     opaque = True
                     continue
-                if module is self.module or not (default is not None and default.known and not default.constant):
+                if told and (
+                    module is self.module or not (default is not None and default.known and not default.constant)
+                ):
                     named.add(id(value.node))
             else:
                 value = module.value(arg.value)
@@ -161,7 +196,19 @@ class HandingOn:
                 keywords[arg.keyword.value] = value
             else:
                 positional.append(value)
-        return Passed(tuple(positional), keywords, opaque, frozenset(named))
+        return Passed(tuple(positional), keywords, opaque, frozenset(named), shared)
+
+    def _options(
+        self, module: Module, function: cst.FunctionDef, call: cst.Call, arg: cst.Arg, more: dict[str, Value]
+    ) -> dict[str, Value] | None:
+        """What the `*args` or `**options` in `call` hold by name where those of `function` are given `more`; None where
+        nobody can tell."""
+        word, scope = arg.value.value if isinstance(arg.value, cst.Name) else "", module.inner_scope(function)
+        if not word or word != _starred(function, arg.star) or scope is None or _assigned_again(module, function, word):
+            return None
+        if arg.star == "*":
+            return {} if len(re.findall(rf"\b{word}\b", module.code(function.body))) == 1 else None
+        return module.dictionaries.changed(word, scope, module.code(function.body), module.order_of(call), more)
 
 
 def _parameters(
@@ -178,6 +225,18 @@ def _parameters(
         given[name] = (passed.keywords.get(name, by_place) or default, default)
     more = {name: value for name, value in passed.keywords.items() if name not in given}
     return given, passed.positional[len(places) :], more
+
+
+def _passes_options(function: cst.FunctionDef, call: cst.Call) -> bool:
+    """Whether nothing in `call` but the `**options` that `function` takes may hold arguments that are not in sight."""
+    starred = [arg for arg in call.args if arg.star]
+    return all(isinstance(arg.value, cst.Name) and arg.value.value == _starred(function, "**") for arg in starred)
+
+
+def _goes_elsewhere(module: Module, function: cst.FunctionDef, arg: cst.Arg) -> bool:
+    """Whether the options that `arg` passes are more than looked up and changed in the rest of `function`."""
+    word = re.escape(module.code(arg.value))
+    return len(re.findall(rf"(?<!\bin )\b{word}\b(?!\s*(?:\.\w+\(|\[))", module.code(function.body))) != 1
 
 
 def _starred(function: cst.FunctionDef, star: str) -> str:

@@ -6,23 +6,29 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.source.cache import content_hash
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.modules import Relied
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    import libcst as cst
 
     from torchdet_lint.module.facts import Class
-    from torchdet_lint.module.module import Target
+    from torchdet_lint.module.module import Call, Target
     from torchdet_lint.prefilter.library import Library
     from torchdet_lint.source.modules import ModuleMap
 
 _HOPS = 5
 _FILES = 64
-# So many files of a folder are looked through for classes that derive from one.
+# So many files of a folder are looked through for classes that derive from one, and for calls.
 _BESIDE = 40
+# So many folders are looked through for callers and readers, that of a file and those above it, and so often.
+_ABOVE = 3
+_LOOKS = 16
 
 
 class Neighbours:
@@ -37,6 +43,7 @@ class Neighbours:
         self.relied: set[Relied] = set()
         self._read = read
         self._known: dict[str, tuple[str, Module | None]] = {}
+        self._around: dict[str, Surroundings] = {}
 
     def find(self, name: str, file: str, hops: int = _HOPS) -> tuple[Module, str] | None:
         """The module that defines what `file` calls `name`, followed through imports of other files, and what it is
@@ -64,18 +71,31 @@ class Neighbours:
 
     def heirs(self, class_: str, file: str) -> list[tuple[Module, Class]]:
         """The classes of the other files in the folder of `file` that derive from its `class_`, and their files."""
-        found: list[tuple[Module, Class]] = []
-        folder, base = os.path.split(file)
-        names = sorted(name for name in self.modules.listing(folder) if name.endswith(".py") and name != base)
         derives = re.compile(rb"^class \w+\([^)\n]*\b" + class_.encode() + rb"\b", re.MULTILINE)
+        return [
+            (module, one)
+            for module in self.in_folder(os.path.split(file)[0], file, derives)
+            for one in module.classes.values()
+            if self._is_heir(module, one, class_, file)
+        ]
+
+    def around(self, file: str) -> Surroundings:
+        """The files around `file`."""
+        if file not in self._around:
+            self._around[file] = Surroundings(self, file)
+        return self._around[file]
+
+    def in_folder(self, folder: str, file: str, wanted: re.Pattern[bytes]) -> Iterator[Module]:
+        """The files of `folder` other than `file` in whose text `wanted` is found."""
+        names = sorted(name for name in self.modules.listing(folder) if name.endswith(".py"))
         for name in names[:_BESIDE]:
             path = f"{folder}{os.sep}{name}"
-            data = self._read(path)
-            self.relied.add(Relied(file, name[:-3], path, content_hash(data) if data is not None else ""))
-            module = self._module(path)[1] if data is not None and derives.search(data) else None
+            data = self._read(path) if path != file else None
+            if path != file:
+                self.relied.add(Relied(file, name[:-3], path, content_hash(data) if data is not None else ""))
+            module = self._module(path)[1] if data is not None and wanted.search(data) else None
             if module is not None:
-                found += [(module, one) for one in module.classes.values() if self._is_heir(module, one, class_, file)]
-        return found
+                yield module
 
     def _is_heir(self, module: Module, one: Class, class_: str, file: str) -> bool:
         """Whether the class `one` of `module` names `class_` of `file` as its base."""
@@ -113,3 +133,52 @@ class Neighbours:
             if module is not None:
                 module.release()
         self._known.clear()
+        self._around.clear()
+
+
+class Surroundings:
+    """The files around one file, which may import it: those of its folder, and of the folders above it."""
+
+    def __init__(self, neighbours: Neighbours, file: str) -> None:
+        self.neighbours = neighbours
+        self.file = file
+        self._left = _LOOKS
+
+    def callers(self, name: str) -> list[tuple[Module, Call]]:
+        """The calls of the function or class `name` of the file, and their files."""
+        return [
+            (module, call)
+            for module in self._naming(name)
+            for call in module.calls
+            if any(self._means(own, name, module) for own in call.own if own.endswith(f".{name}"))
+        ]
+
+    def readers(self, name: str) -> list[tuple[Module, cst.Name | cst.Attribute]]:
+        """Where other files read what the file binds to `name` at top level, and these files."""
+        found: list[tuple[Module, cst.Name | cst.Attribute]] = []
+        for module in self._naming(name):
+            reads: list[cst.Name | cst.Attribute] = [*module.shared(Reads).of(None, name)]
+            for unit in module.holding(name):
+                reads += module.attributes_under(unit.root, name) if unit.root is not None else ()
+            found += [
+                (module, read)
+                for read in reads[:_BESIDE]
+                if any(self._means(own, name, module) for own in module.resolve(read))
+            ]
+        return found
+
+    def _naming(self, name: str) -> Iterator[Module]:
+        """The files in which `name` stands, so far as it is parsed there."""
+        named = re.compile(rb"\b" + name.encode() + rb"\b")
+        folder, steps = os.path.split(self.file)[0], _ABOVE if self._left > 0 else 0
+        self._left -= 1
+        while steps and len(folder) >= len(self.neighbours.modules.root):
+            for module in self.neighbours.in_folder(folder, self.file, named):
+                module.load_where(word=name)
+                yield module
+            folder, steps = os.path.split(folder)[0], steps - 1
+
+    def _means(self, own: str, name: str, module: Module) -> bool:
+        """Whether what `module` calls `own` is what the file defines as `name`."""
+        place = self.neighbours.find(own, module.source.path) if not own.startswith("@.") else None
+        return place is not None and (place[0].source.path, place[1]) == (self.file, name)

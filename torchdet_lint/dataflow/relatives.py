@@ -25,7 +25,10 @@ class Relatives:
 
     def callers(self, function: cst.FunctionDef) -> list[cst.Call]:
         """The calls of a top-level function, or of a method through `self`."""
-        name = function.name.value
+        return self.calls_of(function.name.value)
+
+    def calls_of(self, name: str) -> list[cst.Call]:
+        """The calls of the function or class `name` of the top level, or of the method `name` through `self`."""
         if name not in self._looked_for:
             self._looked_for.add(name)
             self.module.load_where(lambda text: re.search(rf"\b{name}\s*\(", text) is not None, name)

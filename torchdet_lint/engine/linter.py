@@ -197,6 +197,8 @@ class Linter:
         module.ask_for_stars(lambda name, stars: self.elsewhere.starred(name, stars, absolute))
         module.neighbour = lambda name: self.neighbours.find(name, absolute)
         module.heirs = lambda name: self.neighbours.heirs(name, absolute)
+        module.callers = lambda name: self.neighbours.around(absolute).callers(name)
+        module.readers = lambda name: self.neighbours.around(absolute).readers(name)
         module.own = lambda package: self.neighbours.own(package, absolute)
         found, errors = self._checked(module, path)
         bodies = module.skeleton.bodies

@@ -98,6 +98,11 @@ class Call:
             return None
         return arguments.positional[position] if position < len(arguments.positional) else None
 
+    @property
+    def bound(self) -> dict[str, Value]:
+        """The arguments by the names of the parameters, as far as the catalogue knows these."""
+        return dict(zip(self.parameters or (), self.arguments.positional, strict=False)) | self.arguments.keywords
+
     def amounting_to(
         self, names: tuple[str, ...], positional: tuple[Value, ...], keywords: dict[str, Value], opaque: bool
     ) -> Call:

@@ -11,7 +11,7 @@ import libcst as cst
 
 from torchdet_lint.module import names
 from torchdet_lint.module.names import live
-from torchdet_lint.module.tree import returned
+from torchdet_lint.module.tree import code, returned
 from torchdet_lint.module.values import Value
 from torchdet_lint.regex import lazy
 
@@ -33,15 +33,29 @@ _ANY_CHANGED = lazy(
 )
 # Nobody passes so many arguments by a dictionary.
 _MANY = 200
+_CHANGING = frozenset({"update", "setdefault", "pop"})
 _COPIES = frozenset({"copy.copy", "copy.deepcopy"})
 
 
 class _Change(NamedTuple):
-    """A statement that puts `entries` into a dictionary (None: not in sight), always or only perhaps."""
+    """A statement that puts `entries` into a dictionary (None: not in sight), always or only perhaps; `missing` where
+    it leaves those alone that are there, `dropped` the key that it takes out."""
 
     order: int
     perhaps: bool
     entries: dict[str, Value] | None
+    missing: bool = False
+    dropped: str = ""
+
+    def applied(self, to: dict[str, Value]) -> dict[str, Value] | None:
+        """The entries that are there then; None: not in sight."""
+        if self.entries is None:
+            return None
+        if self.missing:
+            return self.entries | to
+        if self.perhaps:
+            return _either([to, self.entries])
+        return {key: value for key, value in (to | self.entries).items() if key != self.dropped}
 
 
 class Dictionaries:
@@ -176,16 +190,21 @@ class Dictionaries:
         first = bindings[0].node
         local = first if home.outer is not None else None
         text = self._facts.text if local is None else self._facts.skeleton.text(self.relations.unit_of(local).piece)
+        return self.changed(name, home, text, here, found, depth)
+
+    def changed(
+        self, name: str, home: Scope, text: str, order: int | None, entries: dict[str, Value], depth: int = _DEPTH
+    ) -> dict[str, Value] | None:
+        """What is at `order` in the dictionary `name` of `home`, which held `entries` at first, by the statements of
+        `text`; None where something out of sight has a part in it."""
         unknown = self._written_changes(text)[name]
         if unknown > _MANY:
             return None
+        found: dict[str, Value] | None = entries
         for change in self._changes(name, home, depth) if unknown else ():
             unknown -= 1
-            if change.entries is None:
-                return None
-            if here is None or change.order < here:
-                found = _either([found, change.entries]) if change.perhaps else found | change.entries
-                assert found is not None
+            when = change.entries is None or (not change.dropped if order is None else change.order < order)
+            found = change.applied(found) if found is not None and when else found
         return None if unknown else found
 
     def _written_changes(self, text: str) -> Counter[str]:
@@ -200,7 +219,7 @@ class Dictionaries:
         for site in itertools.islice(calls, self._indexed[0], None):
             function: Any = site[0].func
             named = isinstance(function, cst.Attribute) and isinstance(function.value, cst.Name)
-            if named and function.attr.value == "update":
+            if named and function.attr.value in _CHANGING:
                 self._updates.setdefault(function.value.value, []).append(site)
         for one in itertools.islice(assignments, self._indexed[1], None):
             target = one[1]
@@ -214,16 +233,44 @@ class Dictionaries:
         self._index()
         for call, scope, _, order in self._updates.get(name, ()):
             if scope.home(name) is home:
-                entries = self._keywords(call, scope, order, depth - 4) if scope.function is home else None
-                found.append(_Change(order, self._is_conditional(call), entries))
+                change = self._method_change(call, scope, order, depth) if scope.function is home else None
+                found.append(change if change is not None else _Change(order, True, None))
         for statement, target, value, scope, order in self._items.get(name, ()):
             if isinstance(target, cst.Subscript) and scope.home(name) is home:
                 index = target.slice[0].slice if len(target.slice) == 1 else None
                 key = self.values.constant(index.value, scope, order) if isinstance(index, cst.Index) else None
                 known = scope.function is home and key is not None and isinstance(key[0], str)
                 entry = {str(key[0]): Value(self.values, value, scope, order)} if known and key is not None else None
-                found.append(_Change(order, self._is_conditional(statement), entry))
+                missing = entry is not None and self._is_missing(statement, name, next(iter(entry)))
+                found.append(_Change(order, self._is_conditional(statement), entry, missing))
         return sorted(found, key=lambda change: change.order)
+
+    def _method_change(self, call: cst.Call, scope: Scope, order: int, depth: int) -> _Change | None:
+        """What `update`, `setdefault` or `pop` changes; None where that is not in sight."""
+        assert isinstance(call.func, cst.Attribute)
+        perhaps = self._is_conditional(call)
+        if call.func.attr.value == "update":
+            return _Change(order, perhaps, self._keywords(call, scope, order, depth - 4))
+        key = self.values.constant(call.args[0].value, scope, order) if call.args and not call.args[0].star else None
+        if key is None or not isinstance(key[0], str):
+            return None
+        if call.func.attr.value == "pop":
+            return _Change(order, perhaps, {}, dropped=key[0])
+        if len(call.args) != 2:
+            return None
+        return _Change(order, perhaps, {key[0]: Value(self.values, call.args[1].value, scope, order)}, missing=True)
+
+    def _is_missing(self, statement: cst.CSTNode, name: str, key: str) -> bool:
+        """Whether `statement` runs only where the dictionary `name` has no `key`."""
+        inner = statement
+        for ancestor in self.relations.ancestors(statement):
+            if isinstance(ancestor, cst.FunctionDef):
+                break
+            if isinstance(ancestor, cst.If):
+                asked = re.fullmatch(r"""["'](\w+)["'] not in (\w+)""", code(ancestor.test))
+                return inner is ancestor.body and asked is not None and asked.groups() == (key, name)
+            inner = ancestor
+        return False
 
     def _is_conditional(self, node: cst.CSTNode) -> bool:
         for ancestor in self.relations.ancestors(node):

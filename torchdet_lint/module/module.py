@@ -66,6 +66,10 @@ class Module:
         self.neighbour: Callable[[str], tuple[Module, str] | None] | None = None
         # The classes of files beside this one that derive from one of its own, where somebody knows the others.
         self.heirs: Callable[[str], list[tuple[Module, Class]]] | None = None
+        # The calls of one of its functions or classes in files around this one, where somebody knows the others.
+        self.callers: Callable[[str], list[tuple[Module, Call]]] | None = None
+        # Where files around this one read what it binds to a name at top level, where somebody knows the others.
+        self.readers: Callable[[str], list[tuple[Module, cst.Name | cst.Attribute]]] | None = None
         # Whether the package of this name is the project's own, where somebody knows the project.
         self.own: Callable[[str], bool] | None = None
         # Where the project defines what a file calls by a dotted name: path, text, and the name there.

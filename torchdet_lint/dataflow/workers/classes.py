@@ -45,7 +45,6 @@ class Classes:
         foreign: list[str] = []
         classes = tuple(self._lineage(class_, file, foreign))
         instance = Instance(classes, {}, tuple(foreign), call, {})
-        told = call is not None and tells_all(call)
         taken: list[tuple[str, tuple[ast.expr, Scope]]] = []
         given: dict[str, tuple[ast.expr, Scope]] = {}
         arguments = (call, scope)
@@ -58,12 +57,14 @@ class Classes:
                 if arguments[0] is not None and arguments[1] is not None:
                     bound = passed(initial, arguments[0], bound=True)
                     given = {key: (value, arguments[1]) for key, value in bound.items()}
-                given = {**_defaults(initial, home), **given}
+                defaults = _defaults(initial, home)
+                told = arguments[0] is not None and tells_all(arguments[0])
+                left_open = frozenset(() if told else defaults.keys() - given.keys())
                 above = handed_on(initial)
-                inner = Scope(home, initial, instance, given)
-                self._attributes(initial, inner, instance, dead_where(initial, constants_in(inner)) if told else ())
+                inner = Scope(home, initial, instance, {**defaults, **given}, left_open=left_open)
+                dead = dead_where(initial, constants_in(inner)) if call is not None else ()
+                self._attributes(initial, inner, instance, dead)
                 arguments = (above, inner) if above is not None else (None, None)
-                told = told and (above is None or tells_all(above))
                 done = above is None
                 taken += [(word.arg, (word.value, inner)) for word in above.keywords if word.arg] if above else []
             for member in one.body:
@@ -72,7 +73,7 @@ class Classes:
         # What a base class of a library is given it keeps under the same name.
         for name, given_above in taken if foreign else ():
             instance.attributes.setdefault(name, [given_above])
-        if not told:
+        if call is None:
             return instance
         changed = file.set_outside | (scope.file.set_outside if scope is not None else set())
         kept = {name: values for name, values in instance.attributes.items() if name not in changed}

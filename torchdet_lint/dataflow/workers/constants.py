@@ -44,7 +44,8 @@ class _Constants:
         key = (id(scope), depth)
         if key not in self._known:
             given = scope.given or {}
-            changed = _rebound(scope.function) if given and scope.function is not None else frozenset()
+            changed = _rebound(scope.function) if given and scope.function is not None else frozenset[str]()
+            changed |= scope.left_open
             found = ((name, self.value(*bound, depth)) for name, bound in given.items() if name not in changed)
             self._known[key] = {name: told[0] for name, told in found if told is not None}
         return self._known[key]

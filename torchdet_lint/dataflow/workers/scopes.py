@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 class Scope(NamedTuple):
     """Where an expression stands: its file, the function around it, the class of `self`, what its parameters are given,
-    the way to `self` from the data set, and for a function in a function where that stands."""
+    the way to `self` from the data set, for a function in a function where that stands, and the parameters that `*args`
+    or `**options` of the call may hold, where they do not keep their defaults."""
 
     file: File
     function: Function | None = None
@@ -21,6 +22,7 @@ class Scope(NamedTuple):
     given: Mapping[str, tuple[ast.expr, Scope]] | None = None
     way: str | None = None
     outer: Scope | None = None
+    left_open: frozenset[str] = frozenset()
 
 
 class Instance(NamedTuple):
