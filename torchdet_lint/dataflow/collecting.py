@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import Rounds, counted, is_length, opened_outside, outermost, takes_in
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
 from torchdet_lint.dataflow.uses import KEPT, Trace, Use
@@ -17,16 +18,16 @@ if TYPE_CHECKING:
 class Collecting(Trace):
     """What the body of a loop makes of the order that it goes in."""
 
-    def collected(self, loop: cst.For) -> Iterator[Use]:
-        """What the body of a loop over the value makes of its order."""
-        bound = set(names_in(loop.target)) | self.module.shared(Rounds).bound(loop.body)
+    def collected(self, loop: cst.For | cst.While, target: cst.BaseExpression) -> Iterator[Use]:
+        """What the body of a loop over the value, whose elements go by `target`, makes of its order."""
+        bound = set(names_in(target)) | self.module.shared(Rounds).bound(loop.body)
         for node in nodes(loop.body):
             if isinstance(node, cst.Yield):
                 value = node.value.item if isinstance(node.value, cst.From) else node.value
-                if value is None or not self.is_keyed(value, loop.target, loop.body):
+                if value is None or not self.is_keyed(value, target, loop.body):
                     yield from self.returned(node.value if node.value is not None else node, node)
             elif isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-                yield from self._method(node, node.func, loop, bound)
+                yield from self._method(node, node.func, loop, target, bound)
             elif isinstance(node, cst.Call) and bare(node.func) == "print":
                 files = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "file"]
                 if files and not bare(files[0]).startswith("sys.") and opened_outside(files[0], bound, loop):
@@ -40,16 +41,23 @@ class Collecting(Trace):
                     yield Use(node, "joined")
             elif isinstance(node, cst.Assign):
                 yield from self._numbered(node, loop)
-                target = node.targets[0].target
-                if isinstance(target, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(target)):
-                    yield from self._grown_in_loop(target, loop)
+                grown = node.targets[0].target
+                if isinstance(grown, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(grown)):
+                    yield from self._grown_in_loop(grown, loop)
 
-    def _method(self, node: cst.Call, method: cst.Attribute, loop: cst.For, bound: set[str]) -> Iterator[Use]:
+    def _method(
+        self, node: cst.Call, method: cst.Attribute, loop: cst.For | cst.While, target: cst.BaseExpression,
+        bound: set[str],
+    ) -> Iterator[Use]:  # fmt: skip
         """What the call of a method in the body makes of the order: it takes in an element, or writes it."""
         owner, word = method.value, method.attr.value
-        outside = not isinstance(owner, cst.Name) or owner.value not in bound
-        if word in self.words["grows"] and outside:
-            if not node.args or not self.is_keyed(node.args[-1].value, loop.target, loop.body):
+        if word in self.words["grows"]:
+            outside = (
+                not isinstance(owner, cst.Name)
+                or owner.value not in bound
+                or self.module.shared(Rounds).starts_anew(loop, owner.value)
+            )
+            if outside and not (node.args and self.is_keyed(node.args[-1].value, target, loop.body)):
                 yield from self._grown_in_loop(owner, loop)
         elif word in self.words["written"] and opened_outside(owner, bound, loop) and not self._is_imported(owner):
             yield Use(node, "written")
@@ -75,8 +83,10 @@ class Collecting(Trace):
         bindings = home.bindings[node.target.value] if home is not None else ()
         return any(isinstance(bound_value(binding), kinds) for binding in bindings)
 
-    def _grown_in_loop(self, owner: cst.BaseExpression, loop: cst.For) -> Iterator[Use]:
+    def _grown_in_loop(self, owner: cst.BaseExpression, loop: cst.For | cst.While) -> Iterator[Use]:
         if isinstance(owner, cst.Name):
+            if self.module.shared(Rounds).starts_anew(loop, owner.value):
+                yield from self._within(owner, loop)
             outer = outermost(self.module, loop, owner.value)
             yield from self.named(owner, outer)
             yield from self.lent(owner, loop)
@@ -86,6 +96,12 @@ class Collecting(Trace):
             yield from self.table_uses(owner, loop)
         else:
             yield Use(loop, "stored")
+
+    def _within(self, owner: cst.Name, loop: cst.For | cst.While) -> Iterator[Use]:
+        """The uses of the list `owner` in the body of `loop`, which fills it and empties it."""
+        for load in self.module.shared(Reads).of(loop.body, owner.value):
+            if not self.definitions.grows(load):
+                yield from self.of(load)
 
     def table_uses(self, owner: cst.BaseExpression, loop: cst.CSTNode) -> Iterator[Use]:
         """The uses of a table of lists, `table["name"].append(x)` or `table["name"] = x`, behind `loop` that fills it,
@@ -145,7 +161,7 @@ class Collecting(Trace):
             for load in names_read(root).get(target.value, ()) if isinstance(target, cst.Name) and root else ():
                 yield from self.of(load)
 
-    def _numbered(self, node: cst.Assign, loop: cst.For) -> Iterator[Use]:
+    def _numbered(self, node: cst.Assign, loop: cst.For | cst.While) -> Iterator[Use]:
         """`index[name] = len(index)`: the order becomes a number."""
         target = node.targets[0].target
         if not isinstance(target, cst.Subscript):

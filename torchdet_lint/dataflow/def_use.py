@@ -172,6 +172,13 @@ class DefUse:
             known = self._bound[home, word] = len(bindings), sorted(kept, key=_order)
         return known[1]
 
+    def rebound_in(self, home: Scope, word: str, loop: cst.For | cst.While) -> tuple[bool, list[cst.CSTNode]]:
+        """Whether something before `loop` gives a name of `home` a value, and what in its body gives it another."""
+        killers = self._killers(home, word)
+        first = bisect.bisect_right(killers, self.module.order_of(loop), key=_order)
+        found = [one.node for one in killers[first : first + _MOST] if one.node is not None]
+        return first > 0, [node for node in found if self.module.contains(loop.body, node)]
+
     def _reach(
         self, binder: cst.CSTNode, value: cst.BaseExpression | None, node: cst.CSTNode | None
     ) -> cst.CSTNode | None:

@@ -136,7 +136,7 @@ class Follower(Calling):
         elif kind == "copies":
             yield from self.of(call)
         elif kind == "numbered" and (loop := self._only_shown(call)) is not None:
-            yield from self.iterated(node, self.collected(loop))
+            yield from self.iterated(node, self.collected(loop, loop.target))
         elif kind == "joined":
             uses = list(self.iterated(node, self.of(call)))
             kept = any(use.kind in KEPT for use in uses)
@@ -188,6 +188,10 @@ class Follower(Calling):
             yield Use(call, "sorted")
         elif self.trail.is_set and word in self.words["set-methods"]:
             yield from self.of(call)
+        elif self.trail.is_set and word == "pop" and (loop := self._emptying(parent)) is not None:
+            above = self.module.parent(call)
+            target = above.targets[0].target if isinstance(above, cst.Assign) else call
+            yield from self.iterated(node, self.collected(loop, target))
         elif self.trail.is_set:
             yield Use(call, "measured" if word in self.words["neutral"] else "other")
         elif word in self.words["neutral"]:
@@ -199,16 +203,26 @@ class Follower(Calling):
 
     def _is_work(self, taken: cst.Attribute) -> bool:
         """Whether `name.pop` takes from a list of work to be done: `while name:`, and what is found joins it."""
+        loop = self._until_empty(taken)
+        return loop is not None and self._joins(taken, loop)
+
+    def _emptying(self, taken: cst.Attribute) -> cst.While | None:
+        """The loop `while name:` around `name.pop` that goes through all of a set, to which nothing is added there."""
+        loop = self._until_empty(taken)
+        return loop if loop is not None and not self._joins(taken, loop) else None
+
+    def _until_empty(self, taken: cst.Attribute) -> cst.While | None:
+        """The `while` around `name.pop` that runs until `name` is empty."""
         name = dotted(taken.value)
-        for around in self.module.ancestors(taken):
-            if isinstance(around, cst.While):
-                tested = self.module.code(around.test) in (name, f"len({name})", f"len({name}) > 0")
-                return (
-                    tested
-                    and re.search(rf"\b{name}\.(?:append|extend|add|update)\(", self.module.code(around.body))
-                    is not None
-                )
-        return False
+        loop = next((around for around in self.module.ancestors(taken) if isinstance(around, cst.While)), None)
+        if loop is None or self.module.code(loop.test) not in (name, f"len({name})", f"len({name}) > 0"):
+            return None
+        return loop
+
+    def _joins(self, taken: cst.Attribute, loop: cst.While) -> bool:
+        """Whether something is added in `loop` to what `taken` takes from."""
+        added = rf"\b{re.escape(dotted(taken.value))}\s*(?:\.(?:append|extend|add|update)\(|[|+]?=[^=])"
+        return re.search(added, self.module.code(loop.body)) is not None
 
     def _one_of(self, node: Any, parent: cst.BaseExpression) -> Iterator[Use]:
         """An element of a list or generator that a comprehension makes."""
@@ -238,7 +252,7 @@ class Follower(Calling):
         if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
             yield from self.of(parent)
         elif isinstance(index, cst.Index) and (loop := self._goes_through(parent, index.value)) is not None:
-            yield from self.iterated(node, self.collected(loop))
+            yield from self.iterated(node, self.collected(loop, loop.target))
         else:
             first = isinstance(index, cst.Index) and bare(index.value) in ("0", "-1")
             yield Use(parent, "picked" if first else "indexed")
@@ -287,7 +301,7 @@ class Follower(Calling):
         if self.trail.nested:
             yield from self._each(loop.target, loop.body)
             return
-        yield from self.iterated(node, self.collected(loop))
+        yield from self.iterated(node, self.collected(loop, loop.target))
 
     def _assigned(self, node: cst.BaseExpression, parent: cst.CSTNode) -> Iterator[Use]:
         if isinstance(parent, cst.Assign):

@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.syntax import bare, bound_in, last_word, names_in, nodes
 from torchdet_lint.module.tree import children
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from torchdet_lint.module.module import Module
 
 
 class Rounds:
-    """The names that the bodies of one file's loops give a new value in every round."""
+    """The names that the bodies of one file's loops give a new value in every round, and the lists that they clear."""
 
     def __init__(self, module: Module) -> None:
+        self.module = module
         self._bound: dict[int, frozenset[str]] = {}
+        self._cleared: dict[int, dict[str, list[cst.CSTNode]]] = {}
 
     def bound(self, body: cst.CSTNode) -> frozenset[str]:
         """Those of one `body`."""
@@ -27,8 +30,30 @@ class Rounds:
             self._bound[id(body)] = frozenset(bound_in(body))
         return self._bound[id(body)]
 
+    def cleared(self, body: cst.CSTNode) -> Mapping[str, Sequence[cst.CSTNode]]:
+        """The names that a call of `clear` empties in one `body`, and where."""
+        if id(body) not in self._cleared:
+            found = self._cleared[id(body)] = {}
+            for node in nodes(body):
+                taken = node.func if isinstance(node, cst.Call) else None
+                if isinstance(taken, cst.Attribute) and taken.attr.value == "clear":
+                    found.setdefault(bare(taken.value), []).append(node)
+        return self._cleared[id(body)]
 
-def opened_outside(node: cst.BaseExpression, bound: set[str], loop: cst.For) -> bool:
+    def starts_anew(self, loop: cst.For | cst.While, name: str) -> bool:
+        """Whether `name`, a list from before `loop`, is emptied in some of its rounds and grows on in the others."""
+        module = self.module
+        home = module.scope_of(loop).home(name)
+        emptied = list(self.cleared(loop.body).get(name, ()))
+        if home is not None and name in self.bound(loop.body):
+            before, within = module.shared(DefUse).rebound_in(home, name, loop)
+            if not before:
+                return False
+            emptied += within
+        return bool(emptied) and all(module.parent(module.statement(node)) is not loop.body for node in emptied)
+
+
+def opened_outside(node: cst.BaseExpression, bound: set[str], loop: cst.For | cst.While) -> bool:
     """Whether a file that the body of `loop` writes to is one from outside, or a choice of such ones."""
     if isinstance(node, cst.IfExp):
         return opened_outside(node.body, bound, loop) and opened_outside(node.orelse, bound, loop)
@@ -56,7 +81,7 @@ def is_length(node: cst.BaseExpression, owner: cst.BaseExpression) -> bool:
     return isinstance(node, cst.Call) and bare(node) == f"len({bare(owner)})"
 
 
-def counted(loop: cst.For, name: str) -> bool:
+def counted(loop: cst.For | cst.While, name: str) -> bool:
     """Whether the body of `loop` counts with `name`."""
     return any(
         isinstance(node, cst.AugAssign)
@@ -75,7 +100,7 @@ def outermost(module: Module, loop: cst.CSTNode, name: str) -> cst.CSTNode:
         if isinstance(ancestor, cst.FunctionDef):
             break
         if isinstance(ancestor, (cst.For, cst.While)):
-            if name in rounds.bound(ancestor.body):
+            if name in rounds.bound(ancestor.body) or name in rounds.cleared(ancestor.body):
                 break
             found = ancestor
     return found

@@ -115,7 +115,20 @@ class Variables(Collecting):
                 yield self.here(use, name, self.module)
             return
         root = home.function.node
-        yield from self.loads(name, root if isinstance(root, cst.FunctionDef) else None, home, node)
+        uses = self.loads(name, root if isinstance(root, cst.FunctionDef) else None, home, node)
+        if home is not self.module.scope or self.trail.is_set or self.module.enclosing_function(node) is not None:
+            yield from uses
+            return
+        found = list(uses)
+        yield from found
+        if all(use.kind == "measured" for use in found):
+            yield from self._elsewhere(name)
+
+    def _elsewhere(self, name: cst.Name) -> Iterator[Use]:
+        """The uses of the global `name` in files that import it."""
+        for module, read in self.module.readers(name.value) if self.module.readers is not None else ():
+            for use in self.beside(module).of(read):
+                yield self.here(use, name, module)
 
     def loads(
         self, name: cst.Name, function: cst.FunctionDef | None, home: Scope | None, node: cst.CSTNode | None

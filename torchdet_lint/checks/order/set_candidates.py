@@ -60,7 +60,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
         called = unit.piece.kind == "function" and module.text.count(f"{unit.piece.name}(") > 1
         for name in _with_derived(shared | own.get(text, set()), text):
             befores = (text[max(0, start - _BEFORE) : start] for start in places(name, text))
-            if any(
+            if f"{name}.pop()" in text or any(
                 leads_on.search(before) or _is_handed_on(before, own_names) or (called and before.endswith("return "))
                 for before in befores
             ):

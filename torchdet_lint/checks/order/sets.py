@@ -102,6 +102,7 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, ta
     if (
         kind not in ("identity", "unsortable")
         and use.origin is not None
+        and not isinstance(module.parent(use.origin), cst.Attribute)
         and not _holds_functions(module, kind, use.origin)
     ):
         agreement = Agreement(
