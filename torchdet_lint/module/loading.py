@@ -160,13 +160,16 @@ class Loading:
         return known
 
     def _attribute_aliases(self, wanted: set[str]) -> set[str]:
-        """The attributes that were made another name of something wanted: `self.loader_class = DataLoader`."""
-        found = set()
-        for _, target, value, _, _ in self.facts.assignments:
-            if isinstance(target, cst.Attribute) and isinstance(value, (cst.Name, cst.Attribute)):
-                last = value.value if isinstance(value, cst.Name) else value.attr.value
-                if last in wanted and target.attr.value not in wanted:
-                    found.add(target.attr.value)
+        """The attributes that were made another name of something wanted: `self.loader_class = DataLoader`, or
+        `cell = nn.LSTM` in a class."""
+        found = set[str]()
+        for _, target, value, scope, _ in self.facts.assignments:
+            own = isinstance(target, cst.Name) and scope.kind == "class"
+            name = names.dotted(target).rpartition(".")[2] if own or isinstance(target, cst.Attribute) else ""
+            if name and name not in wanted:
+                held = [element.value for element in value.elements] if isinstance(value, cst.Dict) else [value]
+                lasts = {names.dotted(one).rpartition(".")[2] for one in held if isinstance(one, _NAMES)}
+                found.update((name,) if not lasts.isdisjoint(wanted) else ())
         return found
 
     def _extend(self, wanted: set[str]) -> None:

@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
 from torchdet_lint.checks.operations.rewrites import Rewriting
+from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.devices import asks_for_cuda
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.finding import Change
+    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module
+    from torchdet_lint.module.names import Scope
     from torchdet_lint.prefilter.library import Operation
 
 _TRAINS = lazy(r"\.backward\(")
 _STEPS = lazy(r"\.step\(")
 _ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
+# So many classes that derive from one are asked for what they call an attribute.
+_HEIRS = 12
 
 
 class Operations:
@@ -42,6 +47,7 @@ class Operations:
         self.gradients = module.shared(Gradients)
         self.conditions = Conditions(module, self.inference)
         self.found: dict[str, list[Candidate]] = {}
+        self._heirs: dict[int, list[Class]] = {}
         index = module.library.operations(module.target.torch)
         self._look_for_instances(module.library.instances(module.target.torch))
         taken: set[tuple[int, str]] = set()
@@ -102,15 +108,36 @@ class Operations:
         if isinstance(function, cst.Subscript):
             yield from self._entries(function, call)
         elif isinstance(function, cst.Name):
-            home = call.scope.home(function.value)
-            bindings = home.bindings[function.value] if home is not None else []
-            for binding in bindings:
-                if isinstance(binding.node, cst.Param) and binding.node.default is not None:
-                    yield from self.module.resolve(binding.node.default)
-                elif isinstance(binding.value, cst.Subscript) and not binding.path:
-                    yield from self._entries(binding.value, call)
+            yield from self._bound(function.value, call.scope, call)
+        elif isinstance(function, cst.Attribute):
+            for value in self.module.self_attribute(function, call.scope):
+                if isinstance(value.node, cst.Name):
+                    yield from self._bound(value.node.value, value.scope, call)
+                elif isinstance(value.node, cst.Subscript):
+                    yield from self._entries(value.node, call)
+            yield from self._derived(function)
         elif isinstance(function, cst.Call) and len(function.args) > 1:
             yield from self._named(function, call)
+
+    def _bound(self, name: str, scope: Scope, call: Call) -> Iterator[str]:
+        """What `name` of `scope` may be, where it is a parameter with a default, or is picked from a table."""
+        home = scope.home(name)
+        for binding in home.bindings[name] if home is not None else ():
+            if isinstance(binding.node, cst.Param) and binding.node.default is not None:
+                yield from self.module.resolve(binding.node.default)
+            elif isinstance(binding.value, cst.Subscript) and not binding.path:
+                yield from self._entries(binding.value, call)
+
+    def _derived(self, function: cst.Attribute) -> Iterator[str]:
+        """What `self.cell` is by the classes that derive from the one around."""
+        class_ = self.module.enclosing_class(function) if names.dotted(function.value) == "self" else None
+        if class_ is None or function.attr.value in class_.methods:
+            return
+        if id(class_) not in self._heirs:
+            self._heirs[id(class_)] = self.module.shared(Relatives).derived(class_)[:_HEIRS]
+        for one in self._heirs[id(class_)]:
+            for value in self.module.attribute_values(one, function.attr.value):
+                yield from self.module.resolve(value.node, value.scope, value.order)
 
     def _entries(self, function: cst.Subscript, call: Call) -> Iterator[str]:
         """What stands in the dictionary that `function` picks from."""
