@@ -200,8 +200,8 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             variant = "sampler"
         else:
             continue
-        withheld = _NO_USE if variant == "sampler" else withheld
-        changes, safe = _own_generator(module, call) if withheld is None else ((withheld,), None)
+        reason = _NO_USE if variant == "sampler" else withheld
+        changes, safe = _own_generator(module, call) if reason is None else ((reason,), None)
         details = {"shuffle": shuffle.source if shuffle else ""}
         yield Violation(call.node, details, variant, changes=changes, applicability=safe)
 

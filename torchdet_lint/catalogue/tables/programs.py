@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
+import msgspec
+
 from torchdet_lint.catalogue.conditions import Table
 
 
@@ -19,6 +21,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     fitted: frozenset[str] = frozenset()
     fits: str = ""
     reads: frozenset[str] = frozenset()
+    samples: dict[str, str] = msgspec.field(default_factory=dict)
     instantiates: frozenset[str] = frozenset()
     configured: frozenset[str] = frozenset()
     commands: tuple[str, ...] = ()

@@ -47,6 +47,10 @@ class NameHints:
             self.stepped(event, of_an_optimizer=True)
         elif last in self.facts.tensor_draws:
             self._tensor_draw(last, first, event)
+        elif last in self.facts.words.samples:
+            told = event.keywords.get(self.facts.words.samples[last])
+            if told is not None and told.known and told.value is True and not self.facts.speaks_of(first):
+                self.recorder.add("draw", last, "torch")
         else:
             return False
         return True
