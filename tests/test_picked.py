@@ -325,3 +325,21 @@ def test_an_lstm_that_may_be_picked_is_an_error(made, tmp_path):
     (tmp_path / "net.py").write_text(text)
     (found,) = [one for one in lint(tmp_path) if one.code == "TDL404"]
     assert (found.severity, "LSTM" in found.message) == ("error", True)
+
+
+@pytest.mark.parametrize(("crop", "told"), [("RandomCrop", "draw only from"), ("CenterCrop", "nothing is drawn")])
+def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, told):
+    """The transforms that a dictionary holds count, whichever of them is picked."""
+    folder = project(
+        loaders_DOT_py="from torch.utils.data import DataLoader\nfrom torchvision import datasets, transforms\n\n\n"
+        "def load(folder, train, num_workers=0, **options):\n"
+        f"    transform = {{\n        'train': transforms.Compose([transforms.{crop}(2), transforms.ToTensor()]),\n"
+        "        'test': transforms.Compose([transforms.ToTensor()]),\n    }\n"
+        "    data = datasets.ImageFolder(folder, transform=transform['train' if train else 'test'])\n"
+        "    return DataLoader(data, num_workers=num_workers, **options)\n",
+        main_DOT_py="import torch\nfrom loaders import load\n\ntorch.manual_seed(0)\n"
+        "for row in load('data', True, num_workers=2):\n    print(row)\n",
+    )
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == "note"
+    assert told in finding.message

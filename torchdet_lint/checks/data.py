@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
@@ -37,13 +37,13 @@ _RECEIVED = Withhold("another caller may pass one already")
 
 def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     """Workers, or a number of them that only the run knows, and no function that seeds them."""
-    for call, withheld in _loaders(module, rule, "num_workers", ("worker_init_fn",)):
+    for call, withheld, by in _loaders(module, rule, "num_workers", ("worker_init_fn",)):
         workers = call.argument("num_workers")
         assert workers is not None
         if _stays_zero(module, workers):
             continue
         variant = "before-1.9" if module.target.torch < _WORKERS_SEED_NUMPY else ""
-        handed = _handed(module, call)
+        handed = _handed(module, call, by)
         drawn = bool(handed.draws) or not handed.in_sight
         idle = not handed.in_sight and not handed.draws and _evaluates(module, call)
         details = {"workers": workers.source}
@@ -81,12 +81,19 @@ def _evaluates(module: Module, call: Call) -> bool:
     return any(module.library.facts.workers.evaluating.intersection(_WORD.findall(name.lower())) for name in told)
 
 
-def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> Iterator[tuple[Call, Withhold | None]]:
-    """The calls of loaders that a row of the rule means, those of classes and functions of the project that hand the
-    argument `word` on, and those that get more from a caller, among them; and why no fix may pass the arguments `added`
-    there."""
+class _Loader(NamedTuple):
+    """The call of a loader, why no fix may pass an argument there, and the library's call behind it, with its file."""
+
+    call: Call
+    withheld: Withhold | None = None
+    by: tuple[Module, cst.Call] | None = None
+
+
+def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> Iterator[_Loader]:
+    """The loaders that a row of the rule means, those of classes and functions of the project that hand the argument
+    `word` on, and those that get more from a caller, among them; a fix would pass the arguments `added`."""
     for call, _ in table.calls(module, rule):
-        yield call, None
+        yield _Loader(call)
     seen = set[int]()
     handing = module.shared(HandingOn)
     for made in itertools.chain(handing.calls(LOADER, word, added), handing.receiving(LOADER)):
@@ -99,7 +106,8 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
             )
         ):
             seen.add(id(made.call.node))
-            yield made.call, _RECEIVED if made.received else None if made.added.issuperset(added) else _NOT_TAKEN
+            taken = None if made.added.issuperset(added) else _NOT_TAKEN
+            yield _Loader(made.call, _RECEIVED if made.received else taken, made.by)
 
 
 def _stays_zero(module: Module, workers: Value, depth: int = 4) -> bool:
@@ -147,12 +155,14 @@ def _is_zero_by_default(module: Module, value: Value) -> bool:
     return True
 
 
-def _handed(module: Module, call: Call) -> Handed:
-    """What `call` hands its workers."""
-    given = call.argument("dataset")
-    if given is not None and all(given.node is not arg.value for arg in call.node.args) and not call.opaque:
-        return Handed(False, (), frozenset())
-    made = module.shared(CallChain).call_at(call.node)
+def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> Handed:
+    """What `call` hands its workers: it names the data set, or the library's call behind it does."""
+    given, node = call.argument("dataset"), call.node
+    if given is not None and all(given.node is not arg.value for arg in node.args) and not call.opaque:
+        if by is None:
+            return Handed(False, (), frozenset())
+        module, node = by
+    made = module.shared(CallChain).call_at(node)
     return module.shared(WorkerObjects).handed(made) if made is not None else Handed(False, (), frozenset())
 
 
@@ -192,7 +202,7 @@ def _seeded_workers(
 
 def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A loader that shuffles, or may, or that takes a random sampler, and no generator."""
-    for call, withheld in _loaders(module, rule, "shuffle", ("generator",)):
+    for call, withheld, _ in _loaders(module, rule, "shuffle", ("generator",)):
         shuffle = call.argument("shuffle")
         if shuffle is not None and not (shuffle.known and not shuffle.constant) and not _is_ordered(module, call):
             variant = "" if shuffle.known else "unknown"

@@ -26,24 +26,28 @@ _MANY = 64
 
 class Passed(NamedTuple):
     """Arguments on their way: values by place and by name, whether there may be more, which of the values a constructor
-    or function on the way names itself, so that its own call tells of them, and whether options go elsewhere too."""
+    or function on the way names itself, so that its own call tells of them, whether options go elsewhere too, and the
+    call, with its file, by which they were handed on last."""
 
     positional: tuple[Value, ...]
     keywords: dict[str, Value]
     opaque: bool = False
     named: frozenset[int] = frozenset()
     shared: bool = False
+    by: tuple[Module, cst.Call] | None = None
 
 
 class HandedOn(NamedTuple):
     """`call`, at the node of the one in this file, is the library's; `own` are the parameters of the library's callable
     whose values stand in the file and are told of nowhere else, `added` those that may be added there, `received`
-    whether it is the library's call itself with what a caller of the function around passes."""
+    whether it is the library's call itself with what a caller of the function around passes, `by` the library's call as
+    it is written, and its file."""
 
     call: Call
     own: frozenset[str]
     added: frozenset[str]
     received: bool = False
+    by: tuple[Module, cst.Call] | None = None
 
 
 class HandingOn:
@@ -75,7 +79,7 @@ class HandingOn:
             further = self._ends_at(call, more, target)
             taken = further is not None and not further[1].shared
             reached = further[1].keywords.keys() - passed.keywords.keys() if further is not None and taken else ()
-            yield HandedOn(made, own, frozenset(reached) & frozenset(added))
+            yield HandedOn(made, own, frozenset(reached) & frozenset(added), by=passed.by)
 
     def receiving(self, target: str) -> Iterator[HandedOn]:
         """The calls of `target` in this file that are passed the `**options` of the function around, once for each call
@@ -196,7 +200,7 @@ class HandingOn:
                 keywords[arg.keyword.value] = value
             else:
                 positional.append(value)
-        return Passed(tuple(positional), keywords, opaque, frozenset(named), shared)
+        return Passed(tuple(positional), keywords, opaque, frozenset(named), shared, (module, call))
 
     def _options(
         self, module: Module, function: cst.FunctionDef, call: cst.Call, arg: cst.Arg, more: dict[str, Value]

@@ -143,15 +143,18 @@ class Surroundings:
         self.neighbours = neighbours
         self.file = file
         self._left = _LOOKS
+        self._callers: dict[str, list[tuple[Module, Call]]] = {}
 
     def callers(self, name: str) -> list[tuple[Module, Call]]:
         """The calls of the function or class `name` of the file, and their files."""
-        return [
-            (module, call)
-            for module in self._naming(name)
-            for call in module.calls
-            if any(self._means(own, name, module) for own in call.own if own.endswith(f".{name}"))
-        ]
+        if name not in self._callers:
+            self._callers[name] = [
+                (module, call)
+                for module in self._naming(name)
+                for call in module.calls
+                if any(self._means(own, name, module) for own in call.own if own.endswith(f".{name}"))
+            ]
+        return self._callers[name]
 
     def readers(self, name: str) -> list[tuple[Module, cst.Name | cst.Attribute]]:
         """Where other files read what the file binds to `name` at top level, and these files."""

@@ -15,8 +15,10 @@ from torchdet_lint.module.tree import positional
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.module import Call, Module
     from torchdet_lint.module.names import Binding
+
+_DEEP = 4
 
 
 def set_kind(module: Module, node: cst.BaseExpression) -> str:
@@ -25,9 +27,9 @@ def set_kind(module: Module, node: cst.BaseExpression) -> str:
     if isinstance(node, cst.Set) and len(node.elements) == 1 and isinstance(node.elements[0], cst.Element):
         return "nothing"
     if not isinstance(node, cst.Call):
-        return collection_kind(module, node, 4)
+        return collection_kind(module, node, _DEEP)
     if node.args:
-        return collection_kind(module, node.args[0].value, 4)
+        return collection_kind(module, node.args[0].value, _DEEP)
     statement = module.parent(node)
     if isinstance(statement, cst.Element):
         display = module.parent(statement)
@@ -69,11 +71,11 @@ def _taken_in(module: Module, target: cst.BaseExpression) -> set[str]:
     for call in module.method_calls("update"):
         same = call.receiver is not None and last_word(call.receiver) == last_word(target)
         if same and call.receiver is not None and bare(call.receiver) == name:
-            kinds.update(collection_kind(module, arg.value, 4) for arg in call.node.args)
+            kinds.update(collection_kind(module, arg.value, _DEEP) for arg in call.node.args)
     home = module.scope_of(target).home(target.value) if isinstance(target, cst.Name) else None
     for binding in home.bindings[last_word(target)] if home is not None else ():
         if isinstance(binding.node, cst.AugAssign) and isinstance(binding.node.operator, cst.BitOrAssign):
-            kinds.add(collection_kind(module, binding.node.value, 4))
+            kinds.add(collection_kind(module, binding.node.value, _DEEP))
     return kinds
 
 
@@ -149,16 +151,38 @@ def _takes_slices(module: Module, node: cst.BaseExpression) -> bool:
 
 def _passed(module: Module, node: cst.Name, depth: int) -> str:
     """What the elements are of what all calls in the file pass to a function as its parameter `node`."""
+    function = _taking(module, node)
+    if function is None:
+        return "unknown"
+    module.look_for(function.name.value)
+    calls = [(module, call) for call in module.calls_to(f"@.{function.name.value}")]
+    return _agreed(node, function, calls, depth)
+
+
+def passed_elsewhere(module: Module, made: cst.BaseExpression) -> str:
+    """What the elements are of the set `made` of a parameter, by what files around this one pass, which does not call
+    the function itself."""
+    node = made.args[0].value if isinstance(made, cst.Call) and len(made.args) == 1 else made
+    function = _taking(module, node) if isinstance(node, cst.Name) else None
+    if function is None or module.callers is None or any(module.calls_to(f"@.{function.name.value}")):
+        return "unknown"
+    assert isinstance(node, cst.Name)
+    return _agreed(node, function, module.callers(function.name.value), _DEEP)
+
+
+def _taking(module: Module, node: cst.Name) -> cst.FunctionDef | None:
+    """The function at top level of which `node` is a parameter that keeps its value."""
     home = module.scope_of(node).home(node.value)
     bound = [binding.kind for binding in home.bindings[node.value]] if home is not None else []
     function = home.node if home is not None and home.outer is module.scope else None
-    if bound != ["parameter"] or not isinstance(function, cst.FunctionDef):
-        return "unknown"
-    module.look_for(function.name.value)
+    return function if bound == ["parameter"] and isinstance(function, cst.FunctionDef) else None
+
+
+def _agreed(node: cst.Name, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]], depth: int) -> str:
+    """What the elements are of what all `calls` of `function`, each with its file, pass for its parameter `node`."""
     parameters = positional(function)
-    calls = list(module.calls_to(f"@.{function.name.value}"))
-    given = [call.argument(node.value, parameters) for call in calls if not call.opaque]
-    passed = [collection_kind(module, value.node, depth) for value in given if value is not None]
+    given = [(there, call.argument(node.value, parameters)) for there, call in calls if not call.opaque]
+    passed = [collection_kind(there, value.node, depth) for there, value in given if value is not None]
     return passed[0] if len(passed) == len(calls) and len(set(passed)) == 1 else "unknown"
 
 
@@ -217,7 +241,7 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
     if isinstance(node, (cst.Name, cst.Attribute)) and (told := element_kinds.single(module, node)) != "unknown":
         return told
-    if isinstance(node, cst.Name) and (looped := _looped(module, node, (), 4)) != "unknown":
+    if isinstance(node, cst.Name) and (looped := _looped(module, node, (), _DEEP)) != "unknown":
         return looped
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.order.agreement import Agreement
-from torchdet_lint.checks.order.elements import collection_kind, scalar_kind, set_kind
+from torchdet_lint.checks.order.elements import collection_kind, passed_elsewhere, scalar_kind, set_kind
 from torchdet_lint.checks.order.given_sets import given_sets
 from torchdet_lint.checks.order.results import telling
 from torchdet_lint.checks.order.set_candidates import iterating
@@ -45,7 +45,7 @@ def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
         for use in uses if uses is not None else Follower(module).uses(node, is_set=True):
             if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
                 taken = _taken_at(module, use.origin or node)
-                if taken not in reported and not (kind == "unknown" and _becomes_tensor(module, taken)):
+                if taken not in reported and not _holds_numbers(module, kind, node, taken):
                     reported.add(taken)
                     found.append((module.order_of(taken), _set_found(module, node, kind, use, taken)))
     for _, one in sorted(found, key=operator.itemgetter(0)):
@@ -64,6 +64,14 @@ def _taken_at(module: Module, origin: cst.BaseExpression) -> cst.BaseExpression:
     arg = module.parent(origin)
     call = module.parent(arg) if isinstance(arg, cst.Arg) else None
     return call if isinstance(call, cst.Call) else origin
+
+
+def _holds_numbers(module: Module, kind: str, node: cst.BaseExpression, taken: cst.BaseExpression) -> bool:
+    """Whether the set `node`, of which no more than `kind` is known, holds numbers, by where its order is `taken` or by
+    what other files pass."""
+    if kind == "unknown" and _becomes_tensor(module, taken):
+        return True
+    return kind in ("unknown", "label") and passed_elsewhere(module, node) == "number"
 
 
 def _becomes_tensor(module: Module, taken: cst.BaseExpression) -> bool:

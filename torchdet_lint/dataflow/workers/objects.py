@@ -111,13 +111,20 @@ class WorkerObjects:
         elif isinstance(node, ast.Subscript):
             self._value(node.value, scope, None, depth + 1)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)):
-            self._body(node, scope, depth + 1)
+            self._display(node, scope, depth)
         elif isinstance(node, ast.Call):
             self._call(node, scope, way, depth)
         elif isinstance(node, (ast.Name, ast.Attribute)):
             self._name(node, scope, way, depth)
         else:
             self._out = True
+
+    def _display(self, node: ast.expr, scope: Scope, depth: int) -> None:
+        """Look at what runs to make `node`, and at the objects that a dictionary holds."""
+        self._body(node, scope, depth + 1)
+        for value in node.values if isinstance(node, ast.Dict) else ():
+            if isinstance(value, ast.Call):
+                self._value(value, scope, None, depth + 1)
 
     def _name(self, node: ast.Name | ast.Attribute, scope: Scope, way: str | None, depth: int) -> None:
         found = list(self.bindings.behind(node, scope))
