@@ -166,7 +166,8 @@ def _pieces(module: Module, node: cst.BaseExpression, call: Call, depth: int = 4
         for part in made.parts:
             if isinstance(part, cst.FormattedStringText):
                 yield part.value
-            elif isinstance(part, cst.FormattedStringExpression):
+            else:
+                assert isinstance(part, cst.FormattedStringExpression)
                 yield from _pieces(module, part.expression, call, depth - 1)
         return
     elif isinstance(made, cst.Call) and last_word(made.func) in ("join", "str", "Path"):
