@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.verifier.trace import Trace
+from torchdet_lint.verifier.trace import Trace, TraceError
 from torchdet_lint.verifier.verification.closer.proven import under
 from torchdet_lint.verifier.verification.outcome import VerifyError
 
@@ -30,7 +30,7 @@ def settle(session: Session, report: Report) -> Report:
     """Run a program that starts threads with its threads one after the other, and again without. Causes of no rule that
     never differ so, and differ each time without, are told as the order in which the threads end.
     """
-    with contextlib.suppress(VerifyError):
+    with contextlib.suppress(VerifyError, TraceError):
         return _settled(session, report)
     return report
 
@@ -44,8 +44,10 @@ def _settled(session: Session, report: Report) -> Report:
         return msgspec.structs.replace(report, not_covered=(*report.not_covered, f"{told} (--fix tries it)"))
     known = {(item.index, item.stream): item.site for item in session.outcome.causes}
     sites = {site for cause in open_ones if (site := _site(cause, known)) is not None}
-    for found in session.beside("in-turn", _RULE).compared(_IN_TURN):
+    in_turn = session.beside("in-turn", _RULE)
+    for found in in_turn.compared(_IN_TURN):
         sites -= {item.site for item in found}
+        sites &= _passed(in_turn)
         if not sites:
             return report
     for found in session.beside("again").compared(_AGAIN):
@@ -59,6 +61,12 @@ def _settled(session: Session, report: Report) -> Report:
 
 def _site(cause: Cause, known: dict[tuple[int, str], Site]) -> Site | None:
     return known.get((cause.op_index, cause.stream))
+
+
+def _passed(session: Session) -> set[Site]:
+    """The sites that run A passed: at others nothing can have differed."""
+    opened = Trace(session.trace(0))
+    return {site for stream in opened.streams for site in opened.sites(stream)}
 
 
 def _starts_threads(session: Session) -> bool:
