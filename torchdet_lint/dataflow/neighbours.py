@@ -119,7 +119,7 @@ class Neighbours:
             module: Module | None = None
             if data is not None:
                 try:
-                    module = Module(decode(path, data), self.library, self.target, frozenset())
+                    module = Module(decode(path, data), self.library, self.target, frozenset(), is_neighbour=True)
                 except (SourceFault, SyntaxFault):
                     module = None
             if module is not None:

@@ -29,6 +29,7 @@ _NAMES = (cst.Name, cst.Attribute)
 _ALIASES = (*_NAMES, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _EVERY = frozenset({"statements", "imports", "table"})
 _INDEXED_AFTER = 32
+_KEPT_LENGTH = 500_000
 _TOO_DEEP = "a statement is too deeply nested for libcst"
 _ABOVE = lazy(r"\bsuper\s*\(|\.__init__\b")
 
@@ -48,6 +49,16 @@ def cut(text: str) -> Skeleton:
         except Exception:  # whatever libcst says, Python's own reason is the better one
             raise fault from None
         return skeleton.whole(text)
+
+
+def cut_neighbour(text: str) -> Skeleton:
+    """As `cut`, without the tree, for a file that values of others go to: those of one folder often share it."""
+    return _kept(text) if len(text) <= _KEPT_LENGTH else cut(text)
+
+
+@functools.lru_cache(maxsize=64)
+def _kept(text: str) -> Skeleton:
+    return cut(text)._replace(tree=None)
 
 
 class _Words(dict[int, frozenset[str]]):

@@ -52,9 +52,11 @@ class Module:
     """
 
     def __init__(
-        self, source: Source, library: Library, target: Target | None = None, wanted: frozenset[str] | None = None
-    ) -> None:
-        """`wanted` is `library.triggers.within(source.text)`, where that is known already."""
+        self, source: Source, library: Library, target: Target | None = None, wanted: frozenset[str] | None = None,
+        *, is_neighbour: bool = False,
+    ) -> None:  # fmt: skip
+        """`wanted` is `library.triggers.within(source.text)`, where that is known already; a neighbour is not linted
+        itself."""
         self.source = source
         self.text = source.text
         self.library = library
@@ -79,7 +81,7 @@ class Module:
         self.names_under = occurrences.names
         self.attributes_under = occurrences.attributes
 
-        facts = Facts(self.text, units.cut(self.text))
+        facts = Facts(self.text, (units.cut_neighbour if is_neighbour else units.cut)(self.text))
         self.skeleton = facts.skeleton
         self.units = facts.units
         self.scope = facts.scope

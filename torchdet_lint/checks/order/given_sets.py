@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 _ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
 _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
 _GOES = lazy(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
-_RESULT = lazy(r"(?<![.\w])(\w+) *= *((?:\w+\.)?\w+)\(")
+_RESULT = lazy(r"= *((?:\w+\.)?\w+)\(")
+_GIVEN = lazy(r"(?<![.\w])(\w+) *\Z")
 _TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
 _RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
-# So far before its `in` the `for` of a loop stands.
+# So far before its `in` the `for` of a loop stands, and before its `=` a name begins.
 _LINE = 100
 
 
@@ -94,7 +95,10 @@ def _results(text: str) -> dict[str, set[str]]:
     """Names -> the functions in `text` of which they are given a result."""
     found: dict[str, set[str]] = {}
     for match in _RESULT.finditer(text):
-        found.setdefault(match[1], set()).add(match[2])
+        # A pattern that begins with the name would be tried at every word of the file.
+        name = _GIVEN.search(text[max(0, match.start() - _LINE) : match.start()])
+        if name is not None:
+            found.setdefault(name[1], set()).add(match[1])
     return found
 
 

@@ -6,7 +6,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
-from torchdet_lint.dataflow.workers.constants import constant_attributes, constants_in, dead_where
+from torchdet_lint.dataflow.workers.constants import Constants
 from torchdet_lint.dataflow.workers.project_file import (
     File,
     below,
@@ -34,6 +34,7 @@ class Classes:
         self.module = module
         self.facts = module.library.facts.workers
         self.files: dict[str, File | None] = {}
+        self.constants = Constants()
         # A method is asked once for each object of its class.
         self._own_assignments = functools.cache(own_assignments)
         self._own_attributes = functools.cache(own_attributes)
@@ -62,7 +63,7 @@ class Classes:
                 left_open = frozenset(() if told else defaults.keys() - given.keys())
                 above = handed_on(initial)
                 inner = Scope(home, initial, instance, {**defaults, **given}, left_open=left_open)
-                dead = dead_where(initial, constants_in(inner)) if call is not None else ()
+                dead = self.constants.dead(initial, self.constants.given(inner)) if call is not None else ()
                 self._attributes(initial, inner, instance, dead)
                 arguments = (above, inner) if above is not None else (None, None)
                 done = above is None
@@ -77,7 +78,7 @@ class Classes:
             return instance
         changed = file.set_outside | (scope.file.set_outside if scope is not None else set())
         kept = {name: values for name, values in instance.attributes.items() if name not in changed}
-        return instance._replace(constants=constant_attributes(kept))
+        return instance._replace(constants=self.constants.attributes(kept))
 
     def _attributes(
         self, function: ast.FunctionDef, scope: Scope, instance: Instance, dead: tuple[ast.AST, ...] = ()
@@ -118,7 +119,7 @@ class Classes:
                 continue
             found[name] = None
             function = known[name][0]
-            dead = dead_where(function, instance.constants)
+            dead = self.constants.dead(function, instance.constants)
             queue += own_attributes(function, dead) if dead else self._own_attributes(function)
         return [known[name] for name in found]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchdet_lint.dataflow.workers.project_file import assigned, every_statement
+from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import combined, defaults_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torchdet_lint.dataflow.workers.project_file import Function
     from torchdet_lint.dataflow.workers.scopes import Scope
@@ -17,35 +18,60 @@ if TYPE_CHECKING:
 _DEEP = 4
 
 
-def constants_in(scope: Scope) -> dict[str, object]:
-    """The parameters of the function of `scope` that are given a constant and keep it, and it."""
-    return _Constants().of(scope)
-
-
-def constant_attributes(attributes: Mapping[str, Sequence[tuple[ast.expr, Scope]]]) -> dict[str, object]:
-    """Those of the attributes of an object that are evidently one constant, as `self.mode`, and it."""
-    found = {}
-    constants = _Constants()
-    for name, bounds in attributes.items():
-        told = [constants.value(*bound) for bound in bounds]
-        if told and told[0] is not None and all(one == told[0] for one in told):
-            found[f"self.{name}"] = told[0][0]
-    return found
-
-
-class _Constants:
-    """The constants that scopes are given, worked out once for each of them."""
+class Constants:
+    """Which parameters and attributes are constants, and what of a function does not run where they are; each function
+    is walked only once."""
 
     def __init__(self) -> None:
+        self._read = functools.cache(_reading)
+
+    def given(self, scope: Scope) -> dict[str, object]:
+        """The parameters of the function of `scope` that are given a constant and keep it, and it."""
+        return _Given(self._read).of(scope)
+
+    def attributes(self, attributes: Mapping[str, Sequence[tuple[ast.expr, Scope]]]) -> dict[str, object]:
+        """Those of the attributes of an object that are evidently one constant, as `self.mode`, and it."""
+        found = {}
+        given = _Given(self._read)
+        for name, bounds in attributes.items():
+            told = [given.value(*bound) for bound in bounds]
+            if told and told[0] is not None and all(one == told[0] for one in told):
+                found[f"self.{name}"] = told[0][0]
+        return found
+
+    def dead_in_call(self, function: Function, given: Mapping[str, ast.expr]) -> tuple[ast.AST, ...]:
+        """What of `function` does not run where its parameters are the constants that it is `given`, or that it has by
+        default."""
+        values = dict(defaults_of(function.args)) | dict(given)
+        return self.dead(
+            function, {name: value.value for name, value in values.items() if isinstance(value, ast.Constant)}
+        )
+
+    def dead(self, function: Function, constants: Mapping[str, object]) -> tuple[ast.AST, ...]:
+        """What of `function` does not run where what is written `mode` or `self.mode` is one of the `constants`: arms
+        of an `if`, what follows one that leaves, and parts of reading."""
+        if not constants:
+            return ()
+        reading = self._read(function)
+        known = {name: constants[name] for name in reading.asked & constants.keys()}
+        return tuple(_dead(reading, known)) if known else ()
+
+
+class _Given:
+    """The constants that scopes are given, worked out once for each of them."""
+
+    def __init__(self, read: Callable[[Function], _Reading]) -> None:
+        self._read = read
         self._known: dict[tuple[int, int], dict[str, object]] = {}
 
     def of(self, scope: Scope, depth: int = 0) -> dict[str, object]:
-        """As `constants_in`."""
+        """As `Constants.given`."""
         key = (id(scope), depth)
         if key not in self._known:
             given = scope.given or {}
-            changed = _rebound(scope.function) if given and scope.function is not None else frozenset[str]()
-            changed |= scope.left_open
+            changed = scope.left_open
+            if given and scope.function is not None:
+                changed |= self._read(scope.function).bound
             found = ((name, self.value(*bound, depth)) for name, bound in given.items() if name not in changed)
             self._known[key] = {name: told[0] for name, told in found if told is not None}
         return self._known[key]
@@ -65,33 +91,52 @@ class _Constants:
         return None
 
 
-def dead_arms(function: Function, given: Mapping[str, ast.expr]) -> tuple[ast.AST, ...]:
-    """What of `function` does not run where its parameters are the constants that it is `given`, or that it has by
-    default."""
-    values = dict(defaults_of(function.args)) | dict(given)
-    return dead_where(
-        function, {name: value.value for name, value in values.items() if isinstance(value, ast.Constant)}
-    )
+class _Reading(NamedTuple):
+    """What a function binds, and what its conditions read and it never binds, as they are written; the expressions with
+    a condition, and the blocks with an `if`."""
+
+    bound: frozenset[str]
+    asked: frozenset[str]
+    expressions: list[ast.IfExp | ast.BoolOp]
+    blocks: list[list[ast.stmt]]
 
 
-def dead_where(function: Function, constants: Mapping[str, object]) -> tuple[ast.AST, ...]:
-    """What of `function` does not run where what is written `mode` or `self.mode` is one of the `constants`: arms of an
-    `if`, what follows one that leaves, and parts of conditions."""
-    changed = _rebound(function) if constants else frozenset()
-    known = {name: value for name, value in constants.items() if name not in changed}
-    if not known:
-        return ()
-    found: list[ast.AST] = []
+def _reading(function: Function) -> _Reading:
+    bound: set[str] = set()
+    asked: set[str] = set()
+    expressions: list[ast.IfExp | ast.BoolOp] = []
+    blocks: list[list[ast.stmt]] = []
     for node in ast.walk(function):
-        if isinstance(node, ast.IfExp) and (holds := _holds(node.test, known)) is not None:
-            found.append(node.orelse if holds else node.body)
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            if not isinstance(node.ctx, ast.Load):
+                bound.add(dotted_name(node))
+            continue
+        if isinstance(node, (ast.IfExp, ast.BoolOp)):
+            expressions.append(node)
+        if isinstance(node, (ast.If, ast.IfExp)):
+            asked |= _names_in(node.test)
         elif isinstance(node, ast.BoolOp):
-            decided = [_holds(value, known) is isinstance(node.op, ast.Or) for value in node.values]
-            found += node.values[decided.index(True) + 1 :] if True in decided else []
+            asked |= _names_in(node)
         for field in ("body", "orelse", "finalbody"):
             block = getattr(node, field, ())
-            found += _dead_in(block, known) if isinstance(block, list) else ()
-    return tuple(found)
+            if isinstance(block, list) and any(isinstance(one, ast.If) for one in block):
+                blocks.append(block)
+    return _Reading(frozenset(bound), frozenset(asked - bound), expressions, blocks)
+
+
+def _names_in(test: ast.expr) -> set[str]:
+    return {dotted_name(node) for node in ast.walk(test) if isinstance(node, (ast.Name, ast.Attribute))}
+
+
+def _dead(reading: _Reading, constants: Mapping[str, object]) -> Iterator[ast.AST]:
+    for node in reading.expressions:
+        if isinstance(node, ast.BoolOp):
+            decided = [_holds(value, constants) is isinstance(node.op, ast.Or) for value in node.values]
+            yield from node.values[decided.index(True) + 1 :] if True in decided else ()
+        elif (holds := _holds(node.test, constants)) is not None:
+            yield node.orelse if holds else node.body
+    for block in reading.blocks:
+        yield from _dead_in(block, constants)
 
 
 def _dead_in(block: Sequence[ast.stmt], constants: Mapping[str, object]) -> Iterator[ast.stmt]:
@@ -118,12 +163,12 @@ def _tells(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
                 allowed = ast.literal_eval(right)
             except (ValueError, TypeError):
                 return None
-            return _compares(constants[name], op, allowed) if (name := ast.unparse(left)) in constants else None
+            return _compares(constants[name], op, allowed) if (name := dotted_name(left)) in constants else None
         case ast.Call(func=ast.Attribute(value=owner, attr="startswith"), args=[ast.Constant(value=str() as start)]):
-            value = constants.get(ast.unparse(owner))
+            value = constants.get(dotted_name(owner))
             return value.startswith(start) if isinstance(value, str) else None
         case ast.Name() | ast.Attribute():
-            name = ast.unparse(test)
+            name = dotted_name(test)
             return bool(constants[name]) if name in constants else None
     return None
 
@@ -139,11 +184,3 @@ def _compares(value: object, op: ast.cmpop, other: Any) -> bool | None:
         case ast.NotIn() if isinstance(other, (tuple, list, set)):
             return value not in other
     return None
-
-
-def _rebound(function: Function) -> frozenset[str]:
-    """The names and attributes that a function gives a value, as they are written."""
-    nodes = list(every_statement(function))
-    targets = [target for node in nodes for target, _ in assigned(node)]
-    targets += [node.target for node in nodes if isinstance(node, (ast.For, ast.AugAssign))]
-    return frozenset(map(ast.unparse, targets))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
-from torchdet_lint.dataflow.workers.constants import dead_arms, dead_where
 from torchdet_lint.dataflow.workers.project_file import File, below, method, passed
 from torchdet_lint.dataflow.workers.scopes import Scope
 
@@ -258,7 +257,8 @@ class WorkerObjects:
         used = self.classes.run_in_worker(instance, called)
         for function, owner_file, owner in used:
             inner = Scope(owner_file, function, instance, None, way)
-            self._body(function, inner, depth + 1, owner=owner, dead=dead_where(function, instance.constants))
+            dead = self.classes.constants.dead(function, instance.constants)
+            self._body(function, inner, depth + 1, owner=owner, dead=dead)
 
     # ------------------------------------------------------------------------------------------------------- bodies
 
@@ -364,7 +364,8 @@ class WorkerObjects:
         else:
             arguments = passed(where, node, bound=False)
             given = {key: (value, scope) for key, value in arguments.items()}
-            self._body(where, Scope(file, where, None, given), depth + 1, dead=dead_arms(where, arguments))
+            dead = self.classes.constants.dead_in_call(where, arguments)
+            self._body(where, Scope(file, where, None, given), depth + 1, dead=dead)
 
     def _unknown(self, function: ast.Name, scope: Scope, depth: int) -> None:
         """A call of a name that no import binds: a builtin, a function nearby, or what a parameter holds."""
