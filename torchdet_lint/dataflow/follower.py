@@ -16,9 +16,18 @@ from torchdet_lint.module.names import dotted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from torchdet_lint.module.module import Module
+
 
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _STEPS = 120
+
+
+class _Joined:
+    """Whether something is added in a loop of one file to what goes by a name there, by both."""
+
+    def __init__(self, module: Module) -> None:
+        self.known: dict[tuple[int, str], bool] = {}
 
 
 class Follower(Calling):
@@ -191,7 +200,9 @@ class Follower(Calling):
         elif self.trail.is_set and word == "pop" and (loop := self._emptying(parent)) is not None:
             above = self.module.parent(call)
             target = above.targets[0].target if isinstance(above, cst.Assign) else call
-            yield from self.iterated(node, self.collected(loop, target))
+            if id(loop) not in self.trail.seen:
+                self.trail.seen.add(id(loop))
+                yield from self.iterated(node, self.collected(loop, target))
         elif self.trail.is_set:
             yield Use(call, "measured" if word in self.words["neutral"] else "other")
         elif word in self.words["neutral"]:
@@ -221,8 +232,12 @@ class Follower(Calling):
 
     def _joins(self, taken: cst.Attribute, loop: cst.While) -> bool:
         """Whether something is added in `loop` to what `taken` takes from."""
-        added = rf"\b{re.escape(dotted(taken.value))}\s*(?:\.(?:append|extend|add|update)\(|[|+]?=[^=])"
-        return re.search(added, self.module.code(loop.body)) is not None
+        key = (id(loop), dotted(taken.value))
+        known = self.module.shared(_Joined).known
+        if key not in known:
+            added = rf"\b{re.escape(key[1])}\s*(?:\.(?:append|extend|add|update)\(|[|+]?=[^=])"
+            known[key] = re.search(added, self.module.code(loop.body)) is not None
+        return known[key]
 
     def _one_of(self, node: Any, parent: cst.BaseExpression) -> Iterator[Use]:
         """An element of a list or generator that a comprehension makes."""

@@ -57,6 +57,7 @@ class HandingOn:
         self.module = module
         self.edges = CallEdges(module)
         self._left = 0
+        self._texts: dict[int, str] = {}
 
     def calls(self, target: str, word: str, added: Sequence[str]) -> Iterator[HandedOn]:
         """The calls of this file with an argument `word` that amount to one of `target`."""
@@ -183,7 +184,7 @@ class HandingOn:
                     return None
                 positional.extend(rest if arg.star == "*" else ())
                 keywords.update(taken)
-                shared = shared or _goes_elsewhere(module, function, arg)
+                shared = shared or _goes_elsewhere(self._text(module, function), module.code(arg.value))
                 continue
             if word in given and not _assigned_again(module, function, word):
                 value, default = given[word]
@@ -211,8 +212,14 @@ class HandingOn:
         if not word or word != _starred(function, arg.star) or scope is None or _assigned_again(module, function, word):
             return None
         if arg.star == "*":
-            return {} if len(re.findall(rf"\b{word}\b", module.code(function.body))) == 1 else None
-        return module.dictionaries.changed(word, scope, module.code(function.body), module.order_of(call), more)
+            return {} if len(re.findall(rf"\b{word}\b", self._text(module, function))) == 1 else None
+        return module.dictionaries.changed(word, scope, self._text(module, function), module.order_of(call), more)
+
+    def _text(self, module: Module, function: cst.FunctionDef) -> str:
+        """The source of the body of `function`."""
+        if id(function) not in self._texts:
+            self._texts[id(function)] = module.code(function.body)
+        return self._texts[id(function)]
 
 
 def _parameters(
@@ -237,10 +244,10 @@ def _passes_options(function: cst.FunctionDef, call: cst.Call) -> bool:
     return all(isinstance(arg.value, cst.Name) and arg.value.value == _starred(function, "**") for arg in starred)
 
 
-def _goes_elsewhere(module: Module, function: cst.FunctionDef, arg: cst.Arg) -> bool:
-    """Whether the options that `arg` passes are more than looked up and changed in the rest of `function`."""
-    word = re.escape(module.code(arg.value))
-    return len(re.findall(rf"(?<!\bin )\b{word}\b(?!\s*(?:\.\w+\(|\[))", module.code(function.body))) != 1
+def _goes_elsewhere(body: str, options: str) -> bool:
+    """Whether the `options` that a call in `body` passes are more than looked up and changed in the rest of it."""
+    word = re.escape(options)
+    return len(re.findall(rf"(?<!\bin )\b{word}\b(?!\s*(?:\.\w+\(|\[))", body)) != 1
 
 
 def _starred(function: cst.FunctionDef, star: str) -> str:

@@ -23,6 +23,7 @@ class Rounds:
         self.module = module
         self._bound: dict[int, frozenset[str]] = {}
         self._cleared: dict[int, dict[str, list[cst.CSTNode]]] = {}
+        self._anew: dict[tuple[int, str], bool] = {}
 
     def bound(self, body: cst.CSTNode) -> frozenset[str]:
         """Those of one `body`."""
@@ -42,6 +43,12 @@ class Rounds:
 
     def starts_anew(self, loop: cst.For | cst.While, name: str) -> bool:
         """Whether `name`, a list from before `loop`, is emptied in some of its rounds and grows on in the others."""
+        key = (id(loop), name)
+        if key not in self._anew:
+            self._anew[key] = self._is_emptied(loop, name)
+        return self._anew[key]
+
+    def _is_emptied(self, loop: cst.For | cst.While, name: str) -> bool:
         module = self.module
         home = module.scope_of(loop).home(name)
         emptied = list(self.cleared(loop.body).get(name, ()))

@@ -73,6 +73,7 @@ class Dictionaries:
         self._updates: dict[str, list[CallSite]] = {}
         self._items: dict[str, list[Assigned]] = {}
         self._indexed = 0, 0
+        self._changed: dict[tuple[str, Scope, int], tuple[int, list[_Change]]] = {}
 
     def entry(self, node: cst.Subscript, scope: Scope, order: int | None) -> Value | None:
         """What `table["name"]` picks from a dictionary in sight; None where that is not evident."""
@@ -229,8 +230,15 @@ class Dictionaries:
 
     def _changes(self, name: str, home: Scope, depth: int) -> list[_Change]:
         """How the statements in sight change the dictionary `name` after it was made, in their order."""
-        found: list[_Change] = []
         self._index()
+        number = len(self._updates.get(name, ())) + len(self._items.get(name, ()))
+        known = self._changed.get((name, home, depth))
+        if known is None or known[0] != number:
+            known = self._changed[name, home, depth] = number, self._found_changes(name, home, depth)
+        return known[1]
+
+    def _found_changes(self, name: str, home: Scope, depth: int) -> list[_Change]:
+        found: list[_Change] = []
         for call, scope, _, order in self._updates.get(name, ()):
             if scope.home(name) is home:
                 change = self._method_change(call, scope, order, depth) if scope.function is home else None
