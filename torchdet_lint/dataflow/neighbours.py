@@ -6,6 +6,8 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.source.cache import content_hash
@@ -14,8 +16,6 @@ from torchdet_lint.source.modules import Relied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import libcst as cst
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Target
@@ -152,9 +152,15 @@ class Surroundings:
                 (module, call)
                 for module in self._naming(name)
                 for call in module.calls
-                if any(self._means(own, name, module) for own in call.own if own.endswith(f".{name}"))
+                if any(self._means(own, name, module) for own in self._called(call, name, module))
             ]
         return self._callers[name]
+
+    def _called(self, call: Call, name: str, module: Module) -> list[str]:
+        """The dotted names ending in `name` that `call` may mean: of modules taken whole if nothing binds it."""
+        if call.own or not (isinstance(call.node.func, cst.Name) and call.node.func.value == name):
+            return [own for own in call.own if own.endswith(f".{name}")]
+        return [f"{star}{'.' if star.strip('.') else ''}{name}" for star in module.scope.stars]
 
     def readers(self, name: str) -> list[tuple[Module, cst.Name | cst.Attribute]]:
         """Where other files read what the file binds to `name` at top level, and these files."""
