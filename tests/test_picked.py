@@ -343,3 +343,72 @@ def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, to
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert finding.severity == "note"
     assert told in finding.message
+
+
+RETURNED = """import random
+
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+
+class Shift:
+    def __call__(self, image):
+        return np.roll(image, random.randrange(3))
+
+class Scale:
+    def __call__(self, image):
+        return 2 * image
+
+def get_transform(train):
+    if train:
+        transform = Shift()
+        return transform
+    else:
+        transform = Scale()
+    return transform
+
+class Crops(Dataset):
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __getitem__(self, index):
+        return self.transform(np.zeros(index))
+
+def make_data(kind):
+    class Kept(Dataset):
+        def __getitem__(self, index):
+            return index
+
+    class Drawn(Dataset):
+        def __getitem__(self, index):
+            return np.random.rand()
+
+    match kind:
+        case 0:
+            return Kept()
+    return Drawn()
+
+def make_kept():
+    class Kept(Dataset):
+        def __getitem__(self, index):
+            return index
+
+    return Kept()
+
+loader = DataLoader(%s, num_workers=4)
+"""
+
+
+@pytest.mark.parametrize(
+    ("data", "nothing"),
+    [
+        ("Crops(get_transform(train=False))", True),
+        ("Crops(get_transform(train=True))", False),
+        ("Crops(get_transform(train=data))", False),
+        ("make_kept()", True),
+        ("make_data(0)", False),
+    ],
+)
+def test_a_data_set_is_what_a_function_returns_with_the_constants_it_is_given(project, data, nothing):
+    folder = project(main_DOT_py=RETURNED % data)
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert ("nothing is drawn" in finding.message) == nothing

@@ -13,6 +13,8 @@ CHOICE = 2_000_000
 Names = tuple[str, ...]
 PASSED = "passed"
 LOADER = "torch.utils.data.DataLoader"
+# Its argument that says how many processes load.
+WORKERS = "num_workers"
 # In a name: the loader of a data set.
 LOADED = "[in]"
 # In a name: any module of the package before it.

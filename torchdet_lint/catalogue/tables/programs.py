@@ -15,6 +15,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
 
     containers: frozenset[str] = frozenset()
     moves: tuple[str, ...] = ()
+    movers: str = ""
     modules: frozenset[str] = frozenset()
     optimizers: frozenset[str] = frozenset()
     checkpoints: frozenset[str] = frozenset()
@@ -41,6 +42,11 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     def draws_nothing_lasting(self) -> re.Pattern[str]:
         """The name of a function that makes a seed, or a name that nobody has taken: search."""
         return re.compile(rf"(?:{'|'.join(self.picks)})\w*_seed$|(?:^|_)(?:{'|'.join(self.names)})$")
+
+    @functools.cached_property
+    def moves_what(self) -> re.Pattern[str]:
+        """The last word of the name of a function that moves its first argument and gives it back: search."""
+        return re.compile(self.movers)
 
     @functools.cached_property
     def may_trace(self) -> re.Pattern[str]:

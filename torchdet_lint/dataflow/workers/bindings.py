@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _DEEP = 12
 _MANY = 30
 Bound = tuple[ast.expr, Scope]
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class Bindings:
@@ -29,7 +30,8 @@ class Bindings:
         self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._added: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._named: dict[ast.AST, frozenset[str]] = {}
-        self._nested: dict[ast.AST, dict[str, ast.FunctionDef | ast.AsyncFunctionDef]] = {}
+        self._nested: dict[ast.AST, dict[str, _Definition]] = {}
+        self._idle: dict[tuple[ast.AST, ...], frozenset[int]] = {}
 
     def around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
         """The function and the class in which a node of the file stands."""
@@ -55,8 +57,9 @@ class Bindings:
             return
         local = False
         if scope.function is not None and not isinstance(scope.function, ast.Lambda):
+            idle = self.idle(scope.dead)
             for value in self._bound_in(scope.function).get(node.id, ()):
-                if value is not node:
+                if value is not node and id(value) not in idle:
                     local = True
                     yield value, scope
             if not local and node.id in self._parameters(scope.function):
@@ -100,8 +103,14 @@ class Bindings:
         for value in file.values.get(name, ()):
             yield value, Scope(file)
 
-    def nested(self, name: str, scope: Scope) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-        """The function of that name which the function around defines."""
+    def idle(self, dead: tuple[ast.AST, ...]) -> frozenset[int]:
+        """The ids of all nodes of what is `dead`."""
+        if dead not in self._idle:
+            self._idle[dead] = frozenset(id(one) for part in dead for one in ast.walk(part))
+        return self._idle[dead]
+
+    def nested(self, name: str, scope: Scope) -> _Definition | None:
+        """The function or class of that name which the function around defines."""
         function = scope.function
         if function is None or isinstance(function, ast.Lambda):
             return None
@@ -109,7 +118,7 @@ class Bindings:
             self._nested[function] = {
                 one.name: one
                 for one in statements(function.body)
-                if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+                if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
             }
         return self._nested[function].get(name)
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
-from torchdet_lint.dataflow.workers.project_file import File, below, method, passed
+from torchdet_lint.dataflow.workers.project_file import File, below, method, passed, statements
 from torchdet_lint.dataflow.workers.scopes import Scope
+from torchdet_lint.prefilter.syntax import tells_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,9 +92,9 @@ class WorkerObjects:
             self._out = True
             return
         made = scope.instance.made if scope.instance is not None else None
-        if (id(node), (), id(made), way) in self._seen:
+        if (id(node), scope.dead, id(made), way) in self._seen:
             return
-        self._seen.add((id(node), (), id(made), way))
+        self._seen.add((id(node), scope.dead, id(made), way))
         if isinstance(node, ast.Constant):
             return
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
@@ -128,7 +129,9 @@ class WorkerObjects:
     def _name(self, node: ast.Name | ast.Attribute, scope: Scope, way: str | None, depth: int) -> None:
         found = list(self.bindings.behind(node, scope))
         nested = self.bindings.nested(node.id, scope) if isinstance(node, ast.Name) and not found else None
-        if nested is not None:
+        if isinstance(nested, ast.ClassDef):
+            self._instance(nested, scope.file, None, scope, way, depth)
+        elif nested is not None:
             self._body(nested, scope._replace(function=nested, given=None, outer=scope), depth + 1)
         elif not found:
             definition = self.classes.definition(self.classes.dotted(node, scope.file), scope.file)
@@ -154,6 +157,10 @@ class WorkerObjects:
         found = self.classes.definition(name, scope.file)
         if found is not None:
             self._made_by(*found, node, scope, way, depth)
+            return
+        nested = self.bindings.nested(name, scope)
+        if isinstance(nested, ast.ClassDef):
+            self._instance(nested, scope.file, node, scope, way, depth)
             return
         wraps = below(name, self.facts.wrappers)
         if self.classes.known(name) or wraps:
@@ -206,9 +213,16 @@ class WorkerObjects:
         if isinstance(where, ast.ClassDef):
             self._instance(where, file, call, scope, way, depth)
             return
-        given = {key: (value, scope) for key, value in passed(where, call, bound=False).items()}
-        inner = Scope(file, where, None, given)
-        returned = [one.value for one in ast.walk(where) if isinstance(one, ast.Return) and one.value is not None]
+        arguments = passed(where, call, bound=False)
+        given = {key: (value, scope) for key, value in arguments.items()}
+        dead = self.classes.constants.dead_in_call(where, arguments) if tells_all(call) else ()
+        inner = Scope(file, where, None, given, dead=dead)
+        idle = self.bindings.idle(dead)
+        returned = [
+            one.value
+            for one in (() if isinstance(where, ast.Lambda) else statements(where.body))
+            if isinstance(one, ast.Return) and one.value is not None and id(one.value) not in idle
+        ]
         for value in returned:
             self._value(value, inner, None if isinstance(value, ast.Tuple) else way, depth + 1)
         if not returned:

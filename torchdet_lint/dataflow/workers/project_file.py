@@ -60,8 +60,8 @@ def statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             continue
         for field in ("body", "orelse", "finalbody"):
             yield from statements(getattr(statement, field, ()))
-        for handler in getattr(statement, "handlers", ()):
-            yield from statements(handler.body)
+        for block in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            yield from statements(block.body)
 
 
 def every_statement(root: ast.AST) -> Iterator[ast.AST]:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 class Scope(NamedTuple):
     """Where an expression stands: its file, the function around it, the class of `self`, what its parameters are given,
-    the way to `self` from the data set, for a function in a function where that stands, and the parameters that `*args`
-    or `**options` of the call may hold, where they do not keep their defaults."""
+    the way to `self` from the data set, for a function in a function where that stands, the parameters that `*args` or
+    `**options` of the call may hold, where they do not keep their defaults, and what of the function does not run with
+    what it is given."""
 
     file: File
     function: Function | None = None
@@ -23,6 +24,7 @@ class Scope(NamedTuple):
     way: str | None = None
     outer: Scope | None = None
     left_open: frozenset[str] = frozenset()
+    dead: tuple[ast.AST, ...] = ()
 
 
 class Instance(NamedTuple):

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import combined
-from torchdet_lint.program.events import PASSED, PLAIN, Test
+from torchdet_lint.program.events import PASSED, PLAIN, WORKERS, Test
 from torchdet_lint.program.syntax.scopes import Bound, constant
 
 if TYPE_CHECKING:
@@ -85,6 +85,13 @@ def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
     for value in (*call.args, *(keyword.value for keyword in call.keywords)):
         if isinstance(value, ast.Name) and _is_constant(value.id, scope):
             yield Test(value.id, PASSED)
+
+
+def workers_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
+    """The parameters that a call hands on as its number of workers: none of them, and what they would run runs here."""
+    for keyword in call.keywords:
+        if keyword.arg == WORKERS and isinstance(keyword.value, ast.Name) and _is_constant(keyword.value.id, scope):
+            yield Test(keyword.value.id, "true")
 
 
 def _is_constant(name: str, scope: Scope) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import GUARD, Test
-from torchdet_lint.program.syntax.conditions import decided, passed_on, tested
+from torchdet_lint.program.syntax.conditions import decided, passed_on, tested, workers_asked
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.scopes import constant
@@ -86,9 +86,10 @@ class Extractor(Expressions):
         return names - read_inside(node for node in nodes if isinstance(node, FUNCTIONS))
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
-        """Record a call, and what it hands on to the constructor of a base class."""
+        """Record a call, and the parameters that it hands on to where they decide."""
         super().call(node, branch, deferred)
         self.tests.extend(passed_on(node, self.scope))
+        self.tests.extend(workers_asked(node, self.scope))
 
     def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
         """Record statements in their order; those after an arm that leaves are in the other arm."""
@@ -231,8 +232,8 @@ class Extractor(Expressions):
         value = getattr(node, "value", None)
         self.bare = value if isinstance(node, ast.Expr) and isinstance(value, ast.Call) else None
         # A lambda that is returned does not run here, nor does one that has a name.
-        named = ast.Return if self.scope.kind == "function" else (ast.Return, ast.Assign)
-        if isinstance(value, ast.expr) and not (isinstance(node, named) and isinstance(value, ast.Lambda)):
+        named = isinstance(node, (ast.Return, ast.Assign)) and isinstance(value, ast.Lambda)
+        if isinstance(value, ast.expr) and not named:
             self.expression(value, branch)
         if isinstance(node, ast.Return) and node.value is not None:
             self.returns.append(node.value)

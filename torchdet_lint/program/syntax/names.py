@@ -22,6 +22,7 @@ from torchdet_lint.program.syntax.shapes import (
     starts_empty,
     statements_in,
 )
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 200
+# A name of a function that is called, no class's and no object's.
+_FUNCTION = lazy(r"[@.\w]*?(?:^|\.)[a-z_]\w*\(\)$")
 
 
 class Resolver(Registries):
@@ -229,13 +232,18 @@ class Resolver(Registries):
                 found.append(function[: function.rindex(".")])
             elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
                 found.append(f"{function}()")
-                if function == LOADER:
-                    data = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "dataset")]
-                    names = [name for one in data for name in self.resolve(one, scope, depth - 1)]
-                    found.extend(f"{name}.{LOADED}" for name in names if name[0] in "@.$" or "()" in name)
-                if function in self.words.containers:
-                    found.extend(name for arg in node.args for name in self.resolve(arg, scope, depth - 1))
+                found.extend(self._given_back(function, node, scope, depth - 1))
         return found
+
+    def _given_back(self, function: str, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
+        """What of the arguments of a call stands behind what it gives: all of a container, the data of a loader."""
+        if function == LOADER:
+            data = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "dataset")]
+            names = [name for one in data for name in self.resolve(one, scope, depth)]
+            yield from (f"{name}.{LOADED}" for name in names if name[0] in "@.$" or "()" in name)
+        given = node.args[:1] if self.words.moves_what.search(function.rpartition(".")[2]) else []
+        for argument in node.args if function in self.words.containers else given:
+            yield from self.resolve(argument, scope, depth)
 
     def _spelled(self, node: ast.expr, scope: Scope) -> Names:
         """The names of the module that the text `node` may spell: a constant of a table, or one with a gap in it."""
@@ -318,9 +326,15 @@ class Resolver(Registries):
             *(
                 name
                 for name in found
-                if name.endswith(".*") or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
+                if name.endswith(".*")
+                or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
+                or self._gives_a_table(name)
             ),
         ]
+
+    def _gives_a_table(self, name: str) -> bool:
+        """Whether a name may be of a function of the project, called: what it returns stands for all that is in it."""
+        return name.endswith("()") and name.partition(".")[0] not in self.roots and _FUNCTION.match(name) is not None
 
     def properties(self, scope: Scope | None) -> frozenset[str]:
         """The properties of the class `scope`."""

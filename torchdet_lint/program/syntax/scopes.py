@@ -14,6 +14,7 @@ from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
     added_to,
     defined_by,
+    entered,
     parameters_of,
     statements_in,
 )
@@ -183,6 +184,9 @@ class Scopes:
                 scope.bind(target.id, Bound("def", self._enter("function", scope, function)))
             else:
                 self._bind_target(scope, target, node.value)
+        for owner, part in entered(node):
+            if isinstance(owner, ast.Name) and owner.id in scope.bindings:
+                scope.bind(owner.id, Bound("part", value=part))
 
     def _bind_part(self, scope: Scope, node: ast.AugAssign | ast.Expr) -> None:
         """`blocks += [Block()]` and `blocks.append(Block())`."""

@@ -161,6 +161,13 @@ def added_to(node: ast.AugAssign | ast.Expr) -> tuple[ast.expr | None, ast.expr 
     return None, None
 
 
+def entered(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The containers in which an assignment makes an entry of what a call gives, and the entry as a list."""
+    for target in node.targets if isinstance(node.value, ast.Call) else ():
+        if isinstance(target, ast.Subscript):
+            yield target.value, ast.List([node.value], ast.Load())
+
+
 def leaves_early(body: list[ast.stmt]) -> bool:
     """Whether a block never runs on into what follows it."""
     last = body[-1]

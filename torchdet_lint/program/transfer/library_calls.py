@@ -108,7 +108,9 @@ class LibraryCalls:
         value = self.facts.argument(event, runner.workers, runner.parameters)
         if value is None:
             return False
-        return not value.known or bool(value.value)
+        if value.known:
+            return bool(value.value)
+        return bool(dict(self.recorder.node.given).get(parameter_of(value) or "", True))
 
 
 def handed(runner: Runner, event: Event) -> list[Argument]:

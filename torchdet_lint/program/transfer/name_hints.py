@@ -176,10 +176,24 @@ class NameHints:
             )
         ):
             return
-        if named:
+        if named and not self._is_of_complete_libraries(event):
             self.recorder.add("flag", last, "perhaps")
             if self.hints.mode.search(last) or any(self.hints.mode.search(key) for key in event.keywords):
                 self.recorder.add("flag", last, "relaxed")
+
+    def _is_of_complete_libraries(self, event: Event) -> bool:
+        """Whether a method is called that a class of the project can only have from libraries of which all that seeds
+        is in the tables."""
+        lookup = self.recorder.lookup
+        owners = {owner for name in event.names for owner in self.recorder.stands_for(name.rpartition(".")[0])}
+        bases = [
+            base.name
+            for owner in owners
+            if owner.kind in ("class", "instance")
+            for base in lookup.family((owner.file, owner.name))
+            if base.kind == "external"
+        ]
+        return bool(bases) and all(base.partition(".")[0] in self.hints.complete for base in bases)
 
 
 def _of_an_optimizer(first: str, event: Event) -> bool:
