@@ -42,6 +42,7 @@ class Neighbours:
         self.modules = modules
         self.relied: set[Relied] = set()
         self._read = read
+        self._contents: dict[str, tuple[bytes | None, str]] = {}
         self._known: dict[str, tuple[str, Module | None]] = {}
         self._around: dict[str, Surroundings] = {}
 
@@ -90,9 +91,10 @@ class Neighbours:
         names = sorted(name for name in self.modules.listing(folder) if name.endswith(".py"))
         for name in names[:_BESIDE]:
             path = f"{folder}{os.sep}{name}"
-            data = self._read(path) if path != file else None
-            if path != file:
-                self.relied.add(Relied(file, name[:-3], path, content_hash(data) if data is not None else ""))
+            if path == file:
+                continue
+            data, content = self._content(path)
+            self.relied.add(Relied(file, name[:-3], path, content))
             module = self._module(path)[1] if data is not None and wanted.search(data) else None
             if module is not None:
                 yield module
@@ -106,8 +108,8 @@ class Neighbours:
         """Whether `package` is the project's own, as those see it who sort the imports of `file`."""
         place = self.modules.locate(package, file)
         path = place.path if place is not None else ""
-        data = self._read(path) if path.endswith(".py") else None
-        self.relied.add(Relied(file, package, path, content_hash(data) if data is not None else ""))
+        content = self._content(path)[1] if path.endswith(".py") else ""
+        self.relied.add(Relied(file, package, path, content))
         return bool(path) and self.modules.own(path, file)
 
     def _module(self, path: str) -> tuple[str, Module | None]:
@@ -115,7 +117,7 @@ class Neighbours:
         if path not in self._known:
             if len(self._known) >= _FILES:
                 return "", None
-            data = self._read(path)
+            data, content = self._content(path)
             module: Module | None = None
             if data is not None:
                 try:
@@ -124,8 +126,15 @@ class Neighbours:
                     module = None
             if module is not None:
                 module.neighbour = lambda name: self.find(name, path)
-            self._known[path] = content_hash(data) if data is not None else "", module
+            self._known[path] = content, module
         return self._known[path]
+
+    def _content(self, path: str) -> tuple[bytes | None, str]:
+        """The bytes of a file and their hash; None and "" where it cannot be read."""
+        if path not in self._contents:
+            data = self._read(path)
+            self._contents[path] = data, content_hash(data) if data is not None else ""
+        return self._contents[path]
 
     def release(self) -> None:
         """Let go of all files."""
@@ -133,6 +142,7 @@ class Neighbours:
             if module is not None:
                 module.release()
         self._known.clear()
+        self._contents.clear()
         self._around.clear()
 
 
