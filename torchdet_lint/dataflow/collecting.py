@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.dataflow.def_use import Reads
-from torchdet_lint.dataflow.loops import Rounds, counted, is_length, opened_outside, outermost, takes_in
+from torchdet_lint.dataflow.loops import (
+    Rounds,
+    counted,
+    is_first_fitting,
+    is_length,
+    opened_outside,
+    outermost,
+    takes_in,
+)
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
 from torchdet_lint.dataflow.uses import KEPT, Trace, Use
 
@@ -32,6 +40,8 @@ class Collecting(Trace):
                 files = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "file"]
                 if files and not bare(files[0]).startswith("sys.") and opened_outside(files[0], bound, loop):
                     yield Use(node, "written")
+            elif isinstance(node, cst.Return) and is_first_fitting(self.module, node, loop, target):
+                yield Use(node, "picked")
             elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
                 yield from self._grown_in_loop(node.target, loop)
             elif isinstance(node, cst.AugAssign) and self._adds(node, cst.Float):

@@ -160,3 +160,21 @@ def takes_in(value: cst.BaseExpression, name: str) -> bool:
         other = [side for side in sides if bare(side) != name]
         return len(other) == 1 and isinstance(other[0], (cst.List, cst.Tuple, cst.ListComp))
     return False
+
+
+def is_first_fitting(module: Module, node: cst.Return, loop: cst.For | cst.While, target: cst.BaseExpression) -> bool:
+    """Whether `node`, in the body of `loop`, returns an element, which goes by `target`, though others may fit too: no
+    test before it asks for one that is equal to something."""
+    if node.value is None or set(names_in(target)).isdisjoint(names_in(node.value)):
+        return False
+    for around in module.ancestors(node):
+        if around is loop:
+            return True
+        if isinstance(around, cst.If) and any(_asks_for_one(one) for one in nodes(around.test)):
+            return False
+    return False
+
+
+def _asks_for_one(node: cst.CSTNode) -> bool:
+    """Whether `node` is the part of a comparison that often holds for one element only: `== name`, `in files`."""
+    return isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, (cst.Equal, cst.In, cst.Is))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import libcst as cst
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _ENTRIES = "os.scandir"
 _WALK = "os.walk"
+# What a walk gives of a folder besides its path.
+_LISTS = ("[1]", "[2]", "[-1]", "[-2]")
 # A fix that sorts more listings than this at once is too long to read.
 _PAIRED = 40
 _WILDCARD = lazy(r"[*?[]")
@@ -229,8 +231,10 @@ def _walked(module: Module, call: Call) -> Violation | None:
     node = call.node
     loop = module.parent(node)
     follower = Follower(module)
+    if _only_first(module, node):
+        return _first_folder(module, call)
     if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) and len(loop.target.elements) == 3):
-        return _listed(module, call) if not _only_first(module, node) else None
+        return _listed(module, call)
     _, folders, files = (element.value for element in loop.target.elements)
     use = first_ordered(follower.uses(node))
     if use is None and isinstance(files, cst.Name):
@@ -242,6 +246,26 @@ def _walked(module: Module, call: Call) -> Violation | None:
     if in_order and isinstance(folders, cst.Name) and _sorts(body, folders.value):
         return None
     return Violation(node, {"call": module.code(node.func)}, "walk", related=telling(use))
+
+
+def _first_folder(module: Module, call: Call) -> Violation | None:
+    """`next(os.walk(…))` lists one folder: what reaches a result is the order of its folders or of its files."""
+    taken: Any = module.parent(module.parent(call.node) or call.node)
+    above = module.parent(taken)
+    follower = Follower(module)
+    details = {"call": module.code(call.node.func)}
+    if isinstance(above, cst.Subscript) and bare(above).endswith(_LISTS):
+        use = first_ordered(follower.uses(above))
+        change = Replace(above, f"sorted({module.code(above)})")
+        return Violation(call.node, details, related=telling(use), changes=(change,)) if use is not None else None
+    target = above.targets[0].target if isinstance(above, cst.Assign) else None
+    if not isinstance(above, cst.Assign) or not isinstance(target, cst.Tuple) or len(target.elements) != 3:
+        return None
+    for element in target.elements[1:]:
+        uses = follower.uses_of_name(element.value, above) if isinstance(element.value, cst.Name) else []
+        if (use := first_ordered(uses)) is not None:
+            return Violation(call.node, details, related=telling(use))
+    return None
 
 
 def _only_first(module: Module, node: cst.CSTNode) -> bool:
