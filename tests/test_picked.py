@@ -412,3 +412,87 @@ def test_a_data_set_is_what_a_function_returns_with_the_constants_it_is_given(pr
     folder = project(main_DOT_py=RETURNED % data)
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert ("nothing is drawn" in finding.message) == nothing
+
+
+NETS = """
+import torch
+
+class Net(torch.nn.Linear):
+    def __init__(self, width):
+        super().__init__(width, 3)
+"""
+BUILDS = "from hydra.utils import instantiate\n\ndef build(cfg):\n    return instantiate(cfg{part})\n"
+CONFIGURED = """
+import hydra
+from builders import build
+
+class Job:
+    def __init__(self, cfg):
+        self.cfg = cfg
+
+    def run(self):
+        return build(self.cfg.model)
+
+@hydra.main(version_base=None, config_path="conf", config_name="train")
+def main(cfg):
+    print({call})
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "call", "found"),
+    [
+        ("", "build(cfg.model)", ["TDL101"]),
+        ("", "build(cfg=cfg['model'])", ["TDL101"]),
+        (".model", "build(cfg)", ["TDL101"]),
+        ("", "Job(cfg).run()", ["TDL101"]),
+        ("", "build(cfg.data)", []),
+        (".model", "build(cfg.data)", []),
+    ],
+)
+def test_what_a_function_makes_of_the_part_of_a_configuration_that_it_is_given(tmp_path, part, call, found):
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "train.yaml").write_text(
+        "model:\n  _target_: nets.Net\n  width: 4\n"
+        "data:\n  _target_: builtins.dict\n  model:\n    _target_: builtins.dict\n"
+    )
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "builders.py").write_text(BUILDS.format(part=part))
+    (tmp_path / "train.py").write_text(CONFIGURED.format(call=call))
+    assert [finding.code for finding in lint(tmp_path)] == found
+
+
+BEFORE = """
+import hydra
+
+@hydra.main({told})
+def main(cfg):
+    print(hydra.utils.instantiate(cfg.model))
+
+if __name__ == "__main__":
+    main()
+"""
+OF_A_GROUP = "defaults:\n  - model: small\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "option", "found"),
+    [
+        ("config_path='conf/train.yaml'", "model:\n  class: nets.Net\n  params:\n    width: 4\n", ["TDL101"]),
+        ("'conf/train.yaml', strict=True", "model:\n  cls: nets.Net\n  params: {}\n", ["TDL101"]),
+        ("'conf/train.yaml'", "# @package _group_\ntarget: nets.Net\n", ["TDL101"]),
+        ("'conf', 'train'", "class: nets.Net\n", ["TDL101"]),
+        ("'conf/train.yaml'", "class: nets.Net\n", []),
+        ("'conf/train.yaml'", "model:\n  class: builtins.dict\n  params:\n    net:\n      class: nets.Net\n", []),
+    ],
+)
+def test_configurations_as_before_hydra_1_1(tmp_path, told, option, found):
+    (tmp_path / "conf" / "model").mkdir(parents=True)
+    (tmp_path / "conf" / "train.yaml").write_text(OF_A_GROUP)
+    (tmp_path / "conf" / "model" / "small.yaml").write_text(option)
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "train.py").write_text(BEFORE.format(told=told))
+    assert [finding.code for finding in lint(tmp_path)] == found

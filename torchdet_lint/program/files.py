@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from torchdet_lint.prefilter.library import Library
-    from torchdet_lint.program.events import Body
+    from torchdet_lint.program.events import Body, Event
     from torchdet_lint.source.modules import ModuleMap, Place
 
 
@@ -55,6 +55,8 @@ class ProjectFiles:
         self._bodies = bodies
         self._listed = tuple(sorted(outlines))
         self._registered: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self._configs: dict[str, tuple[tuple[str, str], ...]] = {}
+        self._instantiates: dict[tuple[str, str], list[Event]] = {}
         self._optimised: dict[tuple[str, str], frozenset[str]] = {}
 
     def text(self, file: str) -> str:
@@ -173,12 +175,25 @@ class ProjectFiles:
             file, tokens = place.path, following
         return file, tokens
 
+    def configs_of(self, file: str) -> tuple[tuple[str, str], ...]:
+        """Folder and name of the configurations that `hydra.main` in `file` is told."""
+        if file not in self._configs:
+            self._configs[file] = self.summary(file).configs if "hydra" in self.text(file) else ()
+        return self._configs[file]
+
+    def instantiates(self, file: str, name: str, body: Body) -> list[Event]:
+        """The calls of Hydra's `instantiate` in the function `name` of `file`."""
+        if (file, name) not in self._instantiates:
+            words = self._vocabulary.programs.instantiates
+            self._instantiates[file, name] = [
+                event for event in body.events if event.kind == "call" and event.names[0] in words and event.positional
+            ]
+        return self._instantiates[file, name]
+
     def configured(self, file: str, path: str) -> list[dict[str, Any]]:
         """What the configurations of the programs in `file` have at `path`, mappings: behind the attribute in which an
         object keeps the whole, as `self.cfg.model`, where there is nothing else."""
-        if "hydra" not in self.text(file):
-            return []
-        configs, keys = self.summary(file).configs, path.split("/")
+        configs, keys = self.configs_of(file), path.split("/")
         return self.configs.at(file, configs, keys) or self.configs.at(file, configs, keys[1:] or keys)
 
 

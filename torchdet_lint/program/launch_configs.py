@@ -27,6 +27,7 @@ _MOST_FILES = 100
 _MERGE = "tag:yaml.org,2002:merge"
 _NESTED = 8
 _FOLDERS = ("", "configs", "config", "conf")
+_TARGETS = ("target", "cls", "class")
 _COMMAND_LINE = frozenset({"seed_everything", "trainer", "model", "data"})
 _PACKAGE = lazy(r"^#\s*@package\s+(\S+)", re.MULTILINE)
 _REFERENCE = lazy(r"\$\{([\w.]+)\}")
@@ -48,16 +49,23 @@ class Configs:
         return self._text(path) if name in self._listing(folder) else ""
 
     def at(self, file: str, declared: Iterable[tuple[str, str]], path: list[str]) -> list[dict[str, Any]]:
-        """The mappings at `path` of the configurations that `hydra.main` in `file` is told: folder and name."""
+        """The mappings at `path` of the configurations that `hydra.main` in `file` is told: folder and name, or as
+        before Hydra 1.0 the file alone."""
         found = []
         for folder, name in declared:
             key = (os.path.normpath(os.path.join(os.path.dirname(file), folder)), name)
             if key not in self._composed:
-                self._composed[key] = _Composer(key[0], self._read).whole(name)
+                self._composed[key] = self._whole(*key)
             value = _at(self._composed[key], path)
             if isinstance(value, dict):
                 found.append(value)
         return found
+
+    def _whole(self, path: str, name: str) -> dict[str, Any]:
+        if name:
+            return _Composer(path, self._read).whole(name)
+        folder, name = os.path.split(path)
+        return _Composer(folder, self._read, package="_global_").whole(name)
 
     def command_lines(self, file: str) -> list[dict[str, Any]]:
         """The configurations for Lightning's command line that lie beside `file` or in the folder above, or in a
@@ -121,9 +129,11 @@ def _weigh(node: Any, known: dict[int, int]) -> int:
 class _Composer:
     """Composes what Hydra does of the files in `root`."""
 
-    def __init__(self, root: str, read: Callable[[str], str]) -> None:
+    def __init__(self, root: str, read: Callable[[str], str], package: str = "_group_") -> None:
+        """`package` is where an option of a group goes that does not say so itself."""
         self.root = root
         self.read = read
+        self.package = package
         self.left = _MOST_FILES
         self.open: set[str] = set()
 
@@ -170,9 +180,10 @@ class _Composer:
         if inside is None:
             inside = {HIDDEN: True}
         told = _PACKAGE.search(self.read(_path(folder, option)))
-        package = package or (told[1] if told is not None else group.replace("/", "."))
+        package = package or (told[1] if told is not None else self.package)
+        package = package.replace("_group_", group.replace("/", "."))
         if package not in ("_global_", ""):
-            for name in reversed(package.replace("_group_", group.replace("/", ".")).split(".")):
+            for name in reversed(package.split(".")):
                 inside = {name: inside}
         _merge(found, inside)
 
@@ -242,6 +253,18 @@ def _is_command_line(data: Mapping[Any, Any]) -> bool:
     keys = {*data, *(inner if isinstance(inner, dict) else ())}
     trainer = data.get("trainer", inner.get("trainer") if isinstance(inner, dict) else None)
     return len(keys & _COMMAND_LINE) > 1 and isinstance(trainer, dict) and "_target_" not in trainer
+
+
+def called(mapping: Mapping[Any, Any]) -> tuple[str, Mapping[Any, Any]]:
+    """The name of what Hydra's `instantiate` calls for a mapping, and what it passes: `_target_` and the rest, or
+    `class` and `params` as before Hydra 1.1; no name where there is none."""
+    if isinstance(mapping.get("_target_"), str):
+        return mapping["_target_"], mapping
+    for key in _TARGETS:
+        if isinstance(mapping.get(key), str):
+            passed = mapping.get("params", {})
+            return mapping[key], passed if isinstance(passed, dict) else {HIDDEN: True}
+    return "", {}
 
 
 def setting(data: Mapping[Any, Any], *path: str) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
 from torchdet_lint.program.events import LOADED, MODULES
+from torchdet_lint.program.launch_configs import called
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,8 +82,8 @@ class Lookup:
         tokens = TOKEN.findall(name[1:])
         found: list[Referent] = []
         for mapping in self.files.configured(file, tokens[0]):
-            target = mapping.get("_target_")
-            if isinstance(target, str):
+            target, _ = called(mapping)
+            if target:
                 found.extend(self.evaluate(self.library.canonical(target), file, level=level))
         return self.follow(found, tokens[1:], level)
 

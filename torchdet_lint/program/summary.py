@@ -155,7 +155,7 @@ class Summary:
 
     @property
     def configs(self) -> tuple[tuple[str, str], ...]:
-        """Folder and name of the configurations that `hydra.main` is told."""
+        """Folder and name of the configurations that `hydra.main` is told; a file and no name before Hydra 1.0."""
         if self.memo.configs is None:
             self.memo.configs = tuple(self._file.configs())
         return self.memo.configs

@@ -32,6 +32,8 @@ class Arguments:
         ):
             return Argument(("?.training",))
         names = self.names.resolve(node, self.scope)
+        if isinstance(node, ast.Subscript):
+            names = names or self.names.path(node, self.scope)
         tail = tail_of(node) if not names else ""
         return Argument(names or ((f"?.{tail}",) if tail else ()))
 

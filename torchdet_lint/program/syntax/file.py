@@ -149,8 +149,13 @@ class File:
                 given = dict(zip(("config_path", "config_name"), decorator.args, strict=False))
                 given |= {word.arg: word.value for word in decorator.keywords if word.arg}
                 told = [constant(given[key], self.scopes.module) if key in given else (".",) for key in _HYDRA]
-                if "config_name" in given and all(one is not None and isinstance(one[0], str) for one in told):
-                    yield str(told[0][0]), str(told[1][0])  # type: ignore[index]
+                if not all(one is not None and isinstance(one[0], str) for one in told):
+                    continue
+                path, name = (str(one[0]) for one in told if one is not None)
+                if "config_name" in given:
+                    yield path, name
+                elif path.endswith((".yaml", ".yml")):
+                    yield path, ""
 
     def body(self, name: str) -> Body | None:
         """As `Summary.body`."""

@@ -8,12 +8,14 @@ import msgspec
 
 from torchdet_lint.program.effects import REFERENTS
 from torchdet_lint.program.events import Argument
-from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN, setting
+from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN, called, setting
+from torchdet_lint.program.transfer.passing import bound_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from torchdet_lint.program.events import Event
+    from torchdet_lint.program.effects import Referent
+    from torchdet_lint.program.events import Body, Event
     from torchdet_lint.program.transfer.recorder import Recorder
 
 
@@ -30,8 +32,30 @@ class ConfiguredCalls:
 
     def mappings(self, arguments: Iterable[Argument]) -> list[dict[str, Any]]:
         """What arguments such as `cfg.model` stand for in the configurations of this file's programs."""
-        paths = [name.partition(".")[2].replace(".", "/") for argument in arguments for name in argument.names]
-        return [mapping for path in paths if path for mapping in self.files.configured(self.recorder.node.file, path)]
+        names = [name for argument in arguments for name in argument.names]
+        return [mapping for name in names for mapping in self._at(self.recorder.node.file, name)]
+
+    def _at(self, file: str, name: str) -> list[dict[str, Any]]:
+        """What `$cfg.model` stands for in the configurations of the programs in `file`."""
+        path = name.partition(".")[2].replace(".", "/")
+        return self.files.configured(file, path) if path else []
+
+    def handed(self, referent: Referent, body: Body, event: Event) -> Iterator[tuple[Event, list[dict[str, Any]]]]:
+        """The calls of Hydra's `instantiate` in the function `referent`, and the parts of this file's configurations
+        that `event` passes for them: `build(cfg.model)`. A part that the function's own file knows is told there."""
+        if not self.files.configs_of(self.recorder.node.file):
+            return
+        passed = {
+            parameter: [name for name in argument.names if name.startswith("$")]
+            for parameter, argument in bound_arguments(referent, body, event).items()
+            if parameter in body.uses
+        }
+        for inner in self.files.instantiates(referent.file, referent.name, body):
+            for own in inner.positional[0].names:
+                parameter, dot, rest = own[1:].partition(".")
+                if not self._at(referent.file, own):
+                    names = tuple(f"{name}{dot}{rest}" for name in passed.get(parameter, ()))
+                    yield inner, self.mappings([Argument(names)])
 
     def filled(self, event: Event) -> Event:
         """`event` with what `**cfg.trainer` passes, where there is one configuration that says so."""
@@ -42,15 +66,17 @@ class ConfiguredCalls:
         return msgspec.structs.replace(event, keywords=keywords)
 
     def instantiated(self, value: Any, event: Event, depth: int = 0) -> Iterator[tuple[str, Event]]:
-        """What Hydra makes of a part of a configuration, names and the calls of them: what is inside first."""
+        """What Hydra makes of a part of a configuration, names and the calls of them: what is inside first, unless it
+        is written as before Hydra 1.1, which left that alone."""
+        target, passed = called(value) if isinstance(value, dict) else ("", {})
+        newer = not target or passed is value
         for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            if depth < REFERENTS:
+            if depth < REFERENTS and newer:
                 yield from self.instantiated(inner, event, depth + 1)
-        target = value.get("_target_") if isinstance(value, dict) else None
-        if not isinstance(target, str) or value.get("_partial_"):
+        if not target or (depth > 0 and not newer) or value.get("_partial_"):
             return
         name = self.facts.library.canonical(target)
-        keywords, opaque = _passed(value), HIDDEN in value
+        keywords, opaque = _passed(passed), HIDDEN in passed
         if depth == 0:
             keywords, opaque = keywords | event.keywords, opaque or event.opaque
         elif any(seed.give for full in self.facts.spellings(name) for seed in self.facts.seeds.get(full, ())):
@@ -93,7 +119,7 @@ class ConfiguredCalls:
             self.recorder.add("flag", channel="fits")
 
 
-def _passed(mapping: dict[str, Any]) -> dict[str, Argument]:
+def _passed(mapping: Mapping[Any, Any]) -> dict[str, Argument]:
     """The arguments that Hydra makes of a mapping, or that `**mapping` passes."""
     plain = {key: value for key, value in mapping.items() if isinstance(key, str) and not key.startswith("_")}
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -185,10 +185,14 @@ class Transfer(Recorder):
         body = self.files.summary(referent.file).body(referent.name)
         if body is None or not body.uses:
             return
+        outer = self.event
+        for inner, mappings in self.configured.handed(referent, body, event):
+            self.event = at_call(outer, inner)
+            self._instantiated(mappings, self.event)
+        self.event = outer
         bound = self._bound(referent, body, event)
         if not bound:
             return
-        outer = self.event
         for inner in body.events:
             self.event = at_call(outer, inner)
             for name in inner.names:
@@ -273,16 +277,20 @@ class Transfer(Recorder):
         if "**" in event.keywords:
             event = self.configured.filled(event)
         if name in facts.words.instantiates:
-            for mapping in self.configured.mappings(event.positional[:1]):
-                for made, arguments in self.configured.instantiated(mapping, event):
-                    for referent in self.stands_for(made):
-                        self.called(referent, arguments)
+            self._instantiated(self.configured.mappings(event.positional[:1]), event)
         known = [self.tabled(full, name, event, owner) for full in facts.spellings(name)]
         if not any(known) and not facts.makes(name):
             self.hints.perhaps_seeds(Referent("external", "", name), event)
         self.libraries.switches(name, event)
         if name == "torch.device":
             self.hints.moved(event)
+
+    def _instantiated(self, mappings: list[dict[str, Any]], event: Event) -> None:
+        """Hydra makes what parts of a configuration say."""
+        for mapping in mappings:
+            for made, arguments in self.configured.instantiated(mapping, event):
+                for referent in self.stands_for(made):
+                    self.called(referent, arguments)
 
     def tabled(self, full: str, name: str, event: Event, owner: tuple[str, str]) -> bool:
         """What the tables have under `full`, a spelling of `name`; whether they have anything."""
