@@ -496,3 +496,13 @@ def test_configurations_as_before_hydra_1_1(tmp_path, told, option, found):
     (tmp_path / "nets.py").write_text(NETS)
     (tmp_path / "train.py").write_text(BEFORE.format(told=told))
     assert [finding.code for finding in lint(tmp_path)] == found
+
+
+@pytest.mark.parametrize(
+    ("common", "found"),
+    [("from fastai.text.all import *\n", ["TDL102"]), ("from fastai.callback.all import *\n", [])],
+)
+def test_a_module_that_takes_fastai_whole_brings_what_fastai_does(tmp_path, common, found):
+    (tmp_path / "common.py").write_text(common)
+    (tmp_path / "train.py").write_text("from common import *\n\nprint(np.random.rand(3))\n")
+    assert [finding.code for finding in lint(tmp_path)] == found

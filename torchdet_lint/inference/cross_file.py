@@ -110,9 +110,9 @@ class CrossFile:
 
     def _starred(self, name: str, stars: Sequence[str], file: str, seen: set[str]) -> str:
         for star in stars:
-            dotted = self.library.canonical(f"{star}{'.' if star.strip('.') else ''}{name}")
-            if dotted in self.library.known:
-                return dotted
+            if brought := self.library.starred(star, name):
+                return brought
+            dotted = f"{star}{'.' if star.strip('.') else ''}{name}"
             path, rest, found = self._looked_up(dotted, file)
             if found is None or len(rest) != 1 or path in seen:
                 continue

@@ -131,8 +131,7 @@ class Resolver:
             return [] if name in ("None", "True", "False") else [f"builtins.{name}"]
         found = []
         for module in stars:
-            full = self.library.canonical(f"{module}.{name}")
-            if full in self.library.known:
+            if full := self.library.starred(module, name):
                 found.append(full)
         if stars and not found and self.starred is not None:
             if name not in self._starred:

@@ -67,6 +67,12 @@ class Library:
             found = self._canonical[name] = self._canonicalise(name)
         return found
 
+    def starred(self, module: str, name: str) -> str:
+        """What `name` is by `from module import *`, in its one spelling, where the catalogue says so; else empty."""
+        full = self.canonical(f"{module}.{name}")
+        brought = f"{self.canonical(module)}.{name}" in self.facts.canonical
+        return full if brought or full in self.known else ""
+
     def _canonicalise(self, name: str) -> str:
         table = self.facts.canonical
         for _ in range(4):

@@ -267,8 +267,7 @@ class Lookup:
         for module in self.files.summary(file).stars:
             place = self.files.locate(module, file)
             if place is None:
-                full = self.library.canonical(f"{module}.{name}")
-                if full in self.library.known:
+                if full := self.library.starred(module, name):
                     return [Referent("external", "", full)]
             elif not place.rest and place.path != file:
                 found = self.evaluate(f"{module}{'' if module.endswith('.') else '.'}{name}", file, level=level)
