@@ -167,11 +167,13 @@ def is_first_fitting(module: Module, node: cst.Return, loop: cst.For | cst.While
     test before it asks for one that is equal to something."""
     if node.value is None or set(names_in(target)).isdisjoint(names_in(node.value)):
         return False
+    inner: cst.CSTNode = node
     for around in module.ancestors(node):
         if around is loop:
             return True
-        if isinstance(around, cst.If) and any(_asks_for_one(one) for one in nodes(around.test)):
+        if isinstance(around, cst.If) and inner is around.body and any(map(_asks_for_one, nodes(around.test))):
             return False
+        inner = around
     return False
 
 
