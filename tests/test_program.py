@@ -38,6 +38,26 @@ def test_a_chain_of_calls_may_be_long(project):
     assert finding.related[0].location.row == 4
 
 
+def test_classes_that_a_configuration_gives_to_each_other_come_to_an_end(project):
+    """`config.kind` may be any class of the file, and each of them calls `config.kind` with what it was given."""
+    part = "class Part{0}:\n    def __init__(self, config: Config):\n        self.part = config.kind(config)\n\n"
+    last = "class Last:\n    def __init__(self, config: Config):\n        self.weight = torch.rand(3)\n"
+    config = (
+        "class Config:\n    def __init__(self, name):\n        self.name = name\n\n    @property\n    def kind(self):\n"
+        "        import lit.parts\n\n        return getattr(lit.parts, self.name)\n"
+    )
+    main = (
+        "from lit.parts import Part0\nfrom lit.settings import Config\n\ndef main(name):\n    config = Config(name)\n"
+    )
+    folder = project(main_DOT_py=f"{main}    Part0(config)\n\n{GUARD}    main(input())\n")
+    (folder / "lit").mkdir()
+    (folder / "lit/__init__.py").write_text("")
+    (folder / "lit/settings.py").write_text(config)
+    parts = "".join(part.format(number) for number in range(9))
+    (folder / "lit/parts.py").write_text(f"import torch\nfrom lit.settings import Config\n\n{parts}{last}")
+    assert codes(lint(folder)) == [("TDL101", 9)]
+
+
 DRAWS = "    return {} if n else random.random()\n"
 CIRCLES = {
     "two files": {

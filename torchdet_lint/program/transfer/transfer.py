@@ -35,6 +35,8 @@ class Transfer(Recorder):
         # Constructors that are called, and attributes of `self` through which something unknown is.
         self.constructors: list[tuple[Referent, Event]] = []
         self.asks: list[str] = []
+        # What functions were handed at the event at hand: a class may be handed to itself.
+        self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...]]] = set()
 
     def run(self) -> list[Step]:
         """The steps of the node, in order."""
@@ -57,6 +59,7 @@ class Transfer(Recorder):
             if node.name == MODULE and (event.deferred or (sometimes and not self.hints.may_seed(event))):
                 continue
             self.event = event
+            self._handed.clear()
             getattr(self, f"on_{event.kind}")(event)
         return self.found
 
@@ -191,8 +194,10 @@ class Transfer(Recorder):
             self._instantiated(mappings, self.event)
         self.event = outer
         bound = self._bound(referent, body, event)
-        if not bound:
+        key = referent.file, referent.name, tuple((use, tuple(found)) for use, found in bound.items())
+        if not bound or key in self._handed:
             return
+        self._handed.add(key)
         for inner in body.events:
             self.event = at_call(outer, inner)
             for name in inner.names:
