@@ -75,7 +75,8 @@ def test_fixed_is_what_the_rule_file_shows(case):
 def test_fixes_come_to_an_end_and_bring_nothing_new(case):
     text = plain(case.example.code)
     ready = linter(EVERY, case.example.torch_version, case.example.devices)
-    ready.stand_in({path: content.encode() for path, content in case.example.files.items()})
+    files = {path: content.encode() for path, content in case.example.files.items()}
+    ready.stand_in({case.example.filename: text, **files})
     before = Counter(finding.code for finding in ready.record(case.example.filename, text).findings)
     fixed, repaired = mended(case, text)
     left = [finding for finding in repaired.result.findings if finding.filename == case.example.filename]
