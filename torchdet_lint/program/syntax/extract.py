@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import defaults_of
@@ -80,10 +81,13 @@ class Extractor(Expressions):
 
     def _unread(self, names: frozenset[str]) -> frozenset[str]:
         """Those of `names` that, at top level, no function of the file reads."""
-        if not names or isinstance(self.scope.node, FUNCTIONS):
-            return names
+        return names - self._read_inside if names and not isinstance(self.scope.node, FUNCTIONS) else names
+
+    @functools.cached_property
+    def _read_inside(self) -> set[str]:
+        """The names that functions of the file read of its top level."""
         nodes = [node for one in parsed_body("".join(self.names.scopes.hollow.lines)) for node in ast.walk(one)]
-        return names - read_inside(node for node in nodes if isinstance(node, FUNCTIONS))
+        return read_inside(node for node in nodes if isinstance(node, FUNCTIONS))
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and the parameters that it hands on to where they decide."""
