@@ -60,7 +60,7 @@ def clear(trace: Path) -> None:
 
 
 def standing(text: str, main: bool) -> Standing | None:
-    """Where a process stands, by what it wrote; None where it did not answer."""
+    """Where a process stands, by the last answer that it wrote; None where it did not answer."""
     about: dict[str, int] = {}
     frames: list[tuple[str, str, str]] = []
     here = answered = False
@@ -70,7 +70,8 @@ def standing(text: str, main: bool) -> Standing | None:
                 about.update(json.loads(line))
         elif thread := _THREAD.match(line):
             here = int(thread["ident"], 16) == about.get("main")
-            answered = answered or here
+            if here:
+                answered, frames = True, []
         elif here and (frame := _FRAME.match(line)):
             frames.append((frame["file"], frame["line"], frame["function"]))
     if not answered:
