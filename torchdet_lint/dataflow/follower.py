@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
+_NO_RESULT = frozenset({"measured", "sorted", "told", "printed"})
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _STEPS = 120
 
@@ -128,7 +129,7 @@ class Follower(Calling):
         names = self.module.resolve(call.func)
         word = last_word(call.func)
         kind = self.kind_of_call(names, word)
-        if self.trail.is_set and kind in ("saved", "gathered", "written"):
+        if self.trail.is_set and kind in ("saved", "gathered", "written") and word != "writelines":
             kind = "called"
         if self.trail.nested and (some := self._of_many(call, arg, word, kind)) is not None:
             yield from some
@@ -149,7 +150,7 @@ class Follower(Calling):
         elif kind == "joined":
             uses = list(self.iterated(node, self.of(call)))
             kept = any(use.kind in KEPT for use in uses)
-            yield Use(call, "joined" if kept else "told", node)
+            yield Use(call, "joined" if kept else "told", node if self.trail.is_set else None)
         elif arg.star:
             yield Use(call, "called")
         elif word in self.words["maps"] and arg.keyword is None and arg is not call.args[0]:
@@ -162,7 +163,20 @@ class Follower(Calling):
         elif kind == "called":
             yield from self.handed(node, call, arg, names)
         else:
-            yield Use(call, kind, node if self.trail.is_set else None)
+            yield from self._ordered(node, call, arg, kind)
+
+    def _ordered(self, node: cst.BaseExpression, call: cst.Call, arg: cst.Arg, kind: str) -> Iterator[Use]:
+        """What `call` makes of the order of `node`. One that sorts a set, or takes its extreme, by a key that several
+        elements share leaves the choice among those to the set."""
+        is_set = self.trail.is_set
+        if not (is_set and kind in ("sorted", "measured") and arg is call.args[0] and self.has_ties(call)):
+            yield Use(call, kind, node if is_set else None)
+            return
+        uses = list(self.iterated(node, self.of(call)))
+        if kind == "sorted":
+            yield from uses
+        elif any(use.kind not in _NO_RESULT for use in uses):
+            yield Use(call, "indexed", node)
 
     def _of_many(self, call: cst.Call, arg: cst.Arg, word: str, kind: str) -> Iterator[Use] | None:
         """What is done with some of many such values: one is chosen, several in a list, all of them one behind the

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import libcst as cst
+
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
+from torchdet_lint.dataflow.syntax import bare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import libcst as cst
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
@@ -132,3 +133,44 @@ class Trace:
         if word in self.words["set-methods"] or word in self.words["set-tests"]:
             return "measured"
         return "written" if word in self.words["written"] else "called"
+
+    def has_ties(self, call: cst.Call) -> bool:
+        """Whether `call` sorts, or takes an extreme, by a key that elements evidently share: how long they are, or how
+        often they occur. Those that share one stay in the order in which they came."""
+        keys = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "key"]
+        if not keys:
+            return False
+        key = keys[0]
+        if not isinstance(key, cst.Lambda):
+            return self._is_shared(key)
+        value: cst.BaseExpression = key.body
+        while isinstance(value, cst.UnaryOperation):
+            value = value.expression
+        params = [param.name.value for param in key.params.params]
+        if isinstance(value, cst.Subscript):
+            index = value.slice[0].slice
+            element = index.value if isinstance(index, cst.Index) else None
+            return element is not None and params == [bare(element)] and self._counts(value.value)
+        if not isinstance(value, cst.Call) or not value.args or params != [bare(value.args[0].value)]:
+            return False
+        return self._is_shared(value.func)
+
+    def _is_shared(self, key: cst.BaseExpression) -> bool:
+        """Whether the function `key` gives a length or a number of occurrences."""
+        if isinstance(key, cst.Attribute):
+            word = key.attr.value
+            return word == "count" or (word in ("get", "__getitem__") and self._counts(key.value))
+        return "builtins.len" in self.module.resolve(key)
+
+    def _counts(self, table: cst.BaseExpression) -> bool:
+        """Whether `table` is evidently one of how often things occur."""
+        names = self.module.resolve(table)
+        if "collections.Counter()" in names:
+            return True
+        made = self.module.followed(table, self.module.scope_of(table), self.module.order_of(table))
+        return (
+            "collections.defaultdict()" in names
+            and made is not None
+            and isinstance(made.node, cst.Call)
+            and any("builtins.int" in self.module.resolve(arg.value) for arg in made.node.args)
+        )

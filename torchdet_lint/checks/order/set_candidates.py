@@ -11,7 +11,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from torchdet_lint.module.module import Module
 
@@ -21,6 +21,9 @@ _NAMED = lazy(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
 _MAPPED = r"\bmap\([^(),\r\n]*,\s*"
 _SORTED = lazy(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
+# By a length or a number of occurrences, which several elements may share.
+_TIED = lazy(r"\bkey\s*=\s*(?:len\b|lambda\b|[\w.]+\.(?:count|get|__getitem__)\b)")
+_KEYED = lazy(r"\b(?:sorted|max|min)\(\s*(?:(?:list|tuple)\(\s*)?(?:self\.|cls\.)?$")
 _DERIVED = lazy(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"
     r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
@@ -39,15 +42,12 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     for unit, text in zip(module.units, module.texts, strict=True):
         if "set(" not in text and "{" not in text:
             continue
-        displayed = (match.start() for match in display.finditer(text)) if "{" in text else ()
-        for start in (*places("set", text), *places("frozenset", text), *displayed):
-            if text[start] != "{" and not _CALLED.match(text, start):
+        tied = _TIED.search(text) is not None
+        for before in _before_sets(text, display):
+            keyed = tied and _KEYED.search(before) is not None
+            if not keyed and _SORTED.search(before):
                 continue
-            before = text[max(0, start - _BEFORE) : start]
-            line = before.replace("\r", "\n").rpartition("\n")[2]
-            if line.count('"') % 2 or line.count("'") % 2 or _SORTED.search(before):
-                continue
-            if is_taken.search(before) or _is_handed_on(before, own_names):
+            if keyed or is_taken.search(before) or _is_handed_on(before, own_names):
                 taken.add(text)
             elif named := _NAMED.search(before):
                 for name in named[1].split(", "):
@@ -58,10 +58,13 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     gone_through: set[str] = set()
     for unit, text in zip(module.units, module.texts, strict=True):
         called = unit.piece.kind == "function" and module.text.count(f"{unit.piece.name}(") > 1
+        goes_on = (leads_on, _KEYED) if _TIED.search(text) is not None else (leads_on,)
         for name in _with_derived(shared | own.get(text, set()), text):
             befores = (text[max(0, start - _BEFORE) : start] for start in places(name, text))
             if f"{name}.pop()" in text or any(
-                leads_on.search(before) or _is_handed_on(before, own_names) or (called and before.endswith("return "))
+                any(pattern.search(before) for pattern in goes_on)
+                or _is_handed_on(before, own_names)
+                or (called and before.endswith("return "))
                 for before in befores
             ):
                 taken.add(text)
@@ -70,6 +73,17 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
     return taken.__contains__
+
+
+def _before_sets(text: str, display: re.Pattern[str]) -> Iterator[str]:
+    """What stands before each call of `set` or `frozenset` and each display of a set in `text`, those in strings left
+    out."""
+    displayed = (match.start() for match in display.finditer(text)) if "{" in text else ()
+    for start in (*places("set", text), *places("frozenset", text), *displayed):
+        before = text[max(0, start - _BEFORE) : start]
+        line = before.replace("\r", "\n").rpartition("\n")[2]
+        if (text[start] == "{" or _CALLED.match(text, start)) and not (line.count('"') % 2 or line.count("'") % 2):
+            yield before
 
 
 @functools.lru_cache(maxsize=4)
