@@ -357,6 +357,54 @@ def test_what_only_tries_a_module_out_is_a_note(project, text, others, severitie
     assert {finding.severity for finding in lint(folder, min_severity="note")} == severities
 
 
+VIEWER = """
+import cv2
+import numpy as np
+import torch
+
+for batch in torch.utils.data.DataLoader([1, 2], shuffle=True):
+    print("one of", len(batch), batch.shape)
+    cv2.imshow("batch", batch + np.random.rand(3))
+    cv2.waitKey()
+"""
+
+CHAT = """
+import random
+
+while True:
+    said = input()
+    print(random.choice(["yes", "no"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "severities"),
+    [
+        (VIEWER, {"note"}),
+        (VIEWER + "print(batch.mean())\n", {"error"}),
+        (VIEWER + "cv2.imwrite('a.png', batch)\n", {"error"}),
+        (VIEWER + "net = torch.nn.Linear(2, 2)\ntorch.optim.SGD(net.parameters()).step()\n", {"error"}),
+        (VIEWER.replace('imshow("batch", ', "resize(").replace("cv2.waitKey()", ""), {"error"}),
+        (CHAT, {"note"}),
+        (CHAT.replace("while True:", "if True:"), {"error"}),
+        (CHAT + "open('said').write(said)\n", {"error"}),
+        ("import random\nimport streamlit as st\n\nst.write(random.random())\n", {"note"}),
+        ("import gradio as gr\nimport random\n\nfirst = random.random()\ngr.Interface(print).launch()\n", {"note"}),
+        ("import accelerate\nimport random\n\nfirst = random.random()\naccelerate.launch(print)\n", {"error"}),
+    ],
+)
+def test_what_is_only_looked_at_is_a_note(project, text, severities):
+    folder = project(main_DOT_py=text)
+    assert {finding.severity for finding in lint(folder, min_severity="note")} == severities
+
+
+def test_a_notebook_keeps_what_it_shows(project):
+    folder = project()
+    cell = {"cell_type": "code", "source": VIEWER, "metadata": {}, "outputs": [], "execution_count": None}
+    (folder / "a.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert "error" in {finding.severity for finding in lint(folder)}
+
+
 def test_a_program_among_the_tests_that_only_tries_something_out_is_a_note(project):
     folder = project()
     for name in ("tests/test_draw.py", "test_draw.py"):

@@ -86,19 +86,21 @@ class EntryPoints:
         return {path for path in self.records if spec.match_file(os.path.relpath(path, root).replace(os.sep, "/"))}
 
     def tries_out(self, entry: Entry) -> bool:
-        """Whether an entry point is but the self-test of a module: the main guard of a file that others import, or may
-        import by a name that they work out, or that lies among the tests, which takes no optimizer's step, writes
-        nothing and reads no arguments."""
+        """Whether an entry point only shows something, or is but the self-test of a module: the main guard of a file
+        that others import, or may import by a name that they work out, or that lies among the tests, which takes no
+        optimizer's step, writes nothing and reads no arguments. A notebook keeps what it shows."""
         known = self._tried.get(entry.file)
         if known is None:
-            known = self._tried[entry.file] = (
-                self.records[entry.file].outline.guard
-                and not entry.file.endswith(".ipynb")
-                and entry.file not in self.named
-                and entry.only_tries_out
-                and (entry.file in self.all_imported or _is_among_tests(entry.file) or self._picked(entry.file))
-            )
+            kept = entry.file.endswith(".ipynb") or entry.file in self.named
+            known = self._tried[entry.file] = not kept and (entry.only_shows or self._is_self_test(entry))
         return known
+
+    def _is_self_test(self, entry: Entry) -> bool:
+        return (
+            self.records[entry.file].outline.guard
+            and entry.only_tries_out
+            and (entry.file in self.all_imported or _is_among_tests(entry.file) or self._picked(entry.file))
+        )
 
     def is_named(self, name: str) -> bool:
         """Whether a linted file imports something called `name`."""

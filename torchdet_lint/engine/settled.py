@@ -175,9 +175,12 @@ class Settling:
 
     def _aside(self, entry: Entry) -> tuple[int, ...]:
         """First and last rows of the main guard of a file that is only tried out, and of the functions that it calls
-        which no other file names."""
-        if not self.records[entry.file].findings:
+        which no other file names; of all of it where it has no guard."""
+        record, text = self.records[entry.file], self.project.files.text(entry.file)
+        if not record.findings:
             return ()
+        if not record.outline.guard:
+            return 1, text.count("\n") + 1
         called = {
             step.node.name
             for step in self.project.steps(entry.node)
@@ -185,7 +188,7 @@ class Settling:
         }
         called = {name for name in called if not self.points.is_named(name)}
         rows: list[int] = []
-        for node in parsed_body(self.project.files.text(entry.file)):
+        for node in parsed_body(text):
             function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in called
             if function or (isinstance(node, ast.If) and is_guard(node.test)):
                 rows += (node.lineno, node.end_lineno or node.lineno)

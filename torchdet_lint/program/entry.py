@@ -164,6 +164,14 @@ class Entry(NamedTuple):
         return not told and self.project.facts.hints.arguments.search(self.project.files.text(self.file)) is None
 
     @property
+    def only_shows(self) -> bool:
+        """Whether it only shows something on a screen, or speaks with somebody: it takes no optimizer's step, writes no
+        file, and what is shown is not printed too."""
+        if any(map(self.has, (*STEPS, "fits", "writes"))):
+            return False
+        return self.has("serves") or (self.has("shows") and not self.has("tells"))
+
+    @property
     def trains(self) -> bool:
         """Whether the program trains: something that trains by itself, or gradients and a step with them."""
         return self.has("fits") or (self.has("backward") and any(map(self.has, STEPS)))

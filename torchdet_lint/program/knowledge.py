@@ -60,6 +60,7 @@ class Words:
         self.loading = re.compile(hints.loading)
         self.initialiser = re.compile(hints.initialiser)
         self.maker = re.compile(hints.maker)
+        self.writing = re.compile(hints.writing)
 
 
 class Tables:

@@ -28,3 +28,4 @@ class Hints(Table, frozen=True, kw_only=True):
     loading: str = _NOTHING
     initialiser: str = _NOTHING
     maker: str = _NOTHING
+    writing: str = _NOTHING

@@ -32,11 +32,26 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     names: tuple[str, ...] = ()
     traces: frozenset[str] = frozenset()
     picks: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()
+    tells: frozenset[str] = frozenset()
+    waits: frozenset[str] = frozenset()
+    colours: str = "(?!)"
+    pictures: str = "(?!)"
 
     @functools.cached_property
     def draws_idly(self) -> re.Pattern[str]:
         """The text, in lower case, of a statement whose draws change no result: search."""
         return re.compile("|".join(self.idle))
+
+    @functools.cached_property
+    def makes_colours(self) -> re.Pattern[str]:
+        """The text, in lower case, of a statement that makes colours: search."""
+        return re.compile(self.colours)
+
+    @functools.cached_property
+    def draws_pictures(self) -> re.Pattern[str]:
+        """The text of a file that draws pictures: search."""
+        return re.compile(self.pictures)
 
     @functools.cached_property
     def draws_nothing_lasting(self) -> re.Pattern[str]:

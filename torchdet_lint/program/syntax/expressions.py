@@ -12,6 +12,7 @@ from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
     LITERALS,
     PASSED_ON,
+    is_computed,
     is_off,
     last_word,
     parameters_of,
@@ -45,6 +46,7 @@ class Expressions:
         self.events: list[Event] = []
         self.statement = 1
         self.locks = 0
+        self.loops = 0
         self.ungraded = 0
         self.idle = False
         self.sized = False
@@ -160,6 +162,10 @@ class Expressions:
         if names[0] in self.words.instantiates and node.args:
             positional = (Argument(self.names.path(node.args[0], self.scope)),)
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+        if names[0].rpartition(".")[2] in self.words.tells and any(map(is_computed, node.args)):
+            self.add("tell", node, branch, ("tells",))
+        elif self.loops and not self.words.waits.isdisjoint(names):
+            self.add("tell", node, branch, ("serves",))
 
     def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
         """Record that a call sets environment variables, if it does."""

@@ -44,9 +44,9 @@ class Extractor(Expressions):
         self.returns: list[ast.expr] = []
         self.arms = 0
         self.tests: list[Test] = []
-        # Whether what stands in the last rows that were looked at draws idly.
+        # Whether what stands in the last rows that were looked at draws idly, or colours.
         self._rows = 0, 0
-        self._idle = False
+        self._idle = self._coloured = False
         self.picks = self.words.draws_nothing_lasting.search(scope.name.rpartition(".")[2]) is not None
         text, body = self._text(), scope.node.body
         may_trace = self.words.may_trace.search(text) is not None
@@ -116,8 +116,10 @@ class Extractor(Expressions):
             self.block(node.body, branch)
             self.block(node.orelse, branch)
         elif isinstance(node, ast.While):
+            self.loops += 1
             self.expression(node.test, branch)
             self.block(node.body, branch)
+            self.loops -= 1
             self.block(node.orelse, branch)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             self.context(node, branch)
@@ -218,12 +220,15 @@ class Extractor(Expressions):
         last = min(node.end_lineno or node.lineno, node.lineno + _LONG)
         if (node.lineno, last) != self._rows:
             self._rows = node.lineno, last
-            text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last])
-            self._idle = self.picks or self.words.draws_idly.search(text.lower()) is not None
+            text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last]).lower()
+            self._idle = self.picks or self.words.draws_idly.search(text) is not None
+            self._coloured = self.words.makes_colours.search(text) is not None and self.names.draws_pictures
         self.idle = self._idle or self._makes(node, self.traced)
         self.sized = self._makes(node, self.inspected)
         self.without_gradient = self._makes(node, self.frozen)
+        self.trained += self._coloured
         self.effects(node, branch)
+        self.trained -= self._coloured
         self.idle = self.sized = self.without_gradient = False
 
     def _makes(self, node: ast.stmt, among: frozenset[str]) -> bool:

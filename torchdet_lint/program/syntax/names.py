@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,11 @@ class Resolver(Registries):
         self._elements: dict[tuple[object, Scope], Names] = {}
         self._properties: dict[str, frozenset[str]] = {}
         self._self_values: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = {}
+
+    @functools.cached_property
+    def draws_pictures(self) -> bool:
+        """Whether the file draws pictures."""
+        return self.words.draws_pictures.search("".join(self.scopes.hollow.lines)) is not None
 
     def resolve(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names that `node` may stand for."""

@@ -13,6 +13,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
 PASSED_ON = frozenset({"enumerate", "iter", "list", "reversed", "sorted", "tqdm", "tuple"})
 ASKS_OF_TEXT = frozenset({"startswith", "endswith", "hasattr", "getattr", "print"})
+SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
+# Functions of which the result is a text, a size or a type.
+_SHOWN = frozenset({"len", "type", "str", "repr", "tuple", "list", "format", "join"})
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -40,6 +43,23 @@ def last_word(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_computed(shown: ast.expr) -> bool:
+    """Whether what is shown holds a value that was worked out, and not only text, sizes and types."""
+    stack: list[ast.AST] = [shown]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name):
+            return True
+        if isinstance(node, ast.Call) and last_word(node.func) in _SHOWN:
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            of_values = last_word(node.func) not in ("len", "type")
+            stack.extend((owner,) if owner is not None else ())
+            stack.extend(node.args if of_values else ())
+        elif not (isinstance(node, ast.Attribute) and node.attr in SIZES):
+            stack.extend(ast.iter_child_nodes(node))
+    return False
 
 
 def tail_of(node: ast.expr) -> str:

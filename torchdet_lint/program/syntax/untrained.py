@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.syntax.shapes import last_word
+from torchdet_lint.program.syntax.shapes import SIZES, last_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
-_SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
 _SHOWS = frozenset({"print", "repr", "str", "type"})
 _LOOPS = (ast.For, ast.comprehension)
 # Methods that put a model on a device or in a mode, and give it back.
@@ -34,7 +33,7 @@ def inspected(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> f
         if isinstance(node, ast.Call):
             if traces(node) or (isinstance(node.func, ast.Name) and node.func.id in _SHOWS):
                 harmless.update(map(id, node.args))
-        elif isinstance(node, ast.Attribute) and node.attr in _SIZES:
+        elif isinstance(node, ast.Attribute) and node.attr in SIZES:
             inner = node.value
             sized.add(id(inner.value if isinstance(inner, ast.Attribute) and inner.attr == "data" else inner))
         elif isinstance(node, ast.Expr):
@@ -93,7 +92,7 @@ def traced(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> froz
         for name in ast.walk(argument)
         if isinstance(name, ast.Name)
     }
-    sizes = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in _SIZES}
+    sizes = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in SIZES}
     loads = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
     return frozenset(given.values()) - {name.id for name in loads if id(name) not in sizes | given.keys()}
 

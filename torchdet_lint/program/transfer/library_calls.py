@@ -84,13 +84,15 @@ class LibraryCalls:
         )
 
     def switches(self, name: str, event: Event) -> None:
-        """What the name of a library's function says of CUDA, of convolutions and of the mode."""
+        """What the name of a library's function says of CUDA, of convolutions, of the mode and of who looks on."""
         devices = self.facts.devices
         module = next((module for module in devices.modules if name.startswith(f"{module}.")), None)
         if module is not None and not name[len(module) + 1 :].startswith(devices.queries):
             enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
             if enabled is None or not enabled.known or enabled.value is not False:
                 self.recorder.add("flag", channel="cuda")
+        if name.startswith(self.facts.words.serves):
+            self.recorder.add("flag", name, "serves")
         if self._is_network(name):
             self.recorder.add("flag", name, "everywhere")
         if name in self.facts.modes_off:

@@ -38,6 +38,8 @@ class NameHints:
                 self.recorder.add("flag", last, "trains")
             if last == "cuda":
                 self.recorder.add("draw", ".cuda()", "cublas")
+        elif self.hints.writing.match(last) and not first.startswith(self.facts.words.serves):
+            self.recorder.add("flag", last, "writes")
         elif last == "to":
             self.moved(event)
         elif last == "step" and (not event.positional or _of_an_optimizer(first, event)):

@@ -95,6 +95,10 @@ class Transfer(Recorder):
         """A text speaks of CUDA."""
         self.add("flag", channel="cuda")
 
+    def on_tell(self, event: Event) -> None:
+        """A value is printed, or a loop waits for somebody."""
+        self.add("flag", channel=event.names[0])
+
     def on_update(self, event: Event) -> None:
         """A gradient is updated in place."""
         if event.names == ("step",):
