@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.loops import counts, uses_index, uses_number
-from torchdet_lint.dataflow.syntax import Messages, bare, last_word, names_read, opposite
+from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite
 from torchdet_lint.dataflow.uses import KEPT, Trail, Use
 from torchdet_lint.module.names import dotted
 
@@ -69,7 +69,7 @@ class Follower(Calling):
         self.trail.seen.add(id(node))
         parent = self.module.parent(node)
         assert parent is not None
-        if self.module.shared(Messages).holds(node):
+        if self.is_told(node):
             yield Use(node, "told")
             return
         handler = self._HANDLERS.get(type(parent))

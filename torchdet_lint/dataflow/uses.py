@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
-from torchdet_lint.dataflow.syntax import bare
+from torchdet_lint.dataflow.syntax import Messages, bare, last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Module
 
+# What a text is made of a value by, besides calls, and what gives it a name.
+_IN_TEXT = (
+    cst.Name, cst.Subscript, cst.Attribute, cst.BinaryOperation, cst.Arg, cst.Call, cst.Tuple, cst.Element,
+)  # fmt: skip
+_ASSIGNS = (cst.Assign, cst.AugAssign)
 KEPT = ("returned", "yielded", "written", "saved")
 
 
@@ -105,6 +110,26 @@ class Trace:
         return False
 
     # The machinery.
+
+    def is_told(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` is part of a message, or of a text that a function makes for messages alone."""
+        messages, text = self.module.shared(Messages), self.words["text"]
+        if messages.holds(node):
+            return True
+        one: cst.CSTNode | None = node
+        while isinstance(one, _IN_TEXT) and not (isinstance(one, cst.Call) and last_word(one.func) not in text):
+            one = self.module.parent(one)
+        target = one.targets[0].target if isinstance(one, cst.Assign) else getattr(one, "target", None)
+        if not isinstance(one, _ASSIGNS) or not isinstance(target, cst.Name) or target is node:
+            return False
+        if self.module.enclosing_function(one) is None or one.value is node:
+            return False
+        loads = [
+            load
+            for load in self.definitions.loads_after(target, one)
+            if not isinstance(self.module.parent(load), cst.AugAssign)
+        ]
+        return bool(loads) and all(map(messages.holds, loads))
 
     def iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:
         """`uses` of what iterating `node` has made: no longer a set, unless the sets are inside it."""
