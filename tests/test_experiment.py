@@ -1083,6 +1083,18 @@ def test_generators_of_two_files_draw_different_numbers(tmp_path: Path) -> None:
     assert new["run"] == run(tmp_path / "program.py")["run"]
 
 
+@pytest.mark.parametrize(("given", "mended"), [("0", False), ("seed=0", False), ("3", True), ("0, 4", False)])
+def test_a_number_that_a_file_beside_gives_a_generator_is_not_given_another(
+    tmp_path: Path, given: str, mended: bool
+) -> None:
+    files = {
+        "noise.py": f"import numpy as np\n\nrng = np.random.Generator(np.random.Philox({given}))\n",
+        "program.py": "import numpy as np\nimport noise\n\nrng = np.random.Generator(np.random.Philox())\n"
+        "print(rng.random(), noise.rng.random())\n",
+    }  # fmt: skip
+    assert (fixed(tmp_path, files) != files) is mended
+
+
 def test_an_option_that_another_file_parses_is_the_seed(tmp_path: Path) -> None:
     files = {
         "settings.py": "import argparse\n\n\n" + OPTIONS,

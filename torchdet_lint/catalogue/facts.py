@@ -19,13 +19,14 @@ from torchdet_lint.catalogue.tables.programs import Programs
 class Draw(Table, frozen=True, kw_only=True):
     """A callable that draws from a library's global generator, under conditions that all hold.
 
-    `at` is the moment: the call itself, the constructor of a module, its call in training, or a loader's iteration.
+    `at` is the moment: the call itself, the constructor of a module, its call in training, a loader's iteration, or
+    whenever an item of a data set is made.
     """
 
     names: tuple[str, ...]
     parameters: tuple[str, ...] = ()
     library: Literal["python", "numpy", "torch"]
-    at: Literal["call", "construction", "forward", "training", "iteration"] = "call"
+    at: Literal["call", "construction", "forward", "training", "iteration", "item"] = "call"
     when: tuple[Condition, ...] = ()
     evidence: tuple[str, ...] = ()
 

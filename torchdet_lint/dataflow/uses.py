@@ -112,9 +112,10 @@ class Trace:
     # The machinery.
 
     def is_told(self, node: cst.BaseExpression) -> bool:
-        """Whether `node` is part of a message, or of a text that a function makes for messages alone."""
+        """Whether `node` is part of a message, or of a text that a function makes for messages alone, or is what
+        somebody may choose from."""
         messages, text = self.module.shared(Messages), self.words["text"]
-        if messages.holds(node):
+        if messages.holds(node) or self._is_offered(node):
             return True
         one: cst.CSTNode | None = node
         while isinstance(one, _IN_TEXT) and not (isinstance(one, cst.Call) and last_word(one.func) not in text):
@@ -130,6 +131,14 @@ class Trace:
             if not isinstance(self.module.parent(load), cst.AugAssign)
         ]
         return bool(loads) and all(map(messages.holds, loads))
+
+    def _is_offered(self, node: cst.BaseExpression) -> bool:
+        arg = self.module.parent(node)
+        call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(arg, cst.Arg) or not isinstance(call, cst.Call):
+            return False
+        named = arg.keyword is not None and arg.keyword.value not in self.words["choices"]
+        return last_word(call.func) in self.words["offers"] and not named
 
     def iterated(self, node: cst.BaseExpression, uses: Iterator[Use]) -> Iterator[Use]:
         """`uses` of what iterating `node` has made: no longer a set, unless the sets are inside it."""

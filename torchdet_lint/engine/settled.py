@@ -25,6 +25,7 @@ from torchdet_lint.program.graded import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import is_guard
 from torchdet_lint.program.syntax.unpassed import left_off
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +42,16 @@ if TYPE_CHECKING:
 _RAISES = "it is nondeterministic, and raises in deterministic mode"
 _WILL_RAISE = "it will raise: every program that uses this file turns deterministic mode on"
 _DRAWS = "uses NumPy's global random number generator"
+# What a fix writes that seeds a generator with a number, and what files give their generators.
+_NUMBER = lazy(r"(?:^|[(=])(\d+)(?: \+ (\d+))?\)?$")
+_GIVEN = lazy(r"(?:\w+\s*=\s*)?(\d+)\s*[,)]")
 _SEEDED_DRAWS = "uses NumPy's global generator, so any random call added before it changes the result"
+
+
+def _written(finding: Finding) -> int | None:
+    """The number with which the fix of a finding seeds a generator, if it is one."""
+    match = _NUMBER.search(finding.fix.edits[-1].content) if finding.fix is not None else None
+    return int(match[1]) + int(match[2] or 0) if match is not None else None
 
 
 def merged(record: Record, found: Sequence[tuple[Finding, Rows]], settled: Settled) -> Record:
@@ -271,13 +281,26 @@ class Settling:
         """The rows of findings in what `path` runs once, but other files may too: in functions that they may call, and
         at top level where a number would be the seed, for another file's generator may get the same."""
         record = self.records[path]
+        pairs = [one for one in zip(record.findings, record.rows, strict=True) if is_mended_once(one[0])]
         if path not in self.points.all_imported:
-            return ()
-        pairs = zip(record.findings, record.rows, strict=True)
-        found = [(rows.first, finding.code in LOADERS) for finding, rows in pairs if is_mended_once(finding)]
+            return self._repeated(path, pairs)
+        found = [(rows.first, finding.code in LOADERS) for finding, rows in pairs]
         followed = {row for row, loads in found if loads} | self._guarded(path, bool(found))
         around = self.functions_around(path, sorted({row for row, _ in found}))
         return tuple(row for row, above in around if above is not None or row not in followed)
+
+    def _repeated(self, path: str, pairs: Sequence[tuple[Finding, Rows]]) -> tuple[int, ...]:
+        """The rows of those findings in a program whose fix gives a generator a number that a generator of a file which
+        it imports has too."""
+        written = {rows.first: number for finding, rows in pairs if (number := _written(finding)) is not None}
+        if not written:
+            return ()
+        is_given = self.project.facts.library.facts.conventions.is_given
+        texts = [self.project.files.text(other) for other in sorted(self.points.reached([path]) - {path})]
+        numbers = {
+            int(match[1]) for text in texts for at in is_given.finditer(text) if (match := _GIVEN.match(text, at.end()))
+        }
+        return tuple(row for row, number in sorted(written.items()) if number in numbers)
 
     def _guarded(self, path: str, wanted: bool) -> set[int]:
         """The rows of the main guard of a file."""

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
-from torchdet_lint.program.effects import STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine, handed
+from torchdet_lint.program.effects import ITEMS, STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine, handed
 from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import seeding_function
 
@@ -26,7 +26,7 @@ _ARGUMENTS = "flag:arguments"
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout"),
     "numpy": ("numpy", "numpy_training", "estimator"),
-    "python": ("python", "python_training"),
+    "python": ("python", "python_training", ITEMS),
 }
 
 
@@ -218,7 +218,8 @@ class Entry(NamedTuple):
 
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
-        dropout and its like do not draw in evaluation. CUDA has a generator of its own, which may be seeded alone.
+        dropout and its like do not draw in evaluation. What makes items draws in workers, which torch seeds, where all
+        loaders have some. CUDA has a generator of its own, which may be seeded alone.
         What stands in for something in tests is none of the program's."""
         found = []
         for channel in CHANNELS[library]:
@@ -228,6 +229,8 @@ class Entry(NamedTuple):
             if channel == "weights" and self.has("loads") and not self.has("trains"):
                 continue
             if channel == "on_cuda" and "seed:cuda" in self.effects:
+                continue
+            if channel == ITEMS and self.has("workers") and not self.has("no_workers"):
                 continue
             if channel in TRAINING and not (self.has("trains") or (channel == "dropout" and self._left_in_training)):
                 continue

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.program.effects import IN_TRAINING
+from torchdet_lint.program.effects import IN_TRAINING, ITEMS
 from torchdet_lint.program.transfer.passing import parameter_of
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class LibraryCalls:
             channel = "weights"
         elif full in self.facts.estimators and channel == "numpy":
             channel = "estimator"
+        elif draw.at == "item":
+            channel = ITEMS
         elif draw.at == "training" or in_training(self.recorder.event):
             channel = IN_TRAINING[channel]
         elif channel == "torch" and _is_on_cuda(self.recorder.event):

@@ -338,6 +338,8 @@ class Transfer(Recorder):
             self.add("flag", channel="fits")
         if runner.steps:
             self.add("flag", "step", "steps")
+        if runner.workers:
+            self.add("flag", channel="workers" if self.libraries.in_workers(event, runner) else "no_workers")
         if runner.host and self.facts.meets(event, runner.host, runner.parameters):
             self.add("flag", channel="host")
         elif runner.cuda:
