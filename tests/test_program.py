@@ -170,6 +170,33 @@ def test_of_a_loader_that_no_program_evidently_makes_nothing_more_is_said(projec
     assert finding.message.endswith("any random call before it changes it")
 
 
+def test_a_loader_that_only_a_program_without_a_seed_makes_is_as_bad_as_that(project):
+    seeded = f"import torch\nimport data\n\n{GUARD}    torch.manual_seed(0)\n    print(data, torch.rand(3))\n"
+    unseeded = f"from data import load\n\n{GUARD}    list(load(range(3)))\n"
+    folder = project(show_DOT_py=seeded, main_DOT_py=unseeded, data_DOT_py=LOADER)
+    (finding,) = [one for one in lint(folder) if one.code == "TDL302"]
+    assert finding.severity == "error"
+    assert finding.message.endswith("; a program that runs this line never seeds torch, so every run differs")
+    (folder / "show.py").write_text(seeded.replace("print(data", "print(list(data.load([]))"))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL302"]
+    assert finding.severity == "warning"
+
+
+def test_a_data_set_in_a_module_called_like_a_library_is_in_sight(project):
+    data = (
+        "from torch.utils.data import Dataset\n\nclass Images(Dataset):\n    def __init__(self, transform=None):\n"
+        "        self.transform = transform\n    def __getitem__(self, index):\n        return self.transform(index)\n"
+    )
+    main = (
+        "import torch\nfrom torchvision import transforms\nfrom datasets import *\n\n"
+        f"{GUARD}    torch.manual_seed(0)\n    steps = [transforms.ToTensor()]\n"
+        "    steps = [transforms.Resize(8)] + steps + [transforms.Grayscale()] if steps else steps\n"
+        "    print(list(torch.utils.data.DataLoader(Images(transforms.Compose(steps)), num_workers=2)))\n"
+    )
+    found = lint(project(main_DOT_py=main, datasets_DOT_py=data), min_severity="note")
+    assert [(one.code, one.severity) for one in found] == [("TDL301", "note")]
+
+
 def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(project):
     loader = (
         "import torch\nfrom torch.utils.data import DataLoader, Dataset\n\nclass Noise(Dataset):\n"

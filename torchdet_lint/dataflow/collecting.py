@@ -40,8 +40,8 @@ class Collecting(Trace):
                 files = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "file"]
                 if files and not bare(files[0]).startswith("sys.") and opened_outside(files[0], bound, loop):
                     yield Use(node, "written")
-            elif isinstance(node, cst.Return) and is_first_fitting(self.module, node, loop, target):
-                yield Use(node, "picked")
+            elif isinstance(node, (cst.Return, cst.Assign)) and is_first_fitting(self.module, node, loop, target):
+                yield Use(node, "first")
             elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
                 yield from self._grown_in_loop(node.target, loop)
             elif isinstance(node, cst.AugAssign) and self._adds(node, cst.Float):
@@ -50,10 +50,16 @@ class Collecting(Trace):
                 if any(use.kind in KEPT for use in self._grown_in_loop(node.target, loop)):
                     yield Use(node, "joined")
             elif isinstance(node, cst.Assign):
-                yield from self._numbered(node, loop)
-                grown = node.targets[0].target
-                if isinstance(grown, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(grown)):
-                    yield from self._grown_in_loop(grown, loop)
+                yield from self._assigned_in_loop(node, loop, bound)
+
+    def _assigned_in_loop(self, node: cst.Assign, loop: cst.For | cst.While, bound: set[str]) -> Iterator[Use]:
+        """What an assignment in the body makes of the order: a number, an entry of a dictionary, a longer list."""
+        yield from self._numbered(node, loop)
+        grown = node.targets[0].target
+        if isinstance(grown, cst.Subscript) and not bound.isdisjoint(names_in(grown)):
+            yield from self._written_out(grown.value, loop)
+        if isinstance(grown, (cst.Name, cst.Attribute)) and takes_in(node.value, bare(grown)):
+            yield from self._grown_in_loop(grown, loop)
 
     def _method(
         self, node: cst.Call, method: cst.Attribute, loop: cst.For | cst.While, target: cst.BaseExpression,
@@ -141,6 +147,27 @@ class Collecting(Trace):
                 yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
             elif isinstance(parent, cst.Return):
                 yield Use(parent, "returned")
+
+    def _written_out(self, table: cst.BaseExpression, loop: cst.CSTNode) -> Iterator[Use]:
+        """Where the dictionary `table`, to which `loop` adds entries, is written to a file as a text behind it."""
+        if isinstance(table, cst.Name) and not self.trail.nested:
+            for load in self.definitions.loads_after(table, outermost(self.module, loop, table.value)):
+                yield from self.as_text(load)
+
+    def as_text(self, table: cst.BaseExpression) -> Iterator[Use]:
+        """Where a dictionary is written to a file as a text that has its entries in their order."""
+        arg = self.module.parent(table)
+        call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call) or call.args[0] is not arg:
+            return
+        sorting = [bare(one.value) for one in call.args if one.keyword is not None and one.keyword.value == "sort_keys"]
+        names = self.module.resolve(call.func)
+        if sorting not in ([], ["False"]) or self.orders.texts["whole"].isdisjoint(names):
+            return
+        if self.orders.texts["files"].isdisjoint(names):
+            yield from (use for use in self.of(call) if use.kind in KEPT)
+        else:
+            yield Use(call, "written")
 
     def of_entries(self, tables: Sequence[cst.BaseExpression]) -> Iterator[Use]:
         """The uses of the values of a dictionary where it is read, by key or as something goes through it; none where

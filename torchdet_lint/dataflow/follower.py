@@ -134,15 +134,8 @@ class Follower(Calling):
         if self.trail.nested and (some := self._of_many(call, arg, word, kind)) is not None:
             yield from some
             return
-        if (
-            kind == "passes"
-            and word == "zip"
-            and not self.trail.nested
-            and any(counts(other.value) for other in call.args)
-        ):
-            yield Use(call, "numbered", node if self.trail.is_set else None)
-        elif kind == "passes":
-            yield from self.iterated(node, self.of(call))
+        if kind == "passes":
+            yield from self._passed_on(node, call, arg, word)
         elif kind == "copies":
             yield from self.of(call)
         elif kind == "numbered" and (loop := self._only_shown(call)) is not None:
@@ -177,6 +170,16 @@ class Follower(Calling):
             yield from uses
         elif any(use.kind not in _NO_RESULT for use in uses):
             yield Use(call, "indexed", node)
+
+    def _passed_on(self, node: Any, call: cst.Call, arg: cst.Arg, word: str) -> Iterator[Use]:
+        """Into another sequence in the same order, which `zip` pairs with others: with numbers it counts."""
+        one = word in ("zip", "zip_longest") and not self.trail.nested
+        if one and not self.trail.is_set:
+            yield Use(arg, "paired")
+        if one and word == "zip" and any(counts(other.value) for other in call.args):
+            yield Use(call, "numbered", node if self.trail.is_set else None)
+        else:
+            yield from self.iterated(node, self.of(call))
 
     def _of_many(self, call: cst.Call, arg: cst.Arg, word: str, kind: str) -> Iterator[Use] | None:
         """What is done with some of many such values: one is chosen, several in a list, all of them one behind the
@@ -318,6 +321,7 @@ class Follower(Calling):
         elif isinstance(comprehension, cst.SetComp):
             yield Use(node, "measured")
         elif isinstance(comprehension, cst.DictComp):
+            yield from self.iterated(node, self._written(comprehension))
             yield Use(node, "keyed")
         else:
             assert isinstance(comprehension, (cst.ListComp, cst.GeneratorExp))
@@ -325,6 +329,16 @@ class Follower(Calling):
                 yield Use(node, "keyed")
                 return
             yield from self.iterated(node, self.of(comprehension))
+
+    def _written(self, table: cst.DictComp) -> Iterator[Use]:
+        """Where a dictionary in this order is written to a file as a text: `table`, or the name that it goes by."""
+        above = self.module.parent(table)
+        target = above.targets[0].target if isinstance(above, cst.Assign) else None
+        if isinstance(target, cst.Name) and above is not None:
+            for load in self.definitions.loads_after(target, above):
+                yield from self.as_text(load)
+        else:
+            yield from self.as_text(table)
 
     def _loop(self, node: Any, loop: cst.For) -> Iterator[Use]:
         if self.trail.nested:

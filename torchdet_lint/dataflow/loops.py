@@ -162,21 +162,45 @@ def takes_in(value: cst.BaseExpression, name: str) -> bool:
     return False
 
 
-def is_first_fitting(module: Module, node: cst.Return, loop: cst.For | cst.While, target: cst.BaseExpression) -> bool:
-    """Whether `node`, in the body of `loop`, returns an element, which goes by `target`, though others may fit too: no
-    test before it asks for one that is equal to something."""
-    if node.value is None or set(names_in(target)).isdisjoint(names_in(node.value)):
+def is_first_fitting(
+    module: Module, node: cst.Return | cst.Assign, loop: cst.For | cst.While, target: cst.BaseExpression
+) -> bool:
+    """Whether `node`, in the body of `loop`, returns an element, which goes by `target`, or keeps it and leaves the
+    loop, though others may fit too: no test before it asks for one that is equal to something."""
+    elements = set(names_in(target))
+    if node.value is None or elements.isdisjoint(names_in(node.value)):
+        return False
+    if isinstance(node, cst.Assign) and not _then_breaks(module, node):
         return False
     inner: cst.CSTNode = node
     for around in module.ancestors(node):
         if around is loop:
             return True
-        if isinstance(around, cst.If) and inner is around.body and any(map(_asks_for_one, nodes(around.test))):
+        asked = nodes(around.test) if isinstance(around, cst.If) and inner is around.body else ()
+        if any(_asks_for_one(one, elements) for one in asked):
+            return False
+        if isinstance(around, (cst.For, cst.While)) and isinstance(node, cst.Assign):
             return False
         inner = around
     return False
 
 
-def _asks_for_one(node: cst.CSTNode) -> bool:
-    """Whether `node` is the part of a comparison that often holds for one element only: `== name`, `in files`."""
-    return isinstance(node, cst.ComparisonTarget) and isinstance(node.operator, (cst.Equal, cst.In, cst.Is))
+def _then_breaks(module: Module, node: cst.Assign) -> bool:
+    """Whether a `break` ends the block in which `node` stands."""
+    line = module.parent(node)
+    block = module.parent(line) if isinstance(line, cst.SimpleStatementLine) else line
+    last = block.body[-1] if isinstance(block, (cst.IndentedBlock, cst.SimpleStatementSuite)) else None
+    return isinstance(last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last, cst.Break)
+
+
+def _asks_for_one(node: cst.CSTNode, elements: set[str]) -> bool:
+    """Whether `node` is a comparison that often holds for one of the `elements` only: `== name`, `in files`,
+    `path.startswith(folder)`; `"best" in name` is none."""
+    if isinstance(node, cst.Call):
+        begins = last_word(node.func) in ("startswith", "endswith")
+        return begins and any(not elements.isdisjoint(names_in(arg)) for arg in node.args)
+    if not isinstance(node, cst.Comparison):
+        return False
+    operators = [one.operator for one in node.comparisons]
+    among = not isinstance(node.left, (cst.SimpleString, cst.FormattedString))
+    return any(isinstance(one, (cst.Equal, cst.Is)) or (among and isinstance(one, cst.In)) for one in operators)

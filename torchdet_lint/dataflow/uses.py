@@ -28,6 +28,7 @@ class Use(NamedTuple):
     """One thing that is done with a followed value: the node that does it, and what that is.
 
     `kind` is `sorted`, `measured` (length, membership, a set, a maximum), `indexed`, `picked` (first or last),
+    `first` (the first that fits in a loop), `paired` (an argument of `zip`),
     `numbered` (with a counter), `joined` (into one text), `told` (in a message), `printed`, `written` (to a file),
     `saved`, `summed` (floats, whose sum hangs on the order), `drawn` (shuffled or sampled), `gathered` (into an array,
     a table or a data set), `returned`, `yielded`,

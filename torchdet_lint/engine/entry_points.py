@@ -70,7 +70,7 @@ class EntryPoints:
             return known
         found = self._imported[path] = set()
         for dotted in self.files.outline(path).imports:
-            place = self.files.modules.locate(dotted, path)
+            place = self.files.locate(dotted, path)
             if place is not None and place.path != path:
                 found.add(place.path)
         return found

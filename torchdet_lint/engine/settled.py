@@ -45,6 +45,8 @@ _DRAWS = "uses NumPy's global random number generator"
 # What a fix writes that seeds a generator with a number, and what files give their generators.
 _NUMBER = lazy(r"(?:^|[(=])(\d+)(?: \+ (\d+))?\)?$")
 _GIVEN = lazy(r"(?:\w+\s*=\s*)?(\d+)\s*[,)]")
+# By whether a program that imports the file seeds torch.
+_UNSEEDED = ("no program that runs this line seeds torch", "a program that runs this line never seeds torch")
 _SEEDED_DRAWS = "uses NumPy's global generator, so any random call added before it changes the result"
 
 
@@ -109,16 +111,16 @@ def _seeded(finding: Finding) -> Finding | None:
 
 def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
     if finding.code == WORKERS:
-        if finding.severity == "error" or settled.seeded or rows.first not in settled.unseeded or not finding.draws:
+        if finding.severity == "error" or rows.first not in settled.unseeded or not finding.draws:
             return finding
-        told = "; no program that runs this line seeds torch, so the workers' random numbers differ in every run"
+        told = f"; {_UNSEEDED[settled.seeded]}, so the workers' random numbers differ in every run"
+        return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
+    if rows.first in settled.unseeded:
+        told = f"; {_UNSEEDED[settled.seeded]}, so every run differs"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     if settled.seeded:
         told = " (repeatable today: torch is seeded)"
         return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
-    if rows.first in settled.unseeded:
-        told = "; no program that runs this line seeds torch, so every run differs"
-        return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     return finding
 
 
@@ -159,11 +161,12 @@ class Settling:
         loading = [entry for entry in programs if entry.trains] or (programs if self.points.imports_by_name else [])
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
+        repeated = self._run(entry.node for entry in entries if entry.seeded("torch"))
         return {
             path: Settled(
                 path in covered and path not in exposed,
                 path in seeded["torch"],
-                self._among(path, run[path]) if path in run and path not in seeded["torch"] else (),
+                self._among(path, run[path] - repeated.get(path, set())) if path in run else (),
                 path in covered and path not in training,
                 path in set_up and path not in unset,
                 tuple(
@@ -225,7 +228,7 @@ class Settling:
         for path in left:
             body = self.project.files.summary(path).body
             names = runs.functions(path, self.project.files)
-            if path in without:
+            if path in without and not self.points.tries_out(without[path]):
                 names += self._own_functions(without[path], runs)
             above = {function.row for name in names if (function := body(name)) is not None}
             around = self.functions_around(path, rows[path]) if above else ()

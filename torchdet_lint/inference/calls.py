@@ -25,6 +25,7 @@ from torchdet_lint.inference.torch_calls.returns import TorchReturns
 from torchdet_lint.inference.variables import iterated
 from torchdet_lint.module.names import live
 from torchdet_lint.module.tree import returned
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Scope
 
 _RETURNS = 6
+_GROUP = lazy(r"\([^)]*\)")
 
 
 class Calls:
@@ -182,7 +184,13 @@ class Calls:
             return None
         if name.startswith("builtins."):
             return self._builtin(last, call)
+        return self._of_library(name, last, call)
+
+    def _of_library(self, name: str, last: str, call: Call) -> AbstractValue | None:
+        """What a call of something that is imported from elsewhere gives."""
         library = name.partition(".")[0]
+        if library == "einops" and last in ("rearrange", "reduce", "repeat") and call.node.args:
+            return self._rearranged(call)
         if library in self.facts.array_libraries:
             return FOREIGN
         if library in self.facts.plain_libraries:
@@ -193,6 +201,22 @@ class Calls:
             return AbstractValue(what="other", gradient="no", instance=name)
         found = self.module.foreign(name) if self.module.foreign is not None else None
         return self._given(found, call) if found is not None else None
+
+    def _rearranged(self, call: Call) -> AbstractValue:
+        """What `einops.rearrange(x, "b c h -> b (c h)")` and its like give: a tensor with the axes of the pattern."""
+        given = self.infer(call.node.args[0].value)
+        pattern = call.argument("pattern", ("tensor", "pattern"))
+        text = pattern.constant if pattern is not None else None
+        if given.what == "other":
+            return UNKNOWN
+        axes = _GROUP.sub("_", text.partition("->")[2]).split() if isinstance(text, str) else ["..."]
+        return AbstractValue(
+            what=given.what,
+            dtype=given.dtype,
+            device=given.device,
+            gradient=given.gradient,
+            dims=None if "..." in axes else len(axes),
+        )
 
     def _torch_class(self, name: str, last: str, call: Call) -> AbstractValue | None:
         if "()" in name:

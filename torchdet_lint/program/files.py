@@ -58,6 +58,7 @@ class ProjectFiles:
         self._configs: dict[str, tuple[tuple[str, str], ...]] = {}
         self._instantiates: dict[tuple[str, str], list[Event]] = {}
         self._optimised: dict[tuple[str, str], frozenset[str]] = {}
+        self._adds: dict[str, tuple[str, ...]] = {}
 
     def text(self, file: str) -> str:
         """The text of a file; empty where it cannot be read."""
@@ -106,13 +107,24 @@ class ProjectFiles:
         return found
 
     def locate(self, dotted: str, file: str) -> Place | None:
-        """The module that `dotted` means in `file`, which may add places to import from to `sys.path`: relative to
-        where it lies, or to where the program is started."""
+        """The module that `dotted` means in `file`, which may add places to import from to `sys.path`, or import a file
+        that does: relative to where that lies, or to where the program is started."""
         place = self.modules.locate(dotted, file)
-        known = self._outlines.get(file)
-        if place is not None or known is None or not known.paths or dotted.startswith("."):
+        if place is not None or file not in self._outlines or dotted.startswith("."):
             return place
-        return self.modules.added(known.paths, dotted, file)
+        for adding in self._adding(file):
+            place = self.modules.added(self._outlines[adding].paths, dotted, adding)
+            if place is not None and place.path != file:
+                return place
+        return None
+
+    def _adding(self, file: str) -> tuple[str, ...]:
+        """The files that add places to import from for `file`: itself, and what it imports from beside it."""
+        if file not in self._adds:
+            told = (self.modules.locate(dotted, file) for dotted in self._outlines[file].imports)
+            paths = (file, *dict.fromkeys(place.path for place in told if place is not None))
+            self._adds[file] = tuple(path for path in paths if path in self._outlines and self._outlines[path].paths)
+        return self._adds[file]
 
     def files_of(self, dotted: str, file: str) -> list[str]:
         """The files that importing `dotted` runs: the module and the packages that it is in."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 # A file of the project may have the name of a package that everybody means otherwise: `utils/torch.py`.
-_LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "datasets", "scipy", "sklearn", "pandas"})
+_LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "scipy", "sklearn", "pandas"})
 STANDARD = frozenset(sys.stdlib_module_names)
 # A part of a dotted name holds no dot.
 _NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)

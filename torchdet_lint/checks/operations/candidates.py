@@ -172,7 +172,32 @@ class Operations:
     def _made(self, call: Call) -> Call | None:
         """The call that made the instance that `call` calls."""
         value = self.module.followed(call.node.func, call.scope, call.order)
-        return self.module.call_at(value.node) if value is not None else None
+        made = value.node if value is not None else self._moved(call)
+        return self.module.call_at(made) if made is not None else None
+
+    def _moved(self, call: Call) -> cst.BaseExpression | None:
+        """What makes the instance that `call` calls, where its name is bound once more, to the same on another device:
+        `loss = loss.cuda()`."""
+        function = call.node.func
+        values: list[cst.BaseExpression | None] = []
+        if isinstance(function, cst.Attribute):
+            values += [value.node for value in self.module.self_attribute(function, call.scope)]
+        else:
+            home = call.scope.home(function.value) if isinstance(function, cst.Name) else None
+            assert home is not None and isinstance(function, cst.Name), "only what is bound more than once comes here"
+            bindings = home.bindings[function.value]
+            values += [one.value if one.kind == "assign" and not one.path else None for one in bindings]
+        made = [value for value in values if value is None or not self._is_move(value, names.dotted(function))]
+        return made[0] if len(made) == 1 else None
+
+    def _is_move(self, value: cst.BaseExpression, name: str) -> bool:
+        """Whether `value` is the module `name` on another device."""
+        function = value.func if isinstance(value, cst.Call) else None
+        return (
+            isinstance(function, cst.Attribute)
+            and function.attr.value in self.module.library.facts.programs.moves
+            and names.dotted(function.value) == name
+        )
 
     # ------------------------------------------------------------------ what counts
 

@@ -10,15 +10,17 @@ import libcst as cst
 
 from torchdet_lint.checks.order.elements import parameter_annotation
 from torchdet_lint.checks.order.results import first_ordered, telling
+from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word
-from torchdet_lint.finding import Change, Replace, Violation
+from torchdet_lint.finding import Change, RelatedNode, Replace, Violation
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.dataflow.uses import Use
     from torchdet_lint.module.module import Call, Module
 
 
@@ -40,8 +42,11 @@ def unordered_files(module: Module, rule: Rule) -> Iterator[Violation]:
         if _is_path(module, call):
             calls.setdefault(id(call.node), call)
     every = sorted(calls.values(), key=lambda call: call.order)
+    uses = {id(call): _uses(module, call) for call in every if _WALK not in call.names}
+    zips = _zips(module, every, uses)
     listings = [
-        _Listing(call, _walked(module, call) if _WALK in call.names else _listed(module, call)) for call in every
+        _Listing(call, _listed(module, call, uses[id(call)], zips) if id(call) in uses else _walked(module, call))
+        for call in every
     ]
     pairs: dict[object, list[_Listing]] = {}
     for listing in listings:
@@ -57,6 +62,39 @@ class _Listing(NamedTuple):
 
     call: Call
     found: Violation | None
+
+
+def _zips(module: Module, every: Sequence[Call], uses: Mapping[int, Sequence[Use]]) -> dict[int, cst.Call]:
+    """The call of `zip` that pairs the files of a listing with those of another one, by the listing: what belongs
+    together there hangs on both orders."""
+    zips: dict[int, cst.Call] = {}
+    among: dict[int, dict[str, list[Call]]] = {}
+    for call in every:
+        for use in uses.get(id(call), ()):
+            zipped = module.parent(use.node) if use.kind == "paired" and not use.file else None
+            if isinstance(zipped, cst.Call) and isinstance(use.node, cst.Arg):
+                told = _told_apart(module, call, zipped, use.node)
+                zips[id(zipped)] = zipped
+                among.setdefault(id(zipped), {}).setdefault(told, []).append(call)
+    return {
+        id(call): zips[zipped]
+        for zipped, listings in among.items()
+        for calls in listings.values()
+        for call in calls
+        if len(listings.keys() - {""}) > 1
+    }
+
+
+def _told_apart(module: Module, call: Call, zipped: cst.Call, arg: cst.Arg) -> str:
+    """The text of the listing `call`, or of the call of the function that makes it, of which `arg` takes the files;
+    empty where that is something else."""
+    function = module.enclosing_function(call.node)
+    if function is module.enclosing_function(zipped):
+        return bare(call.node)
+    value = module.followed(arg.value, module.scope_of(arg), module.order_of(arg))
+    made = value.node if value is not None else arg.value
+    own = isinstance(made, cst.Call) and function is not None and last_word(made.func) == function.name.value
+    return bare(made) if own else ""
 
 
 def _together(module: Module, call: Call, found: Violation, pairs: Mapping[object, Sequence[_Listing]]) -> Violation:
@@ -129,21 +167,30 @@ def _is_path(module: Module, call: Call) -> bool:
     return module.library.facts.orders.endings["paths"].search(last_word(receiver)) is not None
 
 
-def _listed(module: Module, call: Call) -> Violation | None:
-    node = call.node
+def _uses(module: Module, call: Call) -> list[Use]:
+    """What is done with a listing, unless it is one of one file."""
     if _is_one_file(module, call):
-        return None
-    uses = Follower(module).uses(node)
-    function = module.enclosing_function(node)
+        return []
+    uses = Follower(module).uses(call.node)
+    function = module.enclosing_function(call.node)
     if function is not None and function.name.value.startswith("test"):
         # A test takes the one file that it has made itself.
-        uses = [use for use in uses if use.kind != "picked"]
+        uses = [use for use in uses if use.kind not in ("picked", "first")]
+    return uses
+
+
+def _listed(module: Module, call: Call, uses: Sequence[Use], zips: Mapping[int, cst.Call]) -> Violation | None:
+    node = call.node
     use = first_ordered(uses)
-    if use is None:
+    if use is not None:
+        related = telling(use)
+    elif id(call) in zips:
+        related = (RelatedNode(zips[id(call)], "its files are paired with those of another listing here"),)
+    else:
         return None
     changes, safe = _sorting(module, call)
     details = {"call": module.code(node.func)}
-    return Violation(node, details, related=telling(use), changes=changes, applicability=None if safe else "unsafe")
+    return Violation(node, details, related=related, changes=changes, applicability=None if safe else "unsafe")
 
 
 def _is_one_file(module: Module, call: Call) -> bool:
@@ -234,7 +281,7 @@ def _walked(module: Module, call: Call) -> Violation | None:
     if _only_first(module, node):
         return _first_folder(module, call)
     if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) and len(loop.target.elements) == 3):
-        return _listed(module, call)
+        return _listed(module, call, _uses(module, call), {})
     _, folders, files = (element.value for element in loop.target.elements)
     use = first_ordered(follower.uses(node))
     if use is None and isinstance(files, cst.Name):
@@ -259,7 +306,19 @@ def _first_folder(module: Module, call: Call) -> Violation | None:
         change = Replace(above, f"sorted({module.code(above)})")
         return Violation(call.node, details, related=telling(use), changes=(change,)) if use is not None else None
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
-    if not isinstance(above, cst.Assign) or not isinstance(target, cst.Tuple) or len(target.elements) != 3:
+    if not isinstance(above, cst.Assign):
+        return None
+    if isinstance(target, cst.Name):
+        reads = (module.parent(load) for load in module.shared(DefUse).loads_after(target, above))
+        for one in reads:
+            if (
+                isinstance(one, cst.Subscript)
+                and bare(one).endswith(_LISTS)
+                and (use := first_ordered(follower.uses(one)))
+            ):
+                return Violation(call.node, details, related=telling(use))
+        return None
+    if not isinstance(target, cst.Tuple) or len(target.elements) != 3:
         return None
     for element in target.elements[1:]:
         uses = follower.uses_of_name(element.value, above) if isinstance(element.value, cst.Name) else []

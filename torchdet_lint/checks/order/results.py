@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 
 ORDERED = (
-    "indexed", "picked", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
+    "indexed", "picked", "first", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
     "yielded", "handed", "kept", "summed",
 )  # fmt: skip
 _TOLD = {
     "indexed": "a position in it is used here",
     "picked": "one of them is taken here",
+    "first": "the first that fits is taken here",
     "saved": "it is saved or collated here",
     "numbered": "numbers are given out in its order here",
     "joined": "it becomes one text here",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _STRONG = ("numbered",)
 _ORDERED_SET = (
-    "indexed", "numbered", "joined", "written", "saved", "drawn", "gathered", "returned", "yielded", "handed",
+    "indexed", "first", "numbered", "joined", "written", "saved", "drawn", "gathered", "returned", "yielded", "handed",
 )  # fmt: skip
 
 

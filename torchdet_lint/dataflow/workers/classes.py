@@ -143,7 +143,7 @@ class Classes:
             return None
         if "." not in name:
             return self._starred(name, file, depth)
-        if self.known(name) or name.partition(".")[0] in ("torch", "numpy", "self"):
+        if name.partition(".")[0] in ("torch", "numpy", "self"):
             return None
         told = self.home(name, file)
         if told is None:

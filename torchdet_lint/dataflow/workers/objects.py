@@ -103,8 +103,8 @@ class WorkerObjects:
         elif isinstance(node, ast.Lambda):
             self._body(node, scope._replace(function=node), depth + 1)
         elif isinstance(node, ast.IfExp):
-            self._value(node.body, scope, way, depth + 1)
-            self._value(node.orelse, scope, way, depth + 1)
+            self._value(node.body, scope, way, depth)
+            self._value(node.orelse, scope, way, depth)
         elif isinstance(node, ast.BoolOp):
             for part in node.values:
                 self._value(part, scope, way, depth + 1)
@@ -120,7 +120,11 @@ class WorkerObjects:
             self._out = True
 
     def _display(self, node: ast.expr, scope: Scope, depth: int) -> None:
-        """Look at what runs to make `node`, and at the objects that a dictionary holds."""
+        """Look at what runs to make `node`, at the objects that a dictionary holds, and at lists that are added up."""
+        if isinstance(node, ast.BinOp) and any(isinstance(part, ast.List) for part in _operands(node)):
+            for part in _operands(node):
+                self._value(part, scope, None, depth)
+            return
         self._body(node, scope, depth + 1)
         for value in node.values if isinstance(node, ast.Dict) else ():
             if isinstance(value, ast.Call):
@@ -429,6 +433,16 @@ class WorkerObjects:
         return True
 
     # -------------------------------------------------------------------------------------------------------- names
+
+
+def _operands(node: ast.BinOp) -> list[ast.expr]:
+    """What a sum adds up, `a + b + c`."""
+    parts: list[ast.expr] = []
+    left: ast.expr = node
+    while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add):
+        parts.append(left.right)
+        left = left.left
+    return [left, *reversed(parts)]
 
 
 def _is_of_self(node: _Part) -> bool:
