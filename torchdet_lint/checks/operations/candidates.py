@@ -36,6 +36,8 @@ _ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
 # So many classes that derive from one are asked for what they call an attribute.
 _HEIRS = 12
+# What is bound so often is not one module that goes from device to device.
+_MOVES = 6
 
 
 class Operations:
@@ -186,9 +188,9 @@ class Operations:
             home = call.scope.home(function.value) if isinstance(function, cst.Name) else None
             assert home is not None and isinstance(function, cst.Name), "only what is bound more than once comes here"
             bindings = home.bindings[function.value]
-            values += [one.value if one.kind == "assign" and not one.path else None for one in bindings]
+            values += [one.value if one.kind == "assign" and not one.path else None for one in bindings[:_MOVES]]
         made = [value for value in values if value is None or not self._is_move(value, names.dotted(function))]
-        return made[0] if len(made) == 1 else None
+        return made[0] if len(made) == 1 and len(values) < _MOVES else None
 
     def _is_move(self, value: cst.BaseExpression, name: str) -> bool:
         """Whether `value` is the module `name` on another device."""
