@@ -372,6 +372,8 @@ BY_NAME = "import importlib\n\ndef model(args):\n    return importlib.import_mod
         (f"{TRIED_OUT}\nclass Net: ...\n", f"{BY_NAME}(args.model)\n", {"note"}),
         (f"{TRIED_OUT}\nclass Net: ...\n", f"{BY_NAME}('json')\n", {"error"}),
         (TRIED_OUT, f"{BY_NAME}(args.model)\n", {"error"}),
+        (f"{TRIED_OUT}    scheduler.step()\n", "import main\n", {"note"}),
+        (f"{TRIED_OUT}    loss.backward()\n    optimizer.step()\n", "import main\n", {"error"}),
         (
             f"{TRIED_OUT}\nclass Net: ...\n",
             "import hydra\n\ndef model(cfg):\n    hydra.utils.instantiate(cfg)\n",
@@ -395,6 +397,12 @@ for batch in torch.utils.data.DataLoader([1, 2], shuffle=True):
     cv2.waitKey()
 """
 
+TRAINS = """
+net = torch.nn.Linear(1, 1)
+net(batch).sum().backward()
+torch.optim.SGD(net.parameters()).step()
+"""
+
 CHAT = """
 import random
 
@@ -410,7 +418,7 @@ while True:
         (VIEWER, {"note"}),
         (VIEWER + "print(batch.mean())\n", {"error"}),
         (VIEWER + "cv2.imwrite('a.png', batch)\n", {"error"}),
-        (VIEWER + "net = torch.nn.Linear(2, 2)\ntorch.optim.SGD(net.parameters()).step()\n", {"error"}),
+        (VIEWER + TRAINS, {"error"}),
         (VIEWER.replace('imshow("batch", ', "resize(").replace("cv2.waitKey()", ""), {"error"}),
         (CHAT, {"note"}),
         (CHAT.replace("while True:", "if True:"), {"error"}),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.dataflow.calling import Calling
-from torchdet_lint.dataflow.loops import counts, uses_index, uses_number
+from torchdet_lint.dataflow.loops import counts, displays, uses_index, uses_number
 from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite
 from torchdet_lint.dataflow.uses import KEPT, Trail, Use
 from torchdet_lint.module.names import dotted
@@ -203,7 +203,9 @@ class Follower(Calling):
     def _only_shown(self, counted: cst.Call) -> cst.For | None:
         """The loop over `enumerate(…)` whose number does nothing but be shown."""
         loop = self.module.parent(counted)
-        return loop if isinstance(loop, cst.For) and not uses_number(loop, self.silent) else None
+        if not isinstance(loop, cst.For):
+            return None
+        return None if uses_number(loop, self.silent | displays(self.module, loop, self.silent)) else loop
 
     def _attribute(self, node: Any, parent: cst.Attribute) -> Iterator[Use]:
         """A method of it."""

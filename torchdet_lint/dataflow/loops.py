@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
+_SCREEN = ("sys.stdout.", "sys.stderr.")
+# Functions that work something out to be shown.
+_WORKS_OUT = frozenset(
+    {"abs", "float", "format", "int", "join", "len", "ljust", "max", "min", "rjust", "round", "str", "time"}
+)
+
+
 class Rounds:
     """The names that the bodies of one file's loops give a new value in every round, and the lists that they clear."""
 
@@ -111,6 +118,30 @@ def outermost(module: Module, loop: cst.CSTNode, name: str) -> cst.CSTNode:
                 break
             found = ancestor
     return found
+
+
+def displays(module: Module, loop: cst.For, silent: Collection[str]) -> set[str]:
+    """The functions of the file that the body of `loop` calls and that only show something: a bar of progress."""
+    called = {
+        node.func.value for node in nodes(loop.body) if isinstance(node, cst.Call) and isinstance(node.func, cst.Name)
+    }
+    return {name for name in called if (one := module.definition(name)) is not None and _only_shows(one, silent)}
+
+
+def _only_shows(function: cst.FunctionDef, silent: Collection[str]) -> bool:
+    """Whether a function writes to the screen, changes nothing and gives nothing back."""
+    shown = False
+    for node in nodes(function.body):
+        if isinstance(node, (cst.Yield, cst.Global, cst.Nonlocal)) or (isinstance(node, cst.Return) and node.value):
+            return False
+        if isinstance(node, (cst.AssignTarget, cst.AugAssign)) and not isinstance(node.target, cst.Name):
+            return False
+        if isinstance(node, cst.Call):
+            screen = bare(node.func).startswith(_SCREEN) or last_word(node.func) in silent
+            if not screen and last_word(node.func) not in _WORKS_OUT:
+                return False
+            shown = shown or screen
+    return shown
 
 
 def uses_number(loop: cst.For, silent: Collection[str]) -> bool:

@@ -87,8 +87,8 @@ class EntryPoints:
 
     def tries_out(self, entry: Entry) -> bool:
         """Whether an entry point only shows something, or is but the self-test of a module: the main guard of a file
-        that others import, or may import by a name that they work out, or that lies among the tests, which takes no
-        optimizer's step, writes nothing and reads no arguments. A notebook keeps what it shows."""
+        that others import, or may import by a name that they work out, or that lies among the tests, which does not
+        train, writes nothing and reads no arguments. A notebook keeps what it shows."""
         known = self._tried.get(entry.file)
         if known is None:
             kept = entry.file.endswith(".ipynb") or entry.file in self.named

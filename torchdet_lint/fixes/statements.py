@@ -24,7 +24,11 @@ def replaced(draft: Draft, change: Replace) -> Edit:
         indent = lead[: len(lead) - len(lead.lstrip(" \t"))]
         content = draft.filled(change.content, node).rstrip("\n").replace("\n", draft.layout.newline + indent)
         return draft.editor.edit(start, end, content)
-    return draft.editor.edit(start, end, draft.filled(change.content, node))
+    content = draft.filled(change.content, node)
+    if "\n" in content:
+        # What libcst writes of a part of an indented block has lost the indentation of the block.
+        content = content.replace(draft.module.code(node), draft.module.text[start:end])
+    return draft.editor.edit(start, end, content)
 
 
 def _removed(draft: Draft, node: cst.CSTNode) -> Edit:

@@ -159,15 +159,15 @@ class Entry(NamedTuple):
 
     @property
     def only_tries_out(self) -> bool:
-        """Whether it takes no optimizer's step, writes no file and reads no arguments."""
-        told = any(map(self.has, (*STEPS, "fits", "writes", "arguments")))
+        """Whether it does not train, writes no file and reads no arguments."""
+        told = self.trains or any(map(self.has, ("writes", "arguments")))
         return not told and self.project.facts.hints.arguments.search(self.project.files.text(self.file)) is None
 
     @property
     def only_shows(self) -> bool:
-        """Whether it only shows something on a screen, or speaks with somebody: it takes no optimizer's step, writes no
-        file, and what is shown is not printed too."""
-        if any(map(self.has, (*STEPS, "fits", "writes"))):
+        """Whether it only shows something on a screen, or speaks with somebody: it does not train, writes no file, and
+        what is shown is not printed too."""
+        if self.trains or self.has("writes"):
             return False
         return self.has("serves") or (self.has("shows") and not self.has("tells"))
 
