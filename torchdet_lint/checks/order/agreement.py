@@ -24,7 +24,8 @@ _TESTS = (
     cst.FormattedStringExpression, cst.Index,
 )  # fmt: skip
 _SORTABLE = ("text", "number")
-# Where more than so many expressions fit together, each is sorted alone, and that is not safe.
+_UNSORTABLE = ("unsortable", "identity")
+# Where more than so many expressions fit together, or one cannot be sorted, each is sorted alone, which is not safe.
 _STEPS = 40
 
 
@@ -91,7 +92,8 @@ class Agreement:
             known = self._is_set(origin)
             if known:
                 self._made(origin)
-        if not known or self._many or len(self._seen) > _STEPS or not any(place is origin for place in self.places):
+        known = known and not self._many and self._kinds.isdisjoint(_UNSORTABLE)
+        if not known or len(self._seen) > _STEPS or not any(place is origin for place in self.places):
             return [origin], False
         inside = [place for place in self.places if any(one in self.places for one in self.module.ancestors(place))]
         sure = self.sure and not inside and len(self._kinds) == 1 and self._kinds <= set(_SORTABLE)

@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.dataflow.syntax import bare, last_word, opposite
+from torchdet_lint.checks.order.fillings import MANY, ONE, Fillings
+from torchdet_lint.checks.order.objects import object_kind
+from torchdet_lint.dataflow.reaching_definitions import reaching
+from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
 from torchdet_lint.inference.elements.element_kinds import EACH, agreed
+from torchdet_lint.module.names import dotted, live
 from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from torchdet_lint.module.module import Call, Module
     from torchdet_lint.module.names import Binding
 
 _DEEP = 4
+# Variables that are made of each other are looked through so far.
+_CHAIN = 12
 
 
 def set_kind(module: Module, node: cst.BaseExpression) -> str:
@@ -49,38 +55,37 @@ def _grown_kind(module: Module, targets: Sequence[cst.BaseExpression]) -> str:
     """What is put into a set that begins empty and goes by the names `targets`."""
     if not targets:
         return "nothing"
-    kinds: set[str] = set()
-    for target in targets:
-        name = bare(target)
-        module.load_where(_holding(f"{last_word(target)}.add("))
-        for call in module.method_calls("add"):
-            if call.receiver is not None and bare(call.receiver) == name and len(call.node.args) == 1:
-                kinds.add(scalar_kind(module, call.node.args[0].value))
-        kinds |= _taken_in(module, target)
+    kinds = {kind for target in targets for kind in (*_put_in(module, target), *_taken_in(module, target))}
     if kinds <= {"unknown"} and any(_means(module, "numbers", target) for target in targets):
         return "number"
     if not kinds and all(isinstance(target, cst.Name) and _stays_empty(module, target) for target in targets):
         return "nothing"
-    return agreed(kinds)
+    return _together(kinds)
+
+
+def _together(kinds: set[str]) -> str:
+    """What the elements of one collection are, of which some are of each of `kinds`: text and numbers cannot be
+    sorted."""
+    return "unsortable" if {"text", "number"} <= kinds else agreed(kinds)
+
+
+def _put_in(module: Module, target: cst.BaseExpression) -> set[str]:
+    """The kinds of what methods put into the collection `target`."""
+    fillings = module.shared(Fillings)
+    kinds = {scalar_kind(module, call.node.args[-1].value) for call in fillings.of(target, ONE) if call.node.args}
+    return kinds | {
+        collection_kind(module, arg.value, _DEEP) for call in fillings.of(target, MANY) for arg in call.node.args
+    }
 
 
 def _taken_in(module: Module, target: cst.BaseExpression) -> set[str]:
-    """The kinds of what `target.update(x)` and `target |= x` add to a set."""
-    name, kinds = bare(target), set[str]()
-    module.load_where(_holding(f"{last_word(target)}.update("))
-    for call in module.method_calls("update"):
-        same = call.receiver is not None and last_word(call.receiver) == last_word(target)
-        if same and call.receiver is not None and bare(call.receiver) == name:
-            kinds.update(collection_kind(module, arg.value, _DEEP) for arg in call.node.args)
+    """The kinds of what `target |= x` adds to a set."""
     home = module.scope_of(target).home(target.value) if isinstance(target, cst.Name) else None
-    for binding in home.bindings[last_word(target)] if home is not None else ():
-        if isinstance(binding.node, cst.AugAssign) and isinstance(binding.node.operator, cst.BitOrAssign):
-            kinds.add(collection_kind(module, binding.node.value, _DEEP))
-    return kinds
-
-
-def _holding(part: str) -> Callable[[str], bool]:
-    return lambda text: part in text
+    return {
+        collection_kind(module, binding.node.value, _DEEP)
+        for binding in (home.bindings[last_word(target)] if home is not None else ())
+        if isinstance(binding.node, cst.AugAssign) and isinstance(binding.node.operator, cst.BitOrAssign)
+    }
 
 
 def _stays_empty(module: Module, name: cst.Name) -> bool:
@@ -130,20 +135,19 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
 def _bound_kind(module: Module, node: cst.Name | cst.Attribute, depth: int, *, by_name: bool) -> str:
     """What the elements are of what a name stands for: a value, one element of a loop, what callers pass."""
     value = module.followed(node, module.scope_of(node), module.order_of(node))
-    if value is not None and value.node is not node:
+    if value is not None and value.node is not node and not _is_empty(value.node):
         return collection_kind(module, value.node, depth, by_name=by_name)
-    if not isinstance(node, cst.Name):
-        return "unknown"
-    looped = _looped(module, node, (EACH,), depth)
-    return looped if looped != "unknown" else _passed(module, node, depth)
+    if (filled := module.shared(_Variables).filled(node)) != "unknown" or not isinstance(node, cst.Name):
+        return filled
+    held = _variable(module, node, (EACH,), depth)
+    return held if held != "unknown" else _passed(module, node, depth)
 
 
 def _takes_slices(module: Module, node: cst.BaseExpression) -> bool:
     """Whether a slice is appended to the list `node`: it is no number."""
-    name = bare(node)
     return f"{last_word(node)}.append(" in module.text and any(
-        call.receiver is not None and bare(call.receiver) == name
-        for call in module.method_calls("append")
+        True
+        for call in module.shared(Fillings).of(node, ("append",))
         for arg in call.node.args
         if isinstance(arg.value, cst.Subscript) and isinstance(arg.value.slice[0].slice, cst.Slice)
     )
@@ -232,7 +236,7 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         if word in ("tuple", "frozenset") and node.args:
             kind = collection_kind(module, node.args[0].value, 2)
             return "unsortable" if word == "frozenset" and kind != "number" else kind
-        return _object_kind(module, node)
+        return object_kind(module, node)
     if isinstance(node, cst.Tuple):
         kinds = {scalar_kind(module, element.value) for element in node.elements}
         return "number" if kinds == {"number"} else "unknown"
@@ -241,35 +245,12 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
     if isinstance(node, (cst.Name, cst.Attribute)) and (told := element_kinds.single(module, node)) != "unknown":
         return told
-    if isinstance(node, cst.Name) and (looped := _looped(module, node, (), _DEEP)) != "unknown":
-        return looped
+    if isinstance(node, cst.Name) and (held := _variable(module, node, (), _DEEP)) != "unknown":
+        return held
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"
     named = isinstance(node, (cst.Name, cst.Attribute)) and _means(module, "numbers", node)
     return "number" if named else "unknown"
-
-
-def _object_kind(module: Module, call: cst.Call) -> str:
-    """What `call` makes as an element: a module of torch's, or an object of a class of the file whose methods say
-    whether it hashes by its address and whether it can be sorted."""
-    for name in module.resolve(call.func):
-        if name.startswith("torch.nn.") and name.rpartition(".")[2][0].isupper():
-            return "identity"
-        class_ = module.local_class(name)
-        if class_ is None:
-            continue
-        family = list(module.family(class_))
-        for unit in [unit for one in family for unit in one.units if unit.piece.kind == "header"]:
-            module.load(unit)
-        bases = {base for one in family for base in module.base_names(one)}
-        if any(base.startswith("torch.nn.") for base in bases):
-            return "identity"
-        others = [base for base in bases if base != "builtins.object" and module.local_class(base) is None]
-        methods = {method for one in family for method in one.methods}
-        if others or "__lt__" in methods or any(one.node is None or one.node.decorators for one in family):
-            return "unknown"
-        return "unsortable" if methods & {"__eq__", "__hash__"} else "identity"
-    return "unknown"
 
 
 def _means(module: Module, role: str, node: cst.BaseExpression) -> bool:
@@ -281,32 +262,88 @@ def _calls(module: Module, role: str) -> frozenset[str]:
     return module.library.facts.orders.elements[role]
 
 
-class _Loops:
-    """What the variables of loops hold, worked out once for each: loops may go through the variables of each other."""
+def _is_empty(node: cst.BaseExpression) -> bool:
+    """Whether `node` makes an empty list."""
+    if isinstance(node, cst.Call):
+        return not node.args and last_word(node.func) in ("list", "deque")
+    return isinstance(node, cst.List) and not node.elements
+
+
+class _Variables:
+    """What variables hold, each worked out once: they may be made of each other."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._known: dict[tuple[int, str, tuple[int, ...], int], str] = {}
+        self._known: dict[Hashable, str] = {}
+        self._open = 0
 
     def of(self, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
-        """What stands at `path` in the variable `node`; `unknown` while that is being worked out."""
-        home = self.module.scope_of(node).home(node.value)
+        """What stands at `path` in the variable `node`, by the bindings that reach it."""
+        scope = self.module.scope_of(node)
+        home = scope.home(node.value)
         bindings = home.bindings[node.value] if home is not None else []
-        key = (id(home), node.value, path, depth)
+        if home is not None and home.function is scope.function:
+            order = self.module.order_of(node)
+            bindings = reaching(self.module, live(bindings, order), node, order)
+        else:
+            bindings = live(bindings, None)
+        return self._settled(
+            (tuple(map(id, bindings)), path, depth),
+            lambda: agreed(self._bound(binding, path, depth) for binding in bindings),
+        )
+
+    def filled(self, node: cst.Name | cst.Attribute) -> str:
+        """What the elements are of the list that `node` stands for, by what it is made of and what is put into it."""
+        home = self.module.scope_of(node).home(node.value) if isinstance(node, cst.Name) else None
+        owner = home if home is not None else self.module.enclosing_class(node)
+        return self._settled((id(owner), bare(node)), lambda: self._filled(node))
+
+    def _settled(self, key: Hashable, work: Callable[[], str]) -> str:
+        """What `work` finds, once for each `key`; `unknown` while that is being worked out, and far along a chain."""
         if key not in self._known:
+            if self._open > _CHAIN:
+                return "unknown"
             self._known[key] = "unknown"
-            self._known[key] = agreed(self._bound(binding, path, depth) for binding in bindings)
+            self._open += 1
+            self._known[key] = work()
+            self._open -= 1
         return self._known[key]
 
     def _bound(self, binding: Binding, path: tuple[int, ...], depth: int) -> str:
-        if binding.kind != "loop" or binding.value is None:
+        if binding.value is None or binding.kind not in ("assign", "unpack", "loop"):
             return "unknown"
-        return _part_kind(self.module, binding.value, (*binding.path, *path), depth)
+        part_of = _part_kind if binding.kind == "loop" else _part_of
+        return part_of(self.module, binding.value, (*binding.path, *path), depth)
+
+    def _filled(self, node: cst.Name | cst.Attribute) -> str:
+        values = self._values(node)
+        if not any(_is_empty(value) for value in values):
+            return "unknown"
+        kinds = {collection_kind(self.module, one, _DEEP, by_name=False) for one in values if not _is_empty(one)}
+        return _together(kinds | _put_in(self.module, node))
+
+    def _values(self, node: cst.Name | cst.Attribute) -> list[cst.BaseExpression]:
+        """What is assigned to `node`, and added to it by `+=`; nothing where something else binds it."""
+        if isinstance(node, cst.Attribute):
+            class_ = self.module.enclosing_class(node)
+            word = node.attr.value
+            if class_ is None or dotted(node.value) != "self" or f".{word} +=" in self.module.text:
+                return []
+            return [value.node for value in self.module.attribute_values(class_, word)]
+        home = self.module.scope_of(node).home(node.value)
+        bindings = home.bindings[node.value] if home is not None else ()
+        added = (binding.node for binding in bindings if binding.kind == "augment")
+        found = [bound_value(binding) for binding in bindings if binding.kind == "assign"]
+        found += [
+            one.value for one in added if isinstance(one, cst.AugAssign) and isinstance(one.operator, cst.AddAssign)
+        ]
+        values = [one for one in found if isinstance(one, cst.BaseExpression)]
+        return values if len(values) == len(bindings) else []
 
 
-def _looped(module: Module, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
-    """What stands at `path` in the variable of a loop."""
-    return module.shared(_Loops).of(node, path, depth)
+def _variable(module: Module, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
+    """What stands at `path` in a variable."""
+    return module.shared(_Variables).of(node, path, depth)
 
 
 def _part_kind(module: Module, node: cst.BaseExpression, path: tuple[int, ...], depth: int) -> str:
@@ -326,7 +363,7 @@ def _part_kind(module: Module, node: cst.BaseExpression, path: tuple[int, ...], 
         value = module.followed(node, module.scope_of(node), module.order_of(node))
         if value is not None and value.node is not node:
             return _part_kind(module, value.node, path, depth - 1)
-        return _looped(module, node, (EACH, *path), depth - 1) if isinstance(node, cst.Name) else "unknown"
+        return _variable(module, node, (EACH, *path), depth - 1) if isinstance(node, cst.Name) else "unknown"
     return "unknown"
 
 
@@ -359,12 +396,3 @@ def _part_of_call(module: Module, node: cst.Call, path: tuple[int, ...], depth: 
     if word == "map" and len(given) == 2 and last_word(given[0]) in _calls(module, "copies"):
         return _part_kind(module, given[1], path, depth)
     return "unknown"
-
-
-def parameter_annotation(module: Module, node: cst.Name) -> str:
-    """The annotation of the parameter that `node` is, or nothing."""
-    home = module.scope_of(node).home(node.value)
-    for binding in home.bindings[node.value] if home is not None else ():
-        if isinstance(binding.node, cst.Param) and binding.node.annotation is not None:
-            return bare(binding.node.annotation.annotation)
-    return ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.checks.order.elements import parameter_annotation
+from torchdet_lint.checks.order.objects import parameter_annotation
 from torchdet_lint.checks.order.results import first_ordered, telling
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.follower import Follower

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.order.elements import collection_kind, parameter_annotation, scalar_kind
+from torchdet_lint.checks.order.elements import collection_kind, scalar_kind
+from torchdet_lint.checks.order.objects import parameter_annotation
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.syntax import bare, last_word
 from torchdet_lint.finding import Violation
