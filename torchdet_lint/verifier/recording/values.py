@@ -38,10 +38,11 @@ def exact(value: Any) -> int:
 
 def base_of(tensor: torch.Tensor) -> int:
     """The address of the first byte of a tensor's storage, which all its views share; 0 where there is none."""
-    if hashing.is_fake(tensor):
+    kind = type(tensor)
+    if kind is not torch.Tensor and kind is not torch.nn.Parameter and hashing.is_fake(tensor):
         return 0
     try:
-        offset = int(tensor.storage_offset())
+        offset: Any = tensor.storage_offset()
         return tensor.data_ptr() - (offset * tensor.element_size() if offset else 0)
     except (RuntimeError, NotImplementedError):
         pass

@@ -1,0 +1,1 @@
+"""One op -> where it stands in the program, and digests of the memory that it reads and writes."""

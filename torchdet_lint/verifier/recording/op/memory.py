@@ -1,0 +1,175 @@
+"""What an op reads and writes -> digests, and who wrote which memory.
+
+A tensor that an op made is digested once: what reads it later is told by the digest of its storage and by which part of
+the storage it is. Memory that torch did not allocate, and what came from outside, is digested where it is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from torchdet_lint.verifier import trace
+from torchdet_lint.verifier.recording import hashing
+from torchdet_lint.verifier.recording.values import MINUS_ONE, NAN, base_of, exact, number_digest, tensors_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.verifier.recording.streams import Run
+
+CLEAN = hashing.MASK - 1
+UNWRITTEN = 1
+_SEQUENCE = 1 << 60
+
+
+class Memory(NamedTuple):
+    """Functions on the values of ops, all of which share one record of memory.
+
+    `read(arguments, tensors, numbers, came)` digests what an op reads into `tensors` and `numbers`, what came from
+    outside into `came`, and returns flags. `fresh(value, digests)` digests a tensor that an op made, `several(out,
+    digests, scratch, unwritten)` all that it returned, and `written(value, digests)` what it wrote in place, with the
+    flags for that. `still_unwritten(arguments)` are the storages of which a part is not written, `unwritten()` is the
+    one that was read last. `note_foreign(tensor)` looks whether torch owns its memory, and `digest_of(value)` digests a
+    part of a batch.
+    """
+
+    read: Callable[[Any, list[int], list[int], list[tuple[int, int]]], int]
+    fresh: Callable[[torch.Tensor, list[int]], None]
+    several: Callable[[Any, list[int], tuple[int, ...], frozenset[int]], None]
+    written: Callable[[Any, list[int]], int]
+    still_unwritten: Callable[[Any], frozenset[int]]
+    unwritten: Callable[[], int]
+    note_foreign: Callable[[torch.Tensor], None]
+    digest_of: Callable[[torch.Tensor], int]
+
+
+def extent(tensor: torch.Tensor) -> int:
+    """Which part of its storage a view is: two views of one storage have one digest but for this."""
+    try:
+        return (tensor.storage_offset() << 20) + tensor.numel()  # type: ignore[operator]
+    except (RuntimeError, NotImplementedError):
+        return 0
+
+
+def memory(run: Run) -> Memory:  # noqa: C901
+    """The memory of the process of `run`. What the functions need is bound here: they run for every op."""
+    owners, foreign = run.owners, run.foreign
+    digest = hashing.hasher()
+    parts_of = hashing.inner_tensors
+    plain, parameter = torch.Tensor, torch.nn.Parameter
+    last_unwritten = 0
+
+    def read(arguments: Any, tensors: list[int], numbers: list[int], came: list[tuple[int, int]]) -> int:  # noqa: C901
+        nonlocal last_unwritten
+        flags = 0
+        for value in arguments:
+            kind = type(value)
+            if kind is plain or kind is parameter or isinstance(value, plain):
+                try:
+                    if kind is not plain and kind is not parameter:
+                        if parts := parts_of(value):
+                            flags |= read(parts, tensors, numbers, came)
+                            continue
+                        base, part = base_of(value), extent(value)
+                    else:
+                        offset: Any = value.storage_offset()
+                        base = value.data_ptr()
+                        if offset:
+                            base -= offset * value.element_size()
+                        part = (offset << 20) + value.numel()
+                except (RuntimeError, NotImplementedError):
+                    base, part = base_of(value), extent(value)
+                if not base:
+                    continue
+                known = owners.get(base)
+                if known is None or base in foreign:
+                    known = digest(value) & CLEAN
+                    if owners.get(base) != known:
+                        owners[base] = known
+                        note_foreign(value)
+                        came.append((known, base))
+                elif known & 1:
+                    flags = trace.UNWRITTEN
+                    last_unwritten = base
+                tensors.append(known + part)
+            elif kind is float:
+                numbers.append((hash(value) if value == value else NAN) if value != -1 else MINUS_ONE)
+            elif kind is int or kind is bool:
+                numbers.append(value if value != -1 else MINUS_ONE)
+            elif kind is list or kind is tuple:
+                if value:
+                    flags |= read(value, tensors, numbers, came)
+                numbers.append(_SEQUENCE + len(value))
+            elif kind is complex:
+                numbers.append(number_digest(value))
+        return flags
+
+    def note_foreign(tensor: torch.Tensor) -> None:
+        """Memory that torch did not allocate may be written behind its back: it is digested at every read."""
+        with contextlib.suppress(RuntimeError, NotImplementedError):
+            if not tensor.untyped_storage().resizable():
+                foreign.add(base_of(tensor))
+
+    def fresh(value: torch.Tensor, digests: list[int]) -> None:
+        known = digest(value)
+        digests.append(known)
+        kind = type(value)
+        if kind is not plain and kind is not parameter and (parts := parts_of(value)):
+            for part in parts:
+                fresh(part, [])
+            return
+        base = base_of(value)
+        if base:
+            owners[base] = known & CLEAN
+
+    def several(out: Any, digests: list[int], scratch: tuple[int, ...], unwritten: frozenset[int]) -> None:
+        for number, value in enumerate(tensors_in(out)):
+            if number in scratch:
+                digests.append(0)
+                owners[base_of(value)] = 0
+            elif unwritten and isinstance(value, plain) and base_of(value) in unwritten:
+                # Returned as it came, while a part of it is still to be written: nothing reads that part yet.
+                digests.append(0)
+            elif isinstance(value, plain):
+                fresh(value, digests)
+            else:
+                digests.append(exact(value))
+
+    def still_unwritten(arguments: Any) -> frozenset[int]:
+        bases = (base_of(value) for value in tensors_in(arguments) if isinstance(value, plain))
+        return frozenset(base for base in bases if base and owners.get(base, 0) & 1)
+
+    def written(value: Any, digests: list[int]) -> int:
+        if isinstance(value, plain):
+            kind = type(value)
+            if kind is not plain and kind is not parameter and (parts := parts_of(value)):
+                return written(parts, digests)
+            known = digest(value)
+            digests.append(known)
+            base = base_of(value)
+            if not base:
+                return 0
+            old = owners.get(base, 0)
+            owners[base] = hash((old, known)) & CLEAN
+            if not old & 1:
+                return 0
+            if value.numel() * value.element_size() < value.untyped_storage().nbytes():
+                owners[base] |= 1
+            return trace.SCRATCH
+        flags = 0
+        if isinstance(value, (list, tuple)):
+            for item in value:
+                flags |= written(item, digests)
+        return flags
+
+    def digest_of(value: torch.Tensor) -> int:
+        known = digest(value)
+        base = base_of(value)
+        if base:
+            owners[base] = known & CLEAN
+        return known
+
+    return Memory(read, fresh, several, written, still_unwritten, lambda: last_unwritten, note_foreign, digest_of)

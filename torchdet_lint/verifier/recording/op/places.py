@@ -1,0 +1,74 @@
+"""An op and the stack -> its site: the line of the program it belongs to, and for a backward op that of its forward."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from torchdet_lint.verifier.recording.lines import LIBRARY, OWN, TORCH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from torchdet_lint.verifier.ops.plans import Plan
+    from torchdet_lint.verifier.recording.streams import Run, Stream
+
+current_node: Callable[[], Any] = getattr(torch._C, "_current_autograd_node", lambda: None)
+"""The autograd node that the thread is in; None in the forward pass."""
+
+
+class Places(NamedTuple):
+    """Functions that look at the stack of the function that calls the one that calls them.
+
+    `find(plan, node)` is the site of an op, in the backward pass of `node` where it is not None. `passed(plan)` does so
+    for an op that has no record, where that op made an autograd node.
+    """
+
+    find: Callable[[Plan, Any], int]
+    passed: Callable[[Plan], None]
+
+
+def places(run: Run, stream: Stream) -> Places:
+    """The places of one thread's ops."""
+    kinds, sites, forward_lines = run.classifier, stream.sites, stream.forward
+    sequence_number = getattr(torch._C._autograd, "_get_sequence_nr", lambda: 0)
+    get_frame = sys._getframe
+    last_sequence = -1
+
+    def find(plan: Plan, node: Any) -> int:
+        nonlocal last_sequence
+        frame: FrameType | None = get_frame(2)
+        library: FrameType | None = None
+        room = TORCH
+        while frame is not None:
+            kind = kinds[frame.f_code.co_filename]
+            if kind:
+                if kind == OWN:
+                    break
+                if kind != LIBRARY:
+                    room = kind
+                elif library is None:
+                    library = frame
+            frame = frame.f_back
+        if frame is None:
+            frame = library
+        forward = -1 if node is None else forward_lines.get(node._sequence_nr())
+        code, instruction = (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)
+        key = (plan.index, code, instruction, forward, room if node is None else -1)
+        site = sites.get(key)
+        if site is None:
+            site = sites[key] = stream.site(plan, frame, instruction, forward, room, node is not None)
+        sequence = sequence_number()
+        if sequence != last_sequence:
+            last_sequence = sequence
+            forward_lines.put(sequence - 1, site)
+        return site
+
+    def passed(plan: Plan) -> None:
+        if sequence_number() != last_sequence and current_node() is None:
+            find(plan, None)
+
+    return Places(find, passed)
