@@ -8,6 +8,7 @@ import threading
 import time
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 pytest.importorskip("torch")
@@ -110,11 +111,16 @@ class Recorded:
         return SITES[:2]
 
 
+class Told(msgspec.Struct, frozen=True):
+    causes: tuple[Cause, ...]
+    not_covered: tuple[str, ...] = ()
+
+
 class Runs:
     """A session whose further runs differ at the lines that it is given, pair by pair."""
 
     workspace = SimpleNamespace(in_place="")
-    results = (SimpleNamespace(seconds=1.0),)
+    results = (SimpleNamespace(seconds=1.0, cpu_seconds=1.0),)
     outcome = SimpleNamespace(causes=differ(3, 7, 99))
 
     def __init__(self, in_turn, again):
@@ -147,12 +153,6 @@ class Runs:
     ],
 )
 def test_the_order_of_threads_is_named_where_it_alone_decides(monkeypatch, in_turn, again, named):
-    import msgspec
-
-    class Told(msgspec.Struct, frozen=True):
-        causes: tuple[Cause, ...]
-        not_covered: tuple[str, ...] = ()
-
     monkeypatch.setattr(proof, "Trace", Recorded)
     told = proof.settle(Runs(in_turn, again), Told((cause(3), cause(7), cause(99))))
     assert {one.line for one in told.causes if (one.rule, one.proven) == ("TDL306", True)} == named
@@ -167,3 +167,17 @@ def test_nothing_more_is_run_where_no_cause_is_open_or_no_thread_was_started(mon
     report = SimpleNamespace(causes=(cause(3),))
     assert proof.settle(runs, report) is report
     assert not runs.asked
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cpu", "repeated"),
+    [(300.0, 1.0, True), (61.0, 61.0, False), (700.0, 1.0, False), (61.0, 0.0, False), (59.0, 0.0, True)],
+)
+def test_a_run_is_repeated_by_what_it_takes_of_the_cpu(monkeypatch, seconds, cpu, repeated):
+    monkeypatch.setattr(proof, "Trace", Recorded)
+    runs = Runs([()] * 3, [(3,)] * 2)
+    runs.results = (SimpleNamespace(seconds=seconds, cpu_seconds=cpu),)
+    told = proof.settle(runs, Told((cause(3),)))
+    assert (bool(runs.asked), told.causes[0].rule, bool(told.not_covered)) == (
+        (True, "TDL306", False) if repeated else (False, "", True)
+    )

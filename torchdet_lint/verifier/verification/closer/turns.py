@@ -12,14 +12,16 @@ from torchdet_lint.verifier.verification.closer.proven import under
 from torchdet_lint.verifier.verification.outcome import VerifyError
 
 if TYPE_CHECKING:
+    from torchdet_lint.verifier.launch.launch import ChildResult
     from torchdet_lint.verifier.trace import Site
     from torchdet_lint.verifier.verification.outcome import Cause
     from torchdet_lint.verifier.verification.report import Report
     from torchdet_lint.verifier.verification.session import Session
 
 _RULE = "TDL306"
-_MOST_SECONDS = 60.0
-"""Longer runs are not repeated for this."""
+_MOST_CPU_SECONDS, _MOST_SECONDS = 60.0, 600.0
+"""Runs that take more of the CPU, which does not grow while other work has it, or that last longer still, waiting, are
+not repeated for this."""
 _IN_TURN, _AGAIN = 3, 2
 """Pairs with the threads in turn, which must all be equal at a place, and further ones without, which must all differ
 there: where it differs in half of all pairs whatever the threads do, that happens once in 64 times."""
@@ -39,8 +41,8 @@ def _settled(session: Session, report: Report) -> Report:
     open_ones = [cause for cause in report.causes if not cause.rule and cause.source in _OPEN]
     if not open_ones or session.outcome is None or session.workspace.in_place or not _starts_threads(session):
         return report
-    if max(result.seconds for result in session.results) > _MOST_SECONDS:
-        told = "whether the order of threads is the cause: runs of more than a minute are not repeated for that"
+    if any(_is_long(result) for result in session.results):
+        told = "whether the order of threads is the cause: runs of more than a minute of CPU are not repeated for that"
         return msgspec.structs.replace(report, not_covered=(*report.not_covered, f"{told} (--fix tries it)"))
     known = {(item.index, item.stream): item.site for item in session.outcome.causes}
     sites = {site for cause in open_ones if (site := _site(cause, known)) is not None}
@@ -57,6 +59,11 @@ def _settled(session: Session, report: Report) -> Report:
         for cause in report.causes
     )
     return msgspec.structs.replace(report, causes=tuple(causes))
+
+
+def _is_long(result: ChildResult) -> bool:
+    """Whether a run is too long to be repeated for this. Where its CPU time is not known, all its time counts."""
+    return (result.cpu_seconds or result.seconds) > _MOST_CPU_SECONDS or result.seconds > _MOST_SECONDS
 
 
 def _site(cause: Cause, known: dict[tuple[int, str], Site]) -> Site | None:
