@@ -1,10 +1,11 @@
 """Sixty planted programs before the verifier: causes named, causes invented, and whether the printed command cures.
 
-    python benchmarks/planted [--fix] [--seed N] [--minutes M] [-o FILE.json] [PART-OF-A-NAME …]
+    python benchmarks/planted [--fix] [--seed N] [--minutes M] [-o FILE.json [--resume]] [PART-OF-A-NAME …]
 
 Each program is verified by `torchdet-lint verify --mode stress` in a process of its own, a rare one with `--runs 12`;
 with `--fix` also by `--fix`, and the command that is then printed is run on a copy of the program, which must print
-the same in four runs after it. It stops after M minutes and says how many programs it got through.
+the same in four runs after it. It stops after M minutes and says how many programs it got through; with `--resume` it
+goes on with those that are not in FILE yet.
 """
 
 from __future__ import annotations
@@ -120,11 +121,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="another choice of programs with two and three causes")
     parser.add_argument("--minutes", type=float, default=1e9, help="begin no program after that")
     parser.add_argument("-o", "--output", type=Path, help="write what was found out about each, as JSON")
+    parser.add_argument("--resume", action="store_true", help="keep what FILE says of programs, and run the rest")
     asked = parser.parse_args()
+    if asked.resume and not asked.output:
+        parser.error("--resume needs -o FILE")
     programs = [one for one in planted(asked.seed) if not asked.names or any(name in one.name for name in asked.names)]
     rows: list[dict[str, Any]] = []
+    if asked.resume and asked.output.exists():
+        rows = json.loads(asked.output.read_text())
+    done = {row["name"] for row in rows}
     end = time.monotonic() + 60 * asked.minutes
     for program in programs:
+        if program.name in done:
+            continue
         if time.monotonic() > end:
             break
         rows.append(tried(program, fix=asked.fix))
