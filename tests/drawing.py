@@ -233,6 +233,9 @@ def sweep(library: str, after: str = "") -> Iterator[tuple[str, str]]:
     """What is being tried, `try`, what could not be imported, `missing`, and what draws, by the generators; `Class`
     where it is made, `Class().method` where that is called. Only what comes `after` that name."""
     for module in LIBRARIES[library]:
+        with contextlib.suppress(Exception, SystemExit):
+            _owner(module)  # a call that is cut off must not leave one of them imported by half
+    for module in LIBRARIES[library]:
         try:
             names = list(_public(module))
         except (Exception, SystemExit) as error:
@@ -265,16 +268,20 @@ def _used(full: str, value: Any, made: list[object]) -> Iterator[tuple[str, set[
 
 def _public(module: str) -> Iterator[tuple[str, Any]]:
     """The callables that a module, or an object of a class, makes public, in order."""
-    outer, _, last = module.rpartition(".")
-    owner: Any = importlib.import_module(outer if last[0].isupper() else module)
-    if last[0].isupper():
-        owner = getattr(owner, last)(np.arange(30) % 2)
+    owner = _owner(module)
     for name in sorted(getattr(owner, "__all__", None) or dir(owner)):
         with contextlib.suppress(Exception):
             value = getattr(owner, name)
             own = str(getattr(value, "__module__", module)).partition(".")[0] == module.partition(".")[0]
             if callable(value) and own and not name.startswith("_") and LEFT_OUT.search(name) is None:
                 yield name, value
+
+
+def _owner(module: str) -> Any:
+    """A module, or an object of a class."""
+    outer, _, last = module.rpartition(".")
+    owner: Any = importlib.import_module(outer if last[0].isupper() else module)
+    return getattr(owner, last)(np.arange(30) % 2) if last[0].isupper() else owner
 
 
 def version(library: str) -> str:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-from fuzzing.oracles import Failure, Input, judge  # noqa: E402
+from fuzzing.oracles import ASKED, Failure, Input, judge  # noqa: E402
 from fuzzing.shrinking import shrunk  # noqa: E402
 
 if TYPE_CHECKING:
@@ -131,8 +131,10 @@ def campaign(maker: Maker, until: float, most: int, folder: Path, start: int) ->
         limit = usual.limit(one, seconds)
         if failure is None and seconds > limit and all(judge(one).seconds > limit for _ in range(2)):
             failure = Failure("slow", one.kind, f"{seconds:.2f} s for {one.size} bytes; the limit is {limit:.2f} s")
-        if failure is None and number % 10 == 0 and other.digest(one) != digest:
-            failure = Failure("hash seed", one.kind, "two hash seeds, two results")
+        if failure is None and number % 10 == 0:
+            ASKED["hash seed"] += 1
+            if other.digest(one) != digest:
+                failure = Failure("hash seed", one.kind, "two hash seeds, two results")
         if failure is not None:
             known[failure.key] += 1
             if known[failure.key] == 1:
@@ -146,6 +148,7 @@ def campaign(maker: Maker, until: float, most: int, folder: Path, start: int) ->
             gc.collect()
     other.close()
     print(_progress(number - start, time.monotonic() - began, kinds, known))
+    print("asked: " + ", ".join(f"{count} {oracle}" for oracle, count in ASKED.most_common()))
     for (oracle, place), count in known.most_common():
         print(f"{count:>8} × {oracle} {place}")
     return len(known)

@@ -17,6 +17,7 @@ import time
 import traceback
 import unicodedata
 import warnings
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Finding, Result
 
 SECONDS = 20
+ASKED = Counter[str]()
+"""How often each oracle was asked; `exception` at each input."""
 _SETTINGS = Settings(root="", min_severity="note", unsafe_fixes=True)
 _LINTER = Linter(_SETTINGS)
 _NAMES = {rule.name: code for code, rule in loading.load().rules.items()}
@@ -109,6 +112,7 @@ def judge(one: Input) -> Verdict:
     """What the program makes of `one`. Any exception is a failure, and so is an answer that takes `SECONDS`."""
     before = time.process_time()
     digest, failure = "", None
+    ASKED["exception"] += 1
     signal.signal(signal.SIGVTALRM, _late)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
@@ -132,6 +136,7 @@ def _late(*_: Any) -> None:
 
 
 def need(held: object, oracle: str, story: str) -> None:
+    ASKED[oracle] += 1
     if not held:
         raise Unmet(oracle, story)
 

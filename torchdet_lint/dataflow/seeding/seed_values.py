@@ -33,6 +33,8 @@ class SeedValues:
 
     def __init__(self, tree: ast.Module | None) -> None:
         self.tree = tree
+        self._known_natural: dict[tuple[str, int], bool] = {}
+        self._known_number: dict[str, bool] = {}
 
     def suits(self, seeding: Seeding, library: str) -> bool:
         """Whether a generator of `library` takes what `seeding` is given; "" where that is any library."""
@@ -41,7 +43,7 @@ class SeedValues:
             return value is not None
         if library != "python" and "numpy" not in seeding.libraries:
             return False
-        return not any(self._is_no_number(one) for one in self._given(value))
+        return self._may_be_number(_key(value))
 
     @functools.cached_property
     def option(self) -> Option | None:
@@ -67,21 +69,24 @@ class SeedValues:
             return isinstance(value.op, ast.Add) and all(self._is_natural(one, depth) for one in parts)
         if isinstance(value, ast.Call):
             return isinstance(value.func, ast.Name) and value.func.id == "int"
-        given = self._given(value) if depth and isinstance(value, (ast.Name, ast.Attribute)) else []
-        return bool(given) and all(self._is_natural(one, depth - 1) for one in given)
+        return depth > 0 and self._only_natural(_key(value), depth - 1)
 
-    def _is_no_number(self, value: ast.expr | None) -> bool:
-        text = isinstance(value, ast.Constant) and isinstance(value.value, (str, bytes))
-        return text or isinstance(value, _OTHER)
+    def _only_natural(self, key: str, depth: int) -> bool:
+        """Whether what has the `key` is given in the file, and only natural numbers."""
+        if (key, depth) not in self._known_natural:
+            given = self._names.get(key, [])
+            self._known_natural[key, depth] = bool(given) and all(self._is_natural(one, depth) for one in given)
+        return self._known_natural[key, depth]
 
-    def _given(self, value: ast.expr) -> list[ast.expr | None]:
-        """What a name, or any attribute of that name, is given in the file; None for what is out of sight."""
-        if isinstance(value, ast.Name):
-            return self._names.get(value.id, [])
-        return self._names.get(f".{value.attr}", []) if isinstance(value, ast.Attribute) else []
+    def _may_be_number(self, key: str) -> bool:
+        """Whether nothing that what has the `key` is given in the file is evidently no number."""
+        if key not in self._known_number:
+            self._known_number[key] = not any(_is_no_number(one) for one in self._names.get(key, []))
+        return self._known_number[key]
 
     @functools.cached_property
     def _names(self) -> dict[str, list[ast.expr | None]]:
+        """What the names of the file are given, by their keys; None for what is out of sight."""
         found: dict[str, list[ast.expr | None]] = {}
         known: dict[ast.AST, ast.expr | None] = {}
         for node in ast.walk(self.tree) if self.tree is not None else ():
@@ -101,6 +106,18 @@ class SeedValues:
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
                 found.setdefault(f".{node.attr}", []).append(known.get(node))
         return found
+
+
+def _key(value: ast.expr) -> str:
+    """What a name, or an attribute of whatever object, is known by; empty for another expression."""
+    if isinstance(value, ast.Name):
+        return value.id
+    return f".{value.attr}" if isinstance(value, ast.Attribute) else ""
+
+
+def _is_no_number(value: ast.expr | None) -> bool:
+    text = isinstance(value, ast.Constant) and isinstance(value.value, (str, bytes))
+    return text or isinstance(value, _OTHER)
 
 
 def _option(call: ast.Call) -> tuple[str, ast.expr | None]:
