@@ -100,6 +100,16 @@ EXPLAINED = {
         for kind in ("", "Geometric", "Intensity", "Mix", "RigidAffine")
         for size in ("Base2D", "Base3D", "BaseV2")
     },
+    **{
+        f"lightning.pytorch.demos.boring_classes.{name}": "one of Lightning's own demos"
+        for name in (
+            "BoringDataModule", "BoringModel", "DemoModel", "ManualOptimBoringModel", "Net", "RandomDataset",
+            "RandomDictDataset",
+        )
+    },
+    "scipy.interpolate.BarycentricInterpolator": "draws the order of its products, which changes their rounding alone",
+    "scipy.linalg.logm": "draws only to estimate norms, by which it picks an approximation",
+    "transformers.trainer_pt_utils.LayerWiseDummyOptimizer": "draws a tensor that stands for no parameter",
     "pandas.Series.sample": "TDL107 has `sample` of whatever comes from pandas under the name of a DataFrame's",
 }  # fmt: skip
 MARK = "drawing"

@@ -123,8 +123,11 @@ def unlisted() -> Iterator[str]:
 
 
 def _listed_as(name: str) -> tuple[str, ...]:
-    """The names under which a row may have `name`: an estimator draws where it is fitted, and its class is listed."""
-    return name, name.partition("()")[0], name.removesuffix(".rvs")
+    """The names under which a row may have `name`: an estimator draws where it is fitted, and its class is listed; the
+    row of one distribution of SciPy is that of all (`checks.seeds.generators`)."""
+    distribution = name.startswith("scipy.stats.") and name.endswith(".rvs")
+    row = ("scipy.stats.norm().rvs" if "()" in name else "scipy.stats.norm.rvs",) if distribution else ()
+    return name, name.partition("()")[0], name.removesuffix(".rvs"), *row
 
 
 def _rows(tables: Tables, name: str) -> Iterator[str]:

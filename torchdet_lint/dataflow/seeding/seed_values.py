@@ -108,7 +108,7 @@ class SeedValues:
         return found
 
 
-def _key(value: ast.expr) -> str:
+def _key(value: ast.expr | None) -> str:
     """What a name, or an attribute of whatever object, is known by; empty for another expression."""
     if isinstance(value, ast.Name):
         return value.id
