@@ -103,8 +103,8 @@ class WorkerObjects:
         elif isinstance(node, ast.Lambda):
             self._body(node, scope._replace(function=node), depth + 1)
         elif isinstance(node, ast.IfExp):
-            self._value(node.body, scope, way, depth)
-            self._value(node.orelse, scope, way, depth)
+            for branch in _branches(node):
+                self._value(branch, scope, way, depth)
         elif isinstance(node, ast.BoolOp):
             for part in node.values:
                 self._value(part, scope, way, depth + 1)
@@ -433,6 +433,19 @@ class WorkerObjects:
         return True
 
     # -------------------------------------------------------------------------------------------------------- names
+
+
+def _branches(node: ast.IfExp) -> list[ast.expr]:
+    """What a choice may give, `a if x else b if y else c`."""
+    found: list[ast.expr] = []
+    stack: list[ast.expr] = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, ast.IfExp):
+            stack += [one.orelse, one.body]
+        else:
+            found.append(one)
+    return found
 
 
 def _operands(node: ast.BinOp) -> list[ast.expr]:
