@@ -102,12 +102,9 @@ class WorkerObjects:
                 self._value(element, scope, f"{way}[{place}]" if way else None, depth + 1)
         elif isinstance(node, ast.Lambda):
             self._body(node, scope._replace(function=node), depth + 1)
-        elif isinstance(node, ast.IfExp):
+        elif isinstance(node, (ast.IfExp, ast.BoolOp)):
             for branch in _branches(node):
                 self._value(branch, scope, way, depth)
-        elif isinstance(node, ast.BoolOp):
-            for part in node.values:
-                self._value(part, scope, way, depth + 1)
         elif isinstance(node, ast.Subscript):
             self._value(node.value, scope, None, depth + 1)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)):
@@ -435,14 +432,16 @@ class WorkerObjects:
     # -------------------------------------------------------------------------------------------------------- names
 
 
-def _branches(node: ast.IfExp) -> list[ast.expr]:
-    """What a choice may give, `a if x else b if y else c`."""
+def _branches(node: ast.expr) -> list[ast.expr]:
+    """What a choice may give: `a if x else b if y else c`, `a or b`."""
     found: list[ast.expr] = []
     stack: list[ast.expr] = [node]
     while stack:
         one = stack.pop()
         if isinstance(one, ast.IfExp):
             stack += [one.orelse, one.body]
+        elif isinstance(one, ast.BoolOp):
+            stack += reversed(one.values)
         else:
             found.append(one)
     return found
