@@ -161,7 +161,7 @@ class Settling:
         loading = [entry for entry in programs if entry.trains] or (programs if self.points.imports_by_name else [])
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
-        repeated = self._run(entry.node for entry in entries if entry.seeded("torch"))
+        repeated = self._run(entry.node for entry in entries if entry.seeded("torch")) if run else {}
         return {
             path: Settled(
                 path in covered and path not in exposed,

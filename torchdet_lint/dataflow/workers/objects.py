@@ -328,8 +328,7 @@ class WorkerObjects:
                 return self._maker(node.func.value, scope, depth + 1) if node.func.attr == "manual_seed" else None
             return None
         if isinstance(node, (ast.BoolOp, ast.IfExp)):
-            parts = node.values if isinstance(node, ast.BoolOp) else [node.body, node.orelse]
-            return next((made for part in parts if (made := self._maker(part, scope, depth + 1))), None)
+            return next((made for part in _branches(node) if (made := self._maker(part, scope, depth + 1))), None)
         if isinstance(node, (ast.Name, ast.Attribute)):
             for value, inner in self.bindings.behind(node, scope):
                 made = self._maker(value, inner, depth + 1) if value is not node else None
@@ -428,8 +427,6 @@ class WorkerObjects:
                 isinstance(value.func, ast.Attribute) and not self.classes.dotted(value.func, scope.file)
             )
         return True
-
-    # -------------------------------------------------------------------------------------------------------- names
 
 
 def _branches(node: ast.expr) -> list[ast.expr]:
