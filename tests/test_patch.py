@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,13 @@ def test_fix_that_breaks_the_syntax_is_refused_and_the_others_are_made():
     done = applied("f(1)\ng(1)\n", fix(edit(1, 3, 1, 4, "a b")), fix(edit(2, 3, 2, 4, "c")))
     assert done.data == b"f(1)\ng(c)\n"
     assert done.refused == {0: "the result would not parse"}
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 and newer read this f-string")
+def test_fix_keeps_to_the_syntax_that_the_running_python_reads():
+    newer = 'f"{"a"}"'
+    assert applied("f(1)\n", fix(edit(1, 3, 1, 4, newer))).refused == {0: "the result would not parse"}
+    assert applied(f"f(1)\ng({newer})\n", fix(edit(1, 3, 1, 4, "2"))).data.decode() == f"f(2)\ng({newer})\n"
 
 
 def test_fix_that_drops_a_comment_is_refused():

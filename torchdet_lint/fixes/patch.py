@@ -254,7 +254,7 @@ def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Se
         new = decode(source.path, data)
     except SourceFault:
         return "the result could not be read"
-    if not parses(new.text):
+    if not _still_parses(source.text, new.text):
         return "the result would not parse"
     lost = Counter(comment for _, comment in comments(source.text))
     lost.subtract(comment for _, comment in comments(new.text))
@@ -276,21 +276,25 @@ def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Se
     return f"it would drop the comment `{dropped[0]}`" if dropped else ""
 
 
-def parses(text: str) -> bool:
-    """Whether `text` is Python, to the running interpreter or to libcst."""
+def _still_parses(old: str, new: str) -> bool:
+    """Whether `new` is Python to whom `old` was: the running interpreter, else libcst, which knows newer syntax."""
+    if _is_python(new):
+        return True
+    if too_long(new) or _is_python(old):
+        return False
+    import libcst as cst
+
+    try:
+        cst.parse_module(new)
+    except Exception:  # libcst has several ways to say no
+        return False
+    return True
+
+
+def _is_python(text: str) -> bool:
     try:
         parsed(text)
     except SyntaxFault:
-        pass
-    else:
-        return True
-    import libcst as cst
-
-    if too_long(text):
-        return False
-    try:
-        cst.parse_module(text)
-    except Exception:  # libcst has several ways to say no
         return False
     return True
 
