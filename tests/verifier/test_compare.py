@@ -524,6 +524,26 @@ def test_an_index_that_differs_first_is_the_cause_and_later_ones_may_follow(pair
     ]
 
 
+@pytest.mark.parametrize(("between", "state"), [([], "taken"), ([op(6)], "differs")])
+def test_a_generator_that_a_number_may_have_been_drawn_from_says_little_of_the_data_after_it(
+    pair, tmp_path, monkeypatch, between, state
+):
+    """The generator is known to have been drawn from again only where other data came in between."""
+    pick, first, data = op(4, "select.int"), op(2, "lift_fresh"), op(9, "lift_fresh")
+    runs = []
+    for run in (1, 2):
+        begin = [(first, 0, (run,), trace.OUTSIDE, (run, 0, 0, 0)), (pick, 9, (run,), 0, (), run)]
+        middle = [(site, 0, (7,), trace.OUTSIDE, (7, 10 + run, 0, 0)) for site in between]
+        runs.append([*begin, *middle, (data, 0, (run,), trace.OUTSIDE, (run, 20 + run, 0, 0))])
+    last = pair(*runs).divergences[-1]
+    assert (last.site, last.evidence.generators["python"]) == (data, state)
+    found = (Finding("TDL305", "a set", str(tmp_path / "train.py"), 9), Finding("TDL103", "x (line 4)", "train.py", 1))
+    monkeypatch.setattr(explain_module, "lint", lambda *_, **__: found)
+    monkeypatch.chdir(tmp_path)
+    report = compare_traces(tmp_path / "a.tdtrace", tmp_path / "b.tdtrace", lint=True)
+    assert report.causes[-1].rule == ("TDL305" if state == "taken" else "TDL103")
+
+
 @pytest.mark.parametrize(("runs", "k", "share"), [(2, 2, 50), (3, 2, 75), (6, 2, 97), (12, 4, 97), (59, 20, 95)])
 def test_equal_runs_say_how_rare_a_fault_they_would_have_seen(runs, k, share):
     assert _rare(runs).startswith(f"rare faults: {runs} runs see one that shows in 1 of {k} runs with {share} %")

@@ -6,6 +6,7 @@ import queue
 import random
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
@@ -18,7 +19,7 @@ from torchdet_lint.verifier.patching.events import Reporter
 from torchdet_lint.verifier.remedies import stress, turns
 from torchdet_lint.verifier.trace import Site
 from torchdet_lint.verifier.verification.closer import turns as proof
-from torchdet_lint.verifier.verification.outcome import Cause, VerifyError
+from torchdet_lint.verifier.verification.outcome import Cause, Spread, VerifyError
 
 
 @pytest.fixture(params=["A", "B"])
@@ -113,6 +114,7 @@ class Recorded:
 
 class Told(msgspec.Struct, frozen=True):
     causes: tuple[Cause, ...]
+    spread: Spread = Spread(9, 9, "persistent", 2)
     not_covered: tuple[str, ...] = ()
 
 
@@ -121,7 +123,8 @@ class Runs:
 
     workspace = SimpleNamespace(in_place="")
     results = (SimpleNamespace(seconds=1.0, cpu_seconds=1.0),)
-    outcome = SimpleNamespace(causes=differ(3, 7, 99))
+    outcome = SimpleNamespace(causes=differ(3, 7, 99), divergences=(), devices=("cpu",), environment={})
+    root = Path()
 
     def __init__(self, in_turn, again):
         self.pairs = {"in-turn": in_turn, "again": again}
@@ -157,6 +160,26 @@ def test_the_order_of_threads_is_named_where_it_alone_decides(monkeypatch, in_tu
     told = proof.settle(Runs(in_turn, again), Told((cause(3), cause(7), cause(99))))
     assert {one.line for one in told.causes if (one.rule, one.proven) == ("TDL306", True)} == named
     assert {one.rule for one in told.causes if one.line not in named} == {""}
+
+
+@pytest.mark.parametrize(
+    ("in_turn", "again", "told"),
+    [
+        ([(7,)] * 3, [(3, 7)] * 2, True),
+        ([()] * 3, [(3, 7)] * 2, False),  # what the threads read may follow from line 7, which did not differ either
+        ([(7,)] * 3, [(7,), (3, 7)], False),
+        ([(7,), (3, 7), (7,)], [(3, 7)] * 2, False),
+    ],
+)
+def test_a_race_is_told_beside_another_cause_where_the_threads_in_turn_end_it_alone(monkeypatch, in_turn, again, told):
+    monkeypatch.setattr(proof, "Trace", Recorded)
+    race = msgspec.structs.replace(differ(3)[0], kind="consequence", source="race", stream="thread 1")
+    runs = Runs(in_turn, again)
+    monkeypatch.setattr(runs, "outcome", SimpleNamespace(**{**vars(Runs.outcome), "causes": differ(7)}))
+    runs.outcome.divergences = (*differ(7), race)
+    report = proof.settle(runs, Told((cause(7, "TDL102"),)))
+    assert [(one.line, one.rule, one.proven) for one in report.causes[1:]] == [(3, "TDL307", True)] * told
+    assert report.spread.consequences == 2 - told
 
 
 def test_nothing_more_is_run_where_no_cause_is_open_or_no_thread_was_started(monkeypatch):

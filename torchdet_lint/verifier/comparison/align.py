@@ -57,6 +57,7 @@ class Aligner:
         self.span = (0, 0)
         self.seeded = False
         self.asking: list[_AtSite] = []
+        self.numbers_differed = self.numbers_taken = False
         self.last_site: Site | None = None
         self.timeline = self.timeline_b = Timeline(())
         self.histogram = Histogram()
@@ -120,6 +121,7 @@ class Aligner:
         before = self.states
         if one.outside is not None:
             self.states = one.outside[1:]
+            self.numbers_taken, self.numbers_differed = self.numbers_differed, False
             self._ask_generators(_states(one, two, before))
         if one.flags & trace.RANDOM and not one.flags & (trace.UNSEEDED | trace.DRAWN_FROM_OWN):
             self.seeded = True
@@ -155,6 +157,8 @@ class Aligner:
                 self.asking.append(here)
         if site.op == "aten._local_scalar_dense":
             self.scalars_differ = True
+        if one.inputs == two.inputs and one.scalars != two.scalars:
+            self.numbers_differed = True
 
     def _expect(self, number: int, site: Site, reason: str) -> None:
         """A record that the program expects to differ: no divergence, as long as nothing else does."""
@@ -213,7 +217,7 @@ class Aligner:
             unseeded=bool(one.flags & trace.UNSEEDED),
             own_generator=bool(one.flags & trace.DRAWN_FROM_OWN),
             unwritten=bool(one.flags & trace.UNWRITTEN),
-            generators=_states(one, two, before),
+            generators=_states(one, two, before, taken=self.numbers_taken),
             arrival=self.left.sites[one.arrival].place if one.arrival is not None else "",
             loaded=self._loaded(one),
             received=of_a_group(site.op) or (one.arrival is not None and of_a_group(self.left.sites[one.arrival].op)),
@@ -343,15 +347,15 @@ class Aligner:
         )
 
 
-def _states(one: Record, two: Record, before: tuple[int, ...]) -> dict[str, str]:
+def _states(one: Record, two: Record, before: tuple[int, ...], *, taken: bool = False) -> dict[str, str]:
     """What `Evidence.generators` tells, of two records of data that came in; `before` are the states at the data
-    before.
+    before. `taken` says that a number which differed came in since then.
     """
     states = {}
     if one.outside is not None and two.outside is not None:
         rows = zip(("python", "numpy", "torch"), one.outside[1:], two.outside[1:], before, strict=True)
         for name, x, y, last in rows:
-            differs = "idle" if x == last else "differs"
+            differs = "idle" if x == last else "taken" if taken and name != "torch" else "differs"
             states[name] = "unused" if not x and not y else "equal" if x == y else differs
     return states
 

@@ -151,7 +151,7 @@ def _outside(item: Divergence) -> Explanation:
             ("TDL308", "TDL104", *_DATA_ORDER[:4]),
         )
     differ = [name for name, state in sorted(states.items()) if state == "differs"]
-    idle = [name for name, state in sorted(states.items()) if state == "idle"]
+    idle = [name for name, state in sorted(states.items()) if state in ("idle", "taken")]
     if (differ or idle) and _in_a_process_of_its_own(item):
         words = "data came in from a generator that nothing seeds in a process that the program starts"
         return Explanation(words, "TDL108", ("TDL102", "TDL103", "TDL105"))
@@ -171,8 +171,9 @@ def _outside(item: Divergence) -> Explanation:
     earlier = [name for name in idle if name in _GENERATORS]
     if earlier:
         whose = " and ".join(name.title().replace("Numpy", "NumPy") + "'s" for name in earlier)
+        words = f"data came in from Python or NumPy; {whose} global generator differed, and {_drawn(states, earlier)}"
         return Explanation(
-            f"data came in from Python or NumPy; {whose} global generator differed, and was not drawn from since then",
+            words,
             "",
             (*(_GENERATORS[name] for name in earlier), *_DATA_ORDER, "TDL501"),
         )
@@ -182,6 +183,12 @@ def _outside(item: Divergence) -> Explanation:
         "",
         (*_DATA_ORDER, "TDL501"),
     )
+
+
+def _drawn(states: dict[str, str], names: list[str]) -> str:
+    if any(states[name] == "taken" for name in names):
+        return "may have been drawn from for a number that differed before"
+    return "was not drawn from since then"
 
 
 def _in_a_process_of_its_own(item: Divergence) -> bool:

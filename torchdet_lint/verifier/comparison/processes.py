@@ -96,7 +96,12 @@ def together(main: list[Divergence], aside: list[Divergence]) -> list[Divergence
             for item in main
         ]
         return aside + taken
-    return main + [msgspec.structs.replace(item, kind="consequence", source="") for item in aside]
+    return main + [msgspec.structs.replace(item, kind="consequence", source=_doubtful(item)) for item in aside]
+
+
+def _doubtful(item: Divergence) -> Source:
+    """A race may be a cause beside that of the main thread: only runs with the threads in turn can tell."""
+    return item.source if item.source == "race" else ""
 
 
 def without_received(found: list[Divergence]) -> list[Divergence]:
@@ -110,7 +115,7 @@ def without_received(found: list[Divergence]) -> list[Divergence]:
 
 
 def _of_unknown_origin(item: Divergence) -> bool:
-    return item.source == "outside" and not {"differs", "idle"} & set(item.evidence.generators.values())
+    return item.source == "outside" and not {"differs", "idle", "taken"} & set(item.evidence.generators.values())
 
 
 def _taken_over(item: Divergence, *, races: bool) -> bool:

@@ -149,6 +149,12 @@ def _causes(
     return [told[number] for number in sorted(told)]
 
 
+def cause_alone(item: Divergence, outcome: Comparison, root: Path) -> Cause:
+    """What is told of a divergence of `outcome` that has proved to be a cause of its own."""
+    alone = msgspec.structs.replace(item, kind="cause")
+    return _from_here(_cause(alone, outcome, (), root, (), compared=False), root)
+
+
 def seen_from_here(name: str, root: Path) -> str:
     """A file that is relative to `root` (`sub/train.py`, `a.ipynb#cell-3`), relative to the working folder if it lies
     there.

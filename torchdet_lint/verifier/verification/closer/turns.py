@@ -10,6 +10,7 @@ import msgspec
 from torchdet_lint.verifier.trace import Trace, TraceError
 from torchdet_lint.verifier.verification.closer.proven import under
 from torchdet_lint.verifier.verification.outcome import VerifyError
+from torchdet_lint.verifier.verification.report import cause_alone
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.launch.launch import ChildResult
@@ -30,7 +31,8 @@ _OPEN = ("outside", "number", "order", "path")
 
 def settle(session: Session, report: Report) -> Report:
     """Run a program that starts threads with its threads one after the other, and again without. Causes of no rule that
-    never differ so, and differ each time without, are told as the order in which the threads end.
+    never differ so, and differ each time without, are told as the order in which the threads end. A race that may
+    follow from other causes is told beside them where it never differs so, and they all do.
     """
     with contextlib.suppress(VerifyError, TraceError):
         return _settled(session, report)
@@ -38,27 +40,38 @@ def settle(session: Session, report: Report) -> Report:
 
 
 def _settled(session: Session, report: Report) -> Report:
+    outcome = session.outcome
+    if outcome is None or session.workspace.in_place:
+        return report
     open_ones = [cause for cause in report.causes if not cause.rule and cause.source in _OPEN]
-    if not open_ones or session.outcome is None or session.workspace.in_place or not _starts_threads(session):
+    races = [item for item in outcome.divergences if item.kind == "consequence" and item.source == "race"]
+    if not (open_ones or races) or not _starts_threads(session):
         return report
     if any(_is_long(result) for result in session.results):
         told = "whether the order of threads is the cause: runs of more than a minute of CPU are not repeated for that"
         return msgspec.structs.replace(report, not_covered=(*report.not_covered, f"{told} (--fix tries it)"))
-    known = {(item.index, item.stream): item.site for item in session.outcome.causes}
+    known = {(item.index, item.stream): item.site for item in outcome.causes}
     sites = {site for cause in open_ones if (site := _site(cause, known)) is not None}
+    raced, others = {item.site for item in races}, {*known.values()}
     in_turn = session.beside("in-turn", _RULE)
     for found in in_turn.compared(_IN_TURN):
-        sites -= {item.site for item in found}
-        sites &= _passed(in_turn)
-        if not sites:
+        differ = {item.site for item in found}
+        sites -= differ
+        raced = raced - differ if others <= differ else set()
+        sites, raced = sites & _passed(in_turn), raced & _passed(in_turn)
+        if not sites and not raced:
             return report
     for found in session.beside("again").compared(_AGAIN):
         sites &= {item.site for item in found if item.kind != "consequence"}
-    causes = (
+        raced &= {item.site for item in found}
+    causes = [
         under(_RULE, cause, ()) if cause in open_ones and _site(cause, known) in sites else cause
         for cause in report.causes
-    )
-    return msgspec.structs.replace(report, causes=tuple(causes))
+    ]
+    apart = [cause_alone(item, outcome, session.root) for item in races if item.site in raced]
+    spread = msgspec.structs.replace(report.spread, consequences=report.spread.consequences - len(apart))
+    proven = (under(_RULE, cause, ()) for cause in apart)
+    return msgspec.structs.replace(report, causes=(*causes, *proven), spread=spread)
 
 
 def _is_long(result: ChildResult) -> bool:
