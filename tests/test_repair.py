@@ -184,6 +184,21 @@ def test_fix_whose_place_is_in_another_file_says_so(code, main, other, reason, c
     assert [Path(name).read_text() for name in ("main.py", "other.py")] == before
 
 
+def test_finding_that_a_fix_of_another_file_cures_is_not_left(capsys):
+    Path("samplers.py").write_text(
+        "from torch.utils.data import BatchSampler, RandomSampler\n\n\n"
+        "def in_batches(dataset):\n    return BatchSampler(RandomSampler(dataset), 4, drop_last=False)\n"
+    )
+    Path("train.py").write_text(
+        "import torch\nfrom torch.utils.data import DataLoader\n\nfrom samplers import in_batches\n\n"
+        "torch.manual_seed(0)\nfor batch in DataLoader(data, batch_sampler=in_batches(data)):\n    print(batch)\n"
+    )
+    assert run("samplers.py", "train.py", "--output-format", "concise") == 1
+    assert "train.py:7:14: TDL302" in capsys.readouterr().out
+    assert run("samplers.py", "train.py", "--fix", "--unsafe-fixes", "--output-format", "concise") == 0
+    assert "TDL302" not in capsys.readouterr().out
+
+
 def test_suppressed_findings_are_not_fixed():
     text = LOADER.replace("DataLoader(\n", "DataLoader(  # noqa: TDL301, TDL302\n")
     Path("a.py").write_text(text)

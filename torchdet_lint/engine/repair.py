@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,11 +14,13 @@ from torchdet_lint.fixes import patch
 from torchdet_lint.reading import read
 from torchdet_lint.source import writing
 from torchdet_lint.source.decoding import decode
+from torchdet_lint.source.modules import Still
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from torchdet_lint.config import Settings
+    from torchdet_lint.engine.record import Record
     from torchdet_lint.engine.run import Gathered, Progress
     from torchdet_lint.finding import Finding, Result
     from torchdet_lint.source.discovery import File
@@ -121,7 +124,7 @@ class _Work:
         for path, findings in sorted(todo.items()):
             waiting |= self._mend(path, findings)
         if self.moved:
-            self.result = run.conclude(self.gathered, self.new)
+            self._look_again(self.moved)
         return bool(self.moved) or waiting
 
     def _wanted(self, finding: Finding) -> bool:
@@ -161,20 +164,33 @@ class _Work:
             self.reasons[_key(findings[index])] = reason
         if not patched.applied or patched.data == self.new[path]:
             return bool(patched.refused and patched.waiting)
-        record = self.gathered.linter.record(path, patched.data)
         counts = self.fixed.setdefault(path, Counter())
         counts.update((findings[index].code, findings[index].name) for index in patched.applied)
         self.new[path] = patched.data
-        self.gathered.records[path] = record
         self.moved.add(path)
         return False
+
+    def _look_again(self, moved: Collection[str]) -> None:
+        """The result with the files `moved` as they are now; those that rely on one of them are looked at again too."""
+        gathered = self.gathered
+        gathered.linter.stand_in(self.new)
+        still = Still(gathered.linter.modules, gathered.linter.bytes_of)
+
+        def now(path: str, record: Record) -> Record:
+            if path not in moved and all(map(still.holds, record.relied)):
+                return record
+            data = gathered.linter.bytes_of(os.path.abspath(path))
+            return record if data is None else gathered.linter.record(path, data)
+
+        gathered.records.update([(path, now(path, record)) for path, record in gathered.records.items()])
+        self.gathered = gathered._replace(context={path: now(path, one) for path, one in gathered.context.items()})
+        self.result = run.conclude(self.gathered, self.new)
 
     def give_up(self) -> None:
         """Put back the files whose fixes would go on for ever."""
         for path in sorted(self.moved):
             self.gathered.errors.append(f"{path}: not fixed: its fixes do not come to an end, please report it")
-            self._put_back(path)
-        self.result = run.conclude(self.gathered, self.new)
+        self._put_back(self.moved)
 
     def outcome(self) -> Repaired:
         """What is left, with the reason where a fix could not be made."""
@@ -188,15 +204,14 @@ class _Work:
 
     def without(self, paths: Collection[str]) -> Repaired:
         """The outcome with the files `paths` as they were."""
-        for path in sorted(paths):
-            self._put_back(path)
-        self.result = run.conclude(self.gathered, self.new)
+        self._put_back(paths)
         return self.outcome()
 
-    def _put_back(self, path: str) -> None:
-        self.new[path] = self.old[path]
-        self.fixed.pop(path, None)
-        self.gathered.records[path] = self.gathered.linter.record(path, self.old[path])
+    def _put_back(self, paths: Collection[str]) -> None:
+        for path in paths:
+            self.new[path] = self.old[path]
+            self.fixed.pop(path, None)
+        self._look_again(paths)
 
     def _explained(self, finding: Finding) -> Finding:
         reason = self.reasons.get(_key(finding))
