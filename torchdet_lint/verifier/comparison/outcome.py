@@ -20,8 +20,8 @@ class Evidence(msgspec.Struct, frozen=True):
     `idle` (it differs, and was not drawn from since the data before), `taken` (it differs, and a number that differed
     may have been drawn from it since then) or `unused` so far, where data came from outside, or next did after a number
     or an order differed. `arrival` is where a worker's batch was received, or (`loaded`) what `torch.load` read, or
-    (`received`) where another process of the group was asked for it, or (`unwritten`) where the memory was allocated. `permuted`:
-    the place made the same values in another order.
+    (`received`) where another process of the group was asked for it, or (`unwritten`) where the
+    memory was allocated. `permuted`: the place made the same values in another order.
     """
 
     inputs_equal: bool
