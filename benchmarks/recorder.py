@@ -2,7 +2,7 @@
 torch's own DebugMode with stacks and hashes: of outputs alone, its default, and of inputs and outputs, which is what a
 recording knows of each op.
 
-    python benchmarks/recorder.py [--rounds 7] [--memory] [MODEL …]
+    python benchmarks/recorder.py [--rounds 7] [--memory] [--no-debug-mode] [MODEL …]
 
 Prints ratios to the plain step: the minimum of the CPU time of one thread over interleaved rounds, so that other work
 on the machine does not count. "Cheaper in all" compares whole steps, "in what is added" what is added to the plain
@@ -17,6 +17,7 @@ import argparse
 import contextlib
 import functools
 import itertools
+import math
 import multiprocessing
 import resource
 import sys
@@ -25,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -159,8 +161,43 @@ def _training(model: nn.Module, x: torch.Tensor, y: torch.Tensor, loss: Callable
     return step
 
 
+def rl() -> Step:
+    """REINFORCE on a pole that falls: one observation, one small network and one `item()` a step of the world."""
+    policy = nn.Sequential(nn.Linear(4, 128), nn.Dropout(0.6), nn.ReLU(), nn.Linear(128, 2))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-2)
+
+    def world(state: np.ndarray, action: int) -> np.ndarray:
+        _, speed, angle, turning = state
+        push = 10.0 if action else -10.0
+        swing = (push + 0.05 * turning * turning * math.sin(angle)) / 1.1
+        bend = (9.8 * math.sin(angle) - math.cos(angle) * swing) / (0.5 * (4 / 3 - 0.1 * math.cos(angle) ** 2 / 1.1))
+        pull = swing - 0.05 * bend * math.cos(angle) / 1.1
+        change = np.array([speed, pull, turning, bend])
+        return np.clip(state + 0.02 * change, -3, 3)
+
+    def step() -> float:
+        state, logs, rewards = np.array([0.01, -0.02, 0.03, 0.04]), [], []
+        for _ in range(20):
+            chances = torch.softmax(policy(torch.from_numpy(state).float().unsqueeze(0)), dim=1)
+            chosen = torch.distributions.Categorical(chances)
+            action = chosen.sample()
+            logs.append(chosen.log_prob(action))
+            state = world(state, action.item())
+            rewards.append(1.0)
+        returns = torch.tensor([sum(0.99**n for n in range(len(rewards) - at)) for at in range(len(rewards))])
+        returns = (returns - returns.mean()) / (returns.std() + 1e-6)
+        loss = torch.cat([-log * value for log, value in zip(logs, returns, strict=True)]).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
 MODELS: dict[str, Callable[[], Step]] = {
     "mlp": mlp,
+    "rl": rl,
     "resnet": resnet,
     "resnet-channels-last": resnet_channels_last,
     "resnet20": resnet20,
@@ -199,7 +236,7 @@ def cost(name: str, rounds: int) -> dict[str, float]:
     """Seconds of CPU a step, each of the `WAYS`."""
     torch.manual_seed(0)
     step = MODELS[name]()
-    repeats = 60 if name == "mlp" else 3
+    repeats = {"mlp": 60, "rl": 5}.get(name, 3)
     best = dict.fromkeys(WAYS, float("inf"))
     for _ in range(rounds):
         for way, context in WAYS.items():
@@ -239,8 +276,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--no-debug-mode", action="store_true", help="leave torch's DebugMode out")
     parser.add_argument("models", nargs="*", default=list(MODELS))
     options = parser.parse_args()
+    if options.no_debug_mode:
+        del WAYS["outputs"], WAYS["both"]
     torch.set_num_threads(1)
     if not options.memory:
         print(f"{'':32}{'times the plain step':^40}{'cheaper than DebugMode':^40}")
@@ -253,8 +293,9 @@ def main() -> None:
         seconds = cost(name, options.rounds)
         plain, recorder = seconds["plain"], seconds["recorder"]
         times = f"{name:20} {plain * 1e3:8.2f} ms" + "".join(f"{seconds[way] / plain:10.2f}" for way in list(WAYS)[1:])
-        ratios = (seconds[way] / recorder for way in ("outputs", "both"))
-        added = ((seconds[way] - plain) / (recorder - plain) for way in ("outputs", "both"))
+        debug = [way for way in ("outputs", "both") if way in seconds]
+        ratios = (seconds[way] / recorder for way in debug)
+        added = ((seconds[way] - plain) / (recorder - plain) for way in debug)
         print(times, *(f"{ratio:9.1f}" for pair in zip(ratios, added, strict=True) for ratio in pair), flush=True)
 
 

@@ -5,6 +5,7 @@ Importing this module imports torch.
 
 from __future__ import annotations
 
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Handler = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+    Direct = Callable[..., Any]
 
 
 class OpMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -38,6 +40,15 @@ class OpMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self._handle(func, args, kwargs or {})
+
+
+def direct(handle: Direct) -> OpMode:
+    """A mode of which torch calls `handle(mode, function, types, args=(), kwargs=None)` with nothing in between, which
+    counts where ops are small.
+    """
+    mode = OpMode(lambda function, args, kwargs: handle(mode, function, (), args, kwargs))
+    mode.__torch_dispatch__ = MethodType(handle, mode)  # type: ignore[method-assign]
+    return mode
 
 
 def name_of(function: Any) -> str:

@@ -16,6 +16,7 @@ from torchdet_lint.verifier.recording.values import base_of, leaves_of, plain_di
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torchdet_lint.verifier.ops.dispatch import Direct
     from torchdet_lint.verifier.recording.streams import Run, Stream
 
 _FLUSH_WORDS = 8192
@@ -37,8 +38,10 @@ class _Region:
         return trace.REGION
 
 
-def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]:  # noqa: C901
-    """The function that runs one op and records it. Everything it needs is bound here: it runs for every op."""
+def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
+    """The function that runs one op and records it, to be called by torch itself (`ops.dispatch.direct`). Everything it
+    needs is bound here: it runs for every op.
+    """
     plans, owners, arrivals = run.plans, run.owners, run.arrivals
     buffer, extend = stream.buffer, stream.buffer.extend
     plain, mask = torch.Tensor, hashing.MASK
@@ -194,8 +197,12 @@ def dispatcher(run: Run, stream: Stream) -> Callable[[Any, tuple[Any, ...], dict
             run.miss(regions, error)
         return out
 
-    def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: C901
+    def dispatch(  # noqa: C901
+        _mode: Any, function: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         plan = plans.get(id(function)) or run.plan(function)
+        if kwargs is None:
+            kwargs = {}
         if inside:
             out = call(plan, args, kwargs)
             if plan.random:

@@ -45,7 +45,7 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
         from torchdet_lint.verifier.trace import TraceError
 
         if numpy_state:
-            starts["numpy"] = generators.state_digest(numpy_state[0])
+            starts["numpy"] = generators.quick_state_digest(numpy_state[0])
         roots = [*order["roots"], *(_own_folder() if started else ())]
         try:
             one = recorder.Recorder(

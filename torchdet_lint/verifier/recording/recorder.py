@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torchdet_lint.verifier import trace
-from torchdet_lint.verifier.ops.dispatch import OpMode
+from torchdet_lint.verifier.ops.dispatch import OpMode, direct
 from torchdet_lint.verifier.patching.frames import runs_users
 from torchdet_lint.verifier.recording.dispatcher import dispatcher
 from torchdet_lint.verifier.recording.forks import watch_forks, write_all
@@ -142,8 +142,8 @@ class Recorder:
         dispatch = dispatcher(run, stream)
         if self._closeup:
             dispatch = closeups.watching(self._closeup, run, stream, dispatch)
-        mode = OpMode(dispatch)
-        _keep_compiler_out(dispatch, OpMode.__torch_dispatch__)
+        mode = direct(dispatch)
+        _keep_compiler_out(dispatch)
         mode.__enter__()  # type: ignore[no-untyped-call]
         return mode
 

@@ -26,17 +26,16 @@ from torchdet_lint.verifier.recording.values import base_of, tensors_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from torchdet_lint.verifier.ops.dispatch import Direct
     from torchdet_lint.verifier.recording.lines import Classifier
     from torchdet_lint.verifier.recording.streams import Run, Stream
-
-    Dispatch = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 MOST_BYTES = 1 << 28
 PATIENCE = 5.0
 """Seconds that an op is repeated for at most."""
 
 
-def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Dispatch) -> Dispatch:
+def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direct) -> Direct:
     """`dispatch`, which also looks at the ops that `order` names: `stream`, `targets` (numbers of records), `replay`
     (how often the op is repeated), `folder` (where the files go).
     """
@@ -44,12 +43,15 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Dispa
     targets = look.targets
     batch, region = stream.batch, stream.region
 
-    def watched(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def watched(
+        mode: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
         if stream.records != targets[0]:
-            return dispatch(function, args, kwargs)
+            return dispatch(mode, function, types, args, kwargs)
         plan = run.plans.get(id(function)) or run.plan(function)
         kept = look.before(plan, args, kwargs)
-        out = dispatch(function, args, kwargs)
+        out = dispatch(mode, function, types, args, kwargs)
         if stream.records > targets[0]:
             look.after(plan, args, kwargs, out, kept)
         return out
