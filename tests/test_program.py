@@ -412,9 +412,32 @@ while True:
 """
 
 
+MEASURES = """
+import argparse
+
+import torch
+from thop import profile
+
+from nets import Net
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--out")
+model = Net(torch.nn.Linear(3, 3))
+image = torch.rand(1, 3)
+print(profile(model, inputs=(image,)), model(image))
+torch.onnx.export(model, image, parser.parse_args().out)
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "severities"),
     [
+        (MEASURES, {"note"}),
+        (MEASURES.replace("profile(model, inputs=(image,)), ", ""), {"note"}),
+        (MEASURES.replace("from thop", "from nets").replace("torch.onnx.export(", "print("), {"error"}),
+        (MEASURES + "torch.save(model(image), 'a.pt')\n", {"error"}),
+        (MEASURES + "solver = Net(torch.optim.SGD(model.parameters(), 0.1))\n", {"error"}),
+        (MEASURES + "loader = torch.utils.data.DataLoader([0, 1], shuffle=True)\n", {"error"}),
         (VIEWER, {"note"}),
         (VIEWER + "print(batch.mean())\n", {"error"}),
         (VIEWER + "cv2.imwrite('a.png', batch)\n", {"error"}),

@@ -45,7 +45,7 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         variant = "before-1.9" if module.target.torch < _WORKERS_SEED_NUMPY else ""
         handed = _handed(module, call, by)
         drawn = bool(handed.draws) or not handed.in_sight
-        idle = not handed.in_sight and not handed.draws and _evaluates(module, call)
+        idle = not handed.in_sight and not (variant and handed.draws) and _evaluates(module, call)
         details = {"workers": workers.source}
         severity: Severity | None = None
         if handed.owned:
@@ -242,7 +242,7 @@ def _made(module: Module, call: Call, argument: str) -> Iterator[tuple[Module, C
     value = call.argument(argument)
     for origin in origins(module, value) if value is not None else ():
         made = module.call_at(origin.node)
-        if made is not None:
+        if made is not None and not module.is_dead(made.node):
             yield module, made
             yield from _returned(module, made)
 

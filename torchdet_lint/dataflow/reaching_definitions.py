@@ -23,9 +23,11 @@ def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int
         return bindings
     around = {id(outer) for outer, _ in module.deciding(node)}
     bindings = _after_the_last_choice(module, bindings, around, order)
-    for index in range(len(bindings) - 1, 0, -1):
+    for index in range(len(bindings) - 1, -1, -1):
         binding = bindings[index]
-        if binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
+        if binding.kind == "loop" and binding.order < order and _in_round(module, binding.node, node):
+            return [binding, *(other for other in bindings[index + 1 :] if other.order < order)]
+        if index and binding.order < order and binding.kind in ("assign", "unpack") and binding.node is not None:
             block = module.parent(module.statement(binding.node))
             if block is not None and _gives_a_dimension(module, binding.value, block, node.value):
                 block = module.parent(block)
@@ -34,6 +36,17 @@ def reaching(module: Module, bindings: list[Binding], node: cst.Name, order: int
                 later = [other for other in bindings[index + 1 :] if other.order < order]
                 return [binding, *later]
     return bindings
+
+
+def _in_round(module: Module, loop: cst.CSTNode | None, node: cst.Name) -> bool:
+    """Whether `node` is read in a round of `loop`, and in no loop of it, so that its names are what the round gave
+    them."""
+    inner: cst.CSTNode = node
+    for outer in module.ancestors(node):
+        if isinstance(outer, (cst.For, cst.While, cst.FunctionDef, cst.ClassDef)):
+            return outer is loop and inner is outer.body
+        inner = outer
+    return False
 
 
 def _gives_a_dimension(module: Module, value: cst.BaseExpression | None, block: cst.CSTNode, name: str) -> bool:

@@ -283,7 +283,8 @@ class Linter:
             check = CHECKS.get(code, own_rule)
             try:
                 for one in check(module, rule):
-                    found.append(self.finding(module, rule, one))
+                    if not module.is_dead(one.node):
+                        found.append(self.finding(module, rule, one))
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}".partition("\n")[0]
                 errors.append(f"{path}: {code} failed on this file, please report it: {reason}")

@@ -16,6 +16,7 @@ from torchdet_lint.inference.abstract_values import (
     FOREIGN,
     NONE,
     OTHER,
+    STEP_BATCH,
     TENSOR,
     UNKNOWN,
     AbstractValue,
@@ -31,6 +32,7 @@ from torchdet_lint.inference.narrowing import Narrowing
 from torchdet_lint.module import names
 from torchdet_lint.module.names import live
 from torchdet_lint.prefilter.library import BUILTINS
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding, Scope
 
+# What goes through a loop that takes steps may be optimized, or differentiated again.
+_OWN_GRAPH = lazy(r"\brequires_grad|\bretain_graph\b|\bParameter\(|\boptim\.\w+\(\s*\[")
 _MASK = AbstractValue(what="tensor", dtype="bool", gradient="no")
 
 
@@ -68,6 +72,7 @@ class Variables:
         self.first: dict[Hashable, AbstractValue] = {}
         self._triton = module.imports("triton")
         self._kernels: dict[int, bool] = {}
+        self._training: dict[int, bool] = {}
         self._used: dict[int, dict[str, AbstractValue]] = {}
         self._placed: dict[int, dict[str, list[tuple[cst.Subscript, cst.BaseExpression]]]] = {}
 
@@ -182,7 +187,8 @@ class Variables:
         if binding.value is None:
             return OTHER if binding.kind in ("import", "def", "class") else UNKNOWN
         if binding.kind == "loop":
-            return unpacked(iterated(binding.value, self.infer(binding.value)), binding.path)
+            found = unpacked(iterated(binding.value, self.infer(binding.value)), binding.path)
+            return STEP_BATCH if found == UNKNOWN and self._trains_on(binding.node) else found
         if binding.kind == "with":
             return UNKNOWN
         if binding.kind in ("assign", "unpack"):
@@ -192,6 +198,17 @@ class Variables:
                 return self.annotations.infer(annotation)
             return found
         return UNKNOWN
+
+    def _trains_on(self, loop: cst.CSTNode | None) -> bool:
+        """Whether a loop takes a step of an optimizer in each round: what it goes through is data then, for the graph
+        of a round is gone after its `backward`."""
+        if not isinstance(loop, cst.For) or ".backward(" not in self.module.text:
+            return False
+        key = id(loop)
+        if key not in self._training:
+            text = self.module.code(loop)
+            self._training[key] = ".backward(" in text and ".step(" in text and _OWN_GRAPH.search(text) is None
+        return self._training[key]
 
     def _usage(self, home: Scope) -> dict[str, AbstractValue]:
         """The names of a function that it treats as tensors: by a method that only tensors have, or by their shape."""

@@ -108,6 +108,7 @@ class Module:
         self.ancestors = relations.ancestors
         self.contains = relations.contains
         self.deciding = relations.deciding
+        self.is_dead = relations.is_dead
         self.statement = relations.statement
         self.enclosing_function = relations.enclosing_function
         self.enclosing_class = relations.enclosing_class

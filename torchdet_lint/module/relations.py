@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _STATEMENTS = frozenset({cst.SimpleStatementLine, *cst.BaseCompoundStatement.__subclasses__()})
 _DECIDING = frozenset({cst.Module, cst.FunctionDef, cst.IndentedBlock, cst.With, cst.If, cst.IfExp})
+_CHOICES = (cst.If, cst.IfExp)
 
 
 class Relations:
@@ -58,6 +59,15 @@ class Relations:
         while step is not None:
             yield step
             step = self._decides(step[0])
+
+    def is_dead(self, node: cst.CSTNode) -> bool:
+        """Whether `node` stands in an arm that a constant rules out: `if False:`, the `else` of `if True:`."""
+        return any(
+            isinstance(around, _CHOICES)
+            and inner is not around.test
+            and _told(around.test) is (inner is not around.body)
+            for around, inner in self.deciding(node)
+        )
 
     def _decides(self, node: cst.CSTNode) -> tuple[cst.CSTNode, cst.CSTNode] | None:
         """The first of `deciding`, which all nodes on the way there have in common."""
@@ -162,3 +172,21 @@ class Relations:
         while id(root) in parents:
             root = parents[id(root)]
         return self._facts.roots[id(root)]
+
+
+def _told(test: cst.BaseExpression) -> bool | None:
+    """Whether `test` holds, where a constant decides it: `0`, `not True`, `debug and False`; else None."""
+    turned = False
+    while isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+        test, turned = test.expression, not turned
+    held = _constant(test)
+    if isinstance(test, cst.BooleanOperation):
+        ends = isinstance(test.operator, cst.Or)
+        held = ends if ends in (_constant(test.left), _constant(test.right)) else None
+    return None if held is None else held is not turned
+
+
+def _constant(node: cst.BaseExpression) -> bool | None:
+    if isinstance(node, cst.Integer):
+        return node.evaluated_value != 0
+    return {"True": True, "False": False, "None": False}.get(node.value) if isinstance(node, cst.Name) else None

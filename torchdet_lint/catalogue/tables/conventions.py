@@ -124,6 +124,7 @@ class Workers(Table, frozen=True, kw_only=True):
     handing: frozenset[str] = frozenset()
     augmenting: frozenset[str] = frozenset()
     torch_only: frozenset[str] = frozenset()
+    global_only: frozenset[str] = frozenset()
     random: tuple[str, ...] = ()
     quiet: frozenset[str] = frozenset()
     presets: frozenset[str] = frozenset()

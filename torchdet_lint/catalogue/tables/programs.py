@@ -33,6 +33,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     traces: frozenset[str] = frozenset()
     picks: tuple[str, ...] = ()
     serves: tuple[str, ...] = ()
+    measures: tuple[str, ...] = ()
     tells: frozenset[str] = frozenset()
     waits: frozenset[str] = frozenset()
     colours: str = "(?!)"

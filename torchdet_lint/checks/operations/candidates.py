@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
+from torchdet_lint.checks.operations.idle import is_idle
 from torchdet_lint.checks.operations.rewrites import Rewriting
 from torchdet_lint.dataflow.relatives import Relatives
-from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.devices import asks_for_cuda
 from torchdet_lint.inference.gradient_paths import GradientPaths
@@ -210,7 +210,7 @@ class Operations:
         """
         operation, call, _ = candidate
         op = operation.op
-        if self._is_class(operation) and candidate.made is None and self._is_idle(call.node):
+        if self._is_class(operation) and candidate.made is None and is_idle(self.module, call.node):
             return "the module is made and never used"
         plain = [condition for condition in op.when if condition.test not in INFERRED]
         for condition in plain:
@@ -275,20 +275,6 @@ class Operations:
     @staticmethod
     def _is_class(operation: Operation) -> bool:
         return operation.spelling.name.rpartition(".")[2][:1].isupper()
-
-    def _is_idle(self, node: cst.Call) -> bool:
-        """Whether a module is made for show: nothing takes it, or a name that stands nowhere else in the file and that
-        no other file can import."""
-        parent = self.module.parent(node)
-        if isinstance(parent, cst.Expr):
-            return last_word(node.func) != "__init__"
-        if not (isinstance(parent, cst.Assign) and len(parent.targets) == 1):
-            return False
-        target = parent.targets[0].target
-        private = self.module.source.cells or self.module.enclosing_function(node) is not None
-        if not (private and isinstance(target, cst.Name)):
-            return False
-        return len(re.findall(rf"\b{target.value}\b", self.module.text)) == 1
 
     def _receives(self, operation: Operation, inferred: AbstractValue) -> bool:
         owner = operation.spelling.name.rpartition(".")[0]

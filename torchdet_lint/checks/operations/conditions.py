@@ -163,10 +163,20 @@ class Conditions:
         outer = self.module.parent(attribute) if isinstance(attribute, (cst.Attribute, cst.Arg)) else None
         squeeze = self.module.call_at(outer) if isinstance(outer, cst.Call) else None
         dimension = call.argument("dim", parameters)
-        if squeeze is None or squeeze.attribute != "squeeze" or dimension is None or not dimension.known:
+        if squeeze is None or dimension is None or not dimension.known:
+            return False
+        if squeeze.attribute in ("view", "reshape", "flatten"):
+            return call.attribute == "gather" and dimension.constant in (1, -1) and self._is_flat(squeeze)
+        if squeeze.attribute != "squeeze":
             return False
         at = squeeze.argument("dim", ("dim",) if isinstance(attribute, cst.Attribute) else ("input", "dim"))
         return at is None or matches(at.constant, dimension.constant)
+
+    @staticmethod
+    def _is_flat(shape: Call) -> bool:
+        """Whether `shape` gives a tensor one dimension: `x.view(-1)`, `x.flatten()`."""
+        given = shape.arguments.positional
+        return not given if shape.attribute == "flatten" else len(given) == 1 and matches(given[0].constant, -1)
 
     def _overlap(self, stride: Value | None, call: Call, parameters: Sequence[str]) -> bool:
         """Whether the windows of a pooling may overlap: the stride is another than their size, or they have gaps."""

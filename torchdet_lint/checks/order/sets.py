@@ -75,12 +75,18 @@ def _holds_numbers(module: Module, kind: str, node: cst.BaseExpression, taken: c
 
 
 def _becomes_tensor(module: Module, taken: cst.BaseExpression) -> bool:
-    """Whether a tensor is made of what is taken alone: it holds numbers, whose order is that of their values."""
+    """Whether a tensor, or an array of numbers, is made of what is taken alone: it holds numbers, whose order is that
+    of their values."""
     arg = module.parent(taken)
     around = module.parent(arg) if isinstance(arg, cst.Arg) else None
     call = module.call_at(around) if around is not None else None
-    makers = module.library.facts.orders.sets["tensors"]
-    return call is not None and call.node.args[0] is arg and not makers.isdisjoint(call.names)
+    if call is None or call.node.args[0] is not arg:
+        return False
+    sets = module.library.facts.orders.sets
+    if not sets["arrays"].isdisjoint(call.names):
+        dtype = call.argument("dtype", ("object", "dtype"))
+        return dtype is not None and last_word(dtype.node) in module.library.facts.tensors.dtypes
+    return not sets["tensors"].isdisjoint(call.names)
 
 
 def _made_sets(module: Module, display: re.Pattern[str]) -> Iterator[tuple[cst.BaseExpression, str, None]]:

@@ -93,8 +93,13 @@ class Classes:
         """The class and its base classes of the project; the names of the others are added to `foreign`."""
         yield class_, file
         for base in class_.bases:
-            name = self.dotted(base.value if isinstance(base, ast.Subscript) else base, file)
+            base = base.value if isinstance(base, ast.Subscript) else base
+            name = self.dotted(base, file)
             found = self.definition(name, file)
+            if found is not None and found[0] is class_ and isinstance(base, ast.Name) and base.id in file.imports:
+                # `class Dataset(Dataset)`: the base is what the name meant before.
+                name = self.module.library.canonical(file.imports[base.id])
+                found = self.definition(name, file)
             if found is not None and isinstance(found[0], ast.ClassDef) and found[0] is not class_:
                 yield from self._lineage(found[0], found[1], foreign)
             else:

@@ -182,6 +182,9 @@ class WorkerObjects:
                 if keyword.arg is not None and self._holds(keyword.arg) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
             return
+        if below(name, self.facts.global_only):
+            self._drawn |= {"numpy", "python", "torch"}
+            return
         if below(name, self.facts.augmenting):
             self._augmented(name, node, scope, depth)
             return

@@ -19,11 +19,13 @@ _OTHER = Bound("value")
 
 
 def decided(test: ast.expr, scope: Scope) -> bool | None:
-    """Whether `test` holds, where constants that a function gives its own names decide it; else None."""
+    """Whether `test` holds, where a constant decides it, or those that a function gives its own names; else None."""
     return combined(test, lambda part: _told(part, scope))
 
 
 def _told(test: ast.expr, scope: Scope) -> bool | None:
+    if isinstance(test, ast.Constant):
+        return bool(test.value)
     if isinstance(test, ast.Name):
         value = _settled(test, scope)
         return None if value is None else bool(value[0])

@@ -118,7 +118,8 @@ class Extractor(Expressions):
         elif isinstance(node, ast.While):
             self.loops += 1
             self.expression(node.test, branch)
-            self.block(node.body, branch)
+            if decided(node.test, self.scope) is not False:
+                self.block(node.body, branch)
             self.loops -= 1
             self.block(node.orelse, branch)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
@@ -167,7 +168,8 @@ class Extractor(Expressions):
         while True:
             number += 1
             guards = self.scope.kind == "module" and is_guard(node.test)
-            arm, checking = GUARD, is_type_checking(node.test) or decided(node.test, self.scope) is False
+            holds = decided(node.test, self.scope)
+            arm, checking = GUARD, is_type_checking(node.test) or holds is False
             if not checking:
                 trained = asks_for_training(node.test)
                 self.trained += trained
@@ -186,6 +188,8 @@ class Extractor(Expressions):
                     first = -arm
                 elif node.orelse and leaves_early(node.orelse):
                     first = arm
+            if holds:
+                return first
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
                 self.block(node.orelse, branch)
                 return first

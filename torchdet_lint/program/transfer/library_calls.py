@@ -95,6 +95,8 @@ class LibraryCalls:
                 self.recorder.add("flag", channel="cuda")
         if name.startswith(self.facts.words.serves):
             self.recorder.add("flag", name, "serves")
+        if name.startswith(self.facts.words.measures):
+            self.recorder.add("flag", name, "measures")
         if self._is_network(name):
             self.recorder.add("flag", name, "everywhere")
         if name in self.facts.modes_off:

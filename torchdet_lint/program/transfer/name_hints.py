@@ -38,7 +38,9 @@ class NameHints:
                 self.recorder.add("flag", last, "trains")
             if last == "cuda":
                 self.recorder.add("draw", ".cuda()", "cublas")
-        elif self.hints.writing.match(last) and not first.startswith(self.facts.words.serves):
+        elif self.hints.writing.match(last) and not first.startswith(
+            (*self.facts.words.serves, *self.facts.words.measures)
+        ):
             self.recorder.add("flag", last, "writes")
         elif last == "to":
             self.moved(event)
