@@ -1330,6 +1330,18 @@ def faults(mode: str, times: Sequence[Time]) -> Iterator[str]:
         yield f"{last.a_megabyte:.1f} s for a megabyte"
 
 
+def settled(make: Shape, mode: str, floor: float) -> list[Time]:
+    """`series`, and where that fails the shortest times of up to three: other work on the machine makes times longer,
+    never shorter."""
+    times = series(make, mode, floor)
+    for _ in range(2):
+        if not any(faults(mode, times)) or math.isinf(times[-1].seconds):
+            break
+        again = series(make, mode, floor)
+        times = [min(pair, key=lambda one: one.seconds) for pair in zip(times, again, strict=False)]
+    return times
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print a row for each shape and mode; 1 where one fails."""
     chosen = {name: SHAPES[name] for name in arguments} if arguments else SHAPES
@@ -1340,7 +1352,7 @@ def main(arguments: Sequence[str]) -> int:
         floor = min(one.seconds for one in taken if one is not None)
         print(f"{mode}: {floor:.3f} s for a program of one line")
         for name, make in chosen.items():
-            times = series(make, mode, floor)
+            times = settled(make, mode, floor)
             said = "; ".join(faults(mode, times))
             wrong += bool(said)
             row = "  ".join(f"{one.seconds:7.3f}" for one in times)
