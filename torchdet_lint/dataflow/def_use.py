@@ -33,6 +33,7 @@ class Reads:
         self.module = module
         self._names: dict[int, dict[str, list[cst.Name]]] = {}
         self._everywhere: dict[str, dict[int, list[cst.Name]]] = {}
+        self._listed: dict[str, list[cst.Name]] = {}
         self._parsed = 0
 
     def of(self, root: cst.CSTNode | None, word: str) -> list[cst.Name]:
@@ -48,7 +49,11 @@ class Reads:
                 for name, loads in names_read(unit.root).items():
                     self._everywhere.setdefault(name, {})[unit.index] = loads
             self._parsed = len(self.module.parsed)
-        return [load for _, loads in sorted(self._everywhere.get(word, {}).items()) for load in loads]
+            self._listed.clear()
+        if word not in self._listed:
+            by_unit = self._everywhere.get(word, {})
+            self._listed[word] = [load for _, loads in sorted(by_unit.items()) for load in loads]
+        return self._listed[word]
 
 
 class DefUse:

@@ -4,6 +4,7 @@ imports is read; what was worked out is cached by content."""
 from __future__ import annotations
 
 import ast
+import operator
 import os
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,9 @@ class ProgramRun:
         self.settling = Settling(self.project, records, self.points, linter.catalogue.facts.tensors)
         self.entries: list[Entry] = []
         self._varying: dict[str, dict[int, list[Ref]]] = {}
+        # The functions that speak of seeds, and the files that were asked for theirs.
+        self._seeders: list[tuple[str, str]] = []
+        self._asked: set[str] = set()
         self.reporter = Reporter(linter, paths, self.data, self.project.files.text)
 
     def data(self, path: str) -> bytes:
@@ -220,13 +224,11 @@ class ProgramRun:
 
     def seeders(self) -> list[tuple[str, str]]:
         """The functions that speak of seeds, of the files linted and of those that were read on the way."""
-        outlines = {path: self.project.files.outline(path) for path in sorted({*self.records, *self.read})}
-        return [
-            (path, name)
-            for path, outline in outlines.items()
-            if path.endswith(".py") and not TEST.fullmatch(os.path.basename(path))
-            for name in outline.seeders
-        ]
+        for path in {*self.records, *self.read} - self._asked:
+            self._asked.add(path)
+            if path.endswith(".py") and not TEST.fullmatch(os.path.basename(path)):
+                self._seeders += [(path, name) for name in self.project.files.outline(path).seeders]
+        return sorted(self._seeders, key=operator.itemgetter(0))
 
     # ------------------------------------------------------------------ findings
 

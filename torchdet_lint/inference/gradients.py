@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -239,12 +240,21 @@ class Gradients:
         if not isinstance(target, cst.Attribute) or names.dotted(target) != f"self.{target.attr.value}":
             return False
         held = target.attr.value
-        uses = len(re.findall(rf"\.{held}\b", self.module.text)) - 1
-        if not uses or not any(name.rpartition(".")[2] in self.module.text for name in self.facts.no_grad):
+        uses = self._attributes[held] - 1 if self._speaks_of_no_grad else 0
+        if not uses:
             return False
         self.module.load_where(word=held)
         calls = [call for call in self.module.calls if names.dotted(call.node.func) == f"self.{held}"]
         return len(calls) == uses and all(self.untracked(call.node) for call in calls)
+
+    @cached_property
+    def _attributes(self) -> Counter[str]:
+        """How often the file has `.name`, by the name."""
+        return Counter(re.findall(r"\.(\w+)", self.module.text))
+
+    @cached_property
+    def _speaks_of_no_grad(self) -> bool:
+        return any(name.rpartition(".")[2] in self.module.text for name in self.facts.no_grad)
 
     def called_untracked(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a private function that is nowhere in the file but called, each time where no

@@ -3,6 +3,7 @@ attributes that a class of another file fills, and what functions of other files
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,6 +55,19 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
     functions: dict[str, None] = {}
     names: dict[str, None] = {}
     results = _results(text) if imported else {}
+
+    @functools.cache
+    def made(owner: str) -> bool:
+        return _made(owner, text, imported)
+
+    @functools.cache
+    def assigned(word: str) -> bool:
+        return (
+            f".{word} =" in text
+            or f".{word}=" in text
+            or (f".{word}: " in text and re.search(rf"\.{word}: [^\n=#]+=", text) is not None)
+        )
+
     for owner, word, function, name in _taken(text) if imported or annotates else ():
         if name and name in imported:
             names[name] = None
@@ -62,13 +76,9 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
                 head, _, method = called.partition(".")
                 if head in imported or (method and not imported.isdisjoint(results.get(head, ()))):
                     functions[called] = None
-        elif not (
-            f".{word} =" in text
-            or f".{word}=" in text
-            or (f".{word}: " in text and re.search(rf"\.{word}: [^\n=#]+=", text))
-        ):
+        elif not assigned(word):
             mine = owner in ("self", "cls")
-            if annotates or (inherits if mine else _made(owner, text, imported)):
+            if annotates or (inherits if mine else made(owner)):
                 words[word] = None
     for word in words:
         yield from _attributes(module, word)

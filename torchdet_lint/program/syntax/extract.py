@@ -73,11 +73,14 @@ class Extractor(Expressions):
         node, lines = self.scope.node, self.names.scopes.hollow.lines
         if isinstance(node, FUNCTIONS):
             return "".join(lines[node.lineno - 1 : node.body[-1].end_lineno])
-        return "".join(
-            "".join(lines[one.lineno - 1 : one.end_lineno])
-            for one in node.body
-            if not isinstance(one, (*FUNCTIONS, ast.ClassDef))
-        )
+        parts: list[str] = []
+        row = 0
+        for one in node.body:
+            if not isinstance(one, (*FUNCTIONS, ast.ClassDef)):
+                # Several statements may stand in one row.
+                parts += lines[max(row, one.lineno - 1) : one.end_lineno]
+                row = one.end_lineno or one.lineno
+        return "".join(parts)
 
     def _unread(self, names: frozenset[str]) -> frozenset[str]:
         """Those of `names` that, at top level, no function of the file reads."""

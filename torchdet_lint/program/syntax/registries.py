@@ -48,7 +48,7 @@ class Registries:
             return
         if home is self.scopes.module and self._may_be_filled(node.id, depth):
             yield ".".join([f"@.{node.id}", *parts])
-        for bound in home.bindings[node.id]:
+        for bound in home.given.get(node.id, ()):
             if bound.kind == "import" and bound.target.partition(".")[0] not in self.roots:
                 yield ".".join([bound.target.removesuffix("."), *parts])
             elif bound.kind == "parameter" and len(parts) == 1 and self._starts_empty(parts[0], node.id, home):

@@ -40,7 +40,7 @@ class Bound(NamedTuple):
 class Scope:
     """A module, class or function with the names that its statements bind."""
 
-    __slots__ = ("_lent", "bindings", "kind", "name", "node", "outer")
+    __slots__ = ("_lent", "bindings", "given", "kind", "name", "node", "outer")
 
     def __init__(self, kind: str, outer: Scope | None, node: Any, name: str) -> None:
         self.kind = kind
@@ -48,11 +48,15 @@ class Scope:
         self.node = node
         self.name = name
         self.bindings: dict[str, list[Bound]] = {}
+        # Of these the imports and parameters, which are few however often a name is bound again.
+        self.given: dict[str, list[Bound]] = {}
         self._lent: frozenset[str] | None = None
 
     def bind(self, name: str, bound: Bound) -> None:
         """Record that `bound` binds `name` here."""
         self.bindings.setdefault(name, []).append(bound)
+        if bound.kind in ("import", "parameter"):
+            self.given.setdefault(name, []).append(bound)
 
     def home(self, name: str) -> Scope | None:
         """The scope in which `name` is bound, seen from here."""
