@@ -472,6 +472,17 @@ def test_lines_are_clipped_to_the_terminal_around_the_fault(before: int) -> None
     assert "…" in shown
 
 
+def test_of_a_very_long_line_the_edit_shows_what_stands_around_it() -> None:
+    line = f"{'x = 1; ' * 400}torch.backends.cudnn.benchmark = True; {'y = 2; ' * 400}"
+    texts = {"a.py": f"import torch\n{line}\n".encode()}
+    findings = lint_source(texts["a.py"], "a.py", isolated=True, select=["TDL201"])
+    shown = report.writer("full")(report.Report(Result(tuple(findings), 1, ()), Snippets(texts)))
+    taken, put = (one for one in map(text.plain, shown) if one.startswith(("    2 - …", "    2 + …")))
+    assert "benchmark = True; y" in taken
+    assert "benchmark = False; y" in put
+    assert len(taken) == len(put) < 1100
+
+
 def test_json_is_written_as_pythons_own() -> None:
     told = {
         "text": "".join(map(chr, [*range(0x20, 0x7F), 0xE4, 0x1F600])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -150,11 +151,21 @@ def _edit(finding: Finding, report: Report) -> Iterator[str]:
     places = [f"{f'cell {line.cell}:' if line.cell != finding.cell else ''}{line.row}" for line in lines]
     width = max(map(len, places[:_EDITED]))
     for place, line in zip(places[:_EDITED], lines, strict=False):
-        yield f"    {place:>{width}} {styled(f'{line.mark} {_shown(line.text)}', _MARKS[line.mark])}"
+        text = _around(line.text, finding.location.column)
+        yield f"    {place:>{width}} {styled(f'{line.mark} {_shown(text)}', _MARKS[line.mark])}"
     if len(lines) > _EDITED:
         yield f"    {'':>{width}} … {len(lines) - _EDITED} more, which --diff shows"
 
 
+def _around(line: str, column: int) -> str:
+    """`line`, or of a very long one what stands around `column`, with an ellipsis on either side."""
+    if len(line) <= _WIDEST:
+        return line
+    start = max(min(column, len(line)) - _WIDEST // 2, 0)
+    return f"{'…' * (start > 0)}{line[start : start + _WIDEST]}{'…' * (start + _WIDEST < len(line))}"
+
+
+@functools.lru_cache(maxsize=4)
 def _shown(line: str) -> str:
     return visible(line, "\t").expandtabs(4)
 
