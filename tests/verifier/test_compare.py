@@ -199,6 +199,57 @@ def test_an_optimizer_that_meets_what_another_process_wrote_races_with_it(pair):
 
 
 @pytest.mark.parametrize(
+    ("arrival", "stream", "rule"),
+    [
+        ("", "process spawn 1", "TDL307"),
+        ("/lib/multiprocessing/spawn.py", "process spawn 1", "TDL307"),
+        ("", "main", ""),
+        ("train.py", "process spawn 1", "TDL301"),  # from a queue: whoever sent it decides
+    ],
+)
+def test_memory_that_processes_share_is_told_as_such_where_one_reads_it(pair, arrival, stream, rule):
+    rows = []
+    for n in (8, 9):
+        came = [(op(1, "set_")._replace(file=arrival), 0, (1,))] if arrival else []
+        flags = trace.OUTSIDE | trace.SHARED | (trace.ARRIVED if arrival else 0)
+        rows.append([*came, (op(3), 3, (n,), flags, (n, 0, 0, 0, *([0] if arrival else [])))])
+    (found,) = pair(*rows).divergences
+    told = explain(msgspec.structs.replace(found, stream=stream))
+    assert found.evidence.shared
+    assert told.rule == rule
+    assert ("memory that processes share" in told.sentence) == (rule != "TDL301")
+
+
+def test_what_the_main_thread_reads_of_shared_memory_follows_from_the_processes_that_write_there(tmp_path):
+    """The lines are the same: a model that processes train and the main thread tests."""
+    shared = {"flags": trace.OUTSIDE | trace.SHARED}
+    paths = []
+    for n in (8, 9):
+        row = (op(3), 3, (n,), *shared.values(), (n, 0, 0, 0))
+        twin = ("process", [(op(2), 1, (1,)), row], "spawn 1")
+        paths.append(make(tmp_path / str(n), [(op(2), 1, (1,)), row], aside=[twin]))
+    (cause,) = compare(*paths).causes
+    assert (cause.stream, explain(cause).rule) == ("process spawn 1", "TDL307")
+
+
+@pytest.mark.parametrize(
+    ("stream", "name", "rule"),
+    [
+        ("process spawn 2", "add_.Tensor", "TDL307"),
+        ("process rank 1 (spawn)", "add_.Tensor", ""),
+        ("main", "add_.Tensor", ""),
+        ("process spawn 2", "index_put_", "TDL402"),
+    ],
+)
+def test_an_optimizer_that_turns_equal_values_into_others_races_with_the_process_that_wrote_there(
+    pair, stream, name, rule
+):
+    (found,) = pair(*([(op(3, name, phase="optimizer"), 3, (n,))] for n in (8, 9))).divergences
+    assert found.source == "op"
+    assert explain(msgspec.structs.replace(found, stream=stream)).rule == rule
+
+
+@pytest.mark.parametrize(
     ("states", "rule"), [((5, 5, 3), ""), ((5, 6, 3), "TDL103"), ((0, 0, 4), "TDL102"), ((5, 6, 4), "TDL103")]
 )
 def test_what_python_chose_is_laid_to_the_generator_that_differs_when_data_next_comes_in(pair, states, rule):
@@ -546,4 +597,6 @@ def test_a_generator_that_a_number_may_have_been_drawn_from_says_little_of_the_d
 
 @pytest.mark.parametrize(("runs", "k", "share"), [(2, 2, 50), (3, 2, 75), (6, 2, 97), (12, 4, 97), (59, 20, 95)])
 def test_equal_runs_say_how_rare_a_fault_they_would_have_seen(runs, k, share):
-    assert _rare(runs).startswith(f"rare faults: {runs} runs see one that shows in 1 of {k} runs with {share} %")
+    assert _rare(runs).startswith(
+        f"rare faults: {runs} runs would have shown one that occurs in 1 of {k} runs with a probability of {share} %"
+    )

@@ -211,6 +211,22 @@ def test_a_write_through_numpy_is_noticed_where_it_is_read(tmp_path):
     assert marks[0].outside[0] != marks[1].outside[0]
 
 
+def test_data_in_shared_memory_is_flagged(tmp_path):
+    def body():
+        shared = torch.ones(3)
+        shared.share_memory_()
+        alone = torch.from_numpy(np.ones(3))
+        for values in (shared, alone):
+            values.numpy()[:] = 7
+            values.mul(2)
+
+    marks = named(record(tmp_path, body), "aten.mul.Tensor")
+    assert [(mark.flags & trace.SHARED, bool(mark.flags & trace.OUTSIDE)) for _, mark in marks] == [
+        (trace.SHARED, True),
+        (0, True),
+    ]
+
+
 def test_draws_say_whether_and_how_the_generator_was_seeded(tmp_path):
     def body():
         torch.rand(2)

@@ -220,6 +220,7 @@ class Aligner:
             generators=_states(one, two, before, taken=self.numbers_taken),
             arrival=self.left.sites[one.arrival].place if one.arrival is not None else "",
             loaded=self._loaded(one),
+            shared=bool(one.flags & two.flags & trace.SHARED),
             received=of_a_group(site.op) or (one.arrival is not None and of_a_group(self.left.sites[one.arrival].op)),
         )
 

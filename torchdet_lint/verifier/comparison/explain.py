@@ -32,6 +32,9 @@ OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TD
 _GENERATORS = {"numpy": "TDL102", "python": "TDL103"}
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
+_STARTS = "multiprocessing/spawn.py"
+"""Where a process takes what it was started with."""
+_SHARED = "an optimizer met values that this process had not written: its memory is shared with others that write"
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -137,6 +140,10 @@ def _outside(item: Divergence) -> Explanation:
         return Explanation(words, "", ("TDL304", "TDL105"))
     if item.evidence.received:
         return Explanation("another process of the group sent other values, and none that was recorded has the cause")
+    arrival = item.evidence.arrival.rpartition(":")[0]
+    if item.evidence.shared and item.site.op != BATCH and (not arrival or arrival.endswith(_STARTS)):
+        words = "what it read lies in memory that processes share, and another one had written other values there"
+        return Explanation(words, "TDL307" if item.stream.startswith("process ") else "", ("TDL307", *_DATA_ORDER[:4]))
     if (item.site.op == BATCH or item.evidence.arrival) and set(states.values()) == {"equal"}:
         return Explanation(
             "a batch from the loader's workers differed though the generators of this process agree: what the workers "
@@ -166,8 +173,7 @@ def _outside(item: Divergence) -> Explanation:
         words = "data came in while Python's global generator differed: it is not seeded alike"
         return Explanation(words, "TDL103", ("TDL105",))
     if item.stream.startswith("process ") and item.site.phase == "optimizer":
-        words = "an optimizer met values that this process had not written: its memory is shared with others that write"
-        return Explanation(words, "TDL307")
+        return Explanation(_SHARED, "TDL307")
     earlier = [name for name in idle if name in _GENERATORS]
     if earlier:
         whose = " and ".join(name.title().replace("Numpy", "NumPy") + "'s" for name in earlier)
@@ -262,6 +268,8 @@ def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explan
         if rule:
             also = _SWITCHES if rule == "TDL402" else ()
             return Explanation(f"{site.op} is not deterministic on these inputs{_measured(known)}", rule, also)
+    if item.stream.startswith("process ") and "rank " not in item.stream and site.phase == "optimizer":
+        return Explanation(_SHARED, "TDL307", ("TDL501", "TDL401"))
     return Explanation(
         "it read equal values and wrote different ones, and no table lists the op: memory that was never written, or "
         "that another thread, process or library wrote to",

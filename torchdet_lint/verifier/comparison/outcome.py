@@ -21,7 +21,8 @@ class Evidence(msgspec.Struct, frozen=True):
     may have been drawn from it since then) or `unused` so far, where data came from outside, or next did after a number
     or an order differed. `arrival` is where a worker's batch was received, or (`loaded`) what `torch.load` read, or
     (`received`) where another process of the group was asked for it, or (`unwritten`) where the
-    memory was allocated. `permuted`: the place made the same values in another order.
+    memory was allocated. `permuted`: the place made the same values in another order. `shared`: the data
+    lies in memory that processes share.
     """
 
     inputs_equal: bool
@@ -35,6 +36,7 @@ class Evidence(msgspec.Struct, frozen=True):
     arrival: str = ""
     loaded: bool = False
     received: bool = False
+    shared: bool = False
     permuted: bool = False
 
 

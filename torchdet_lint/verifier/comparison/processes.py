@@ -83,11 +83,10 @@ def _unlike(one: _Sum | None, two: _Sum | None) -> bool:
 
 def together(main: list[Divergence], aside: list[Divergence]) -> list[Divergence]:
     """What differs in the main thread and aside, the likelier origin first; the other is a consequence."""
-    seen = {item.site for item in main}
-    aside = [item for item in aside if item.site not in seen]
     if not main or not aside or main[0].site.op == trace.BATCH or main[0].source == "path":
-        return main + aside
+        return main + _elsewhere(aside, main)
     told = [item for item in aside if item.kind == "cause" and item.stream.startswith(("process ", "thread"))]
+    told = [item for item in told if item.evidence.shared or _elsewhere([item], main)]
     races = all(item.source == "race" for item in told)
     if told and _taken_over(main[0], races=races):
         # A process or a thread handed over what it had drawn or computed: the main thread only took it in.
@@ -95,8 +94,16 @@ def together(main: list[Divergence], aside: list[Divergence]) -> list[Divergence
             msgspec.structs.replace(item, kind="consequence", source="") if _taken_over(item, races=races) else item
             for item in main
         ]
-        return aside + taken
-    return main + [msgspec.structs.replace(item, kind="consequence", source=_doubtful(item)) for item in aside]
+        first = [item for item in aside if item in told or _elsewhere([item], main)]
+        return first + _elsewhere(taken, told)
+    rest = _elsewhere(aside, main)
+    return main + [msgspec.structs.replace(item, kind="consequence", source=_doubtful(item)) for item in rest]
+
+
+def _elsewhere(items: list[Divergence], others: list[Divergence]) -> list[Divergence]:
+    """Those that are at other places than `others`."""
+    seen = {item.site for item in others}
+    return [item for item in items if item.site not in seen]
 
 
 def _doubtful(item: Divergence) -> Source:

@@ -226,7 +226,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 flags = read(args, tensors, numbers, came)
                 if kwargs:
                     flags |= read(kwargs.values(), tensors, numbers, came)
-                if flags and plan.overwrites:
+                if flags & trace.UNWRITTEN and plan.overwrites:
                     flags = read(args[1:], [], [], [])
         except Exception as error:
             run.miss(plan, error)
@@ -238,7 +238,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             if out is not None and (plan.fresh == 1 or plan.kind == LIFT):
                 fresh(out, digests)
             elif plan.fresh:
-                several(out, digests, plan.scratch, still_unwritten((args, *kwargs.values())) if flags else _NONE)
+                unwritten = still_unwritten((args, *kwargs.values())) if flags & trace.UNWRITTEN else _NONE
+                several(out, digests, plan.scratch, unwritten)
             for position, name in plan.written:
                 flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
             extra: list[int] = []

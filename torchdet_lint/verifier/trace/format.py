@@ -34,13 +34,13 @@ REGION = "inductor.region"
 BLOCK = struct.Struct("<cxxxIII")
 PROLOGUE = struct.Struct("<8sI")
 
-RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN, SCRATCH = (
-    1 << bit for bit in range(10)
+RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN, SCRATCH, SHARED = (
+    1 << bit for bit in range(11)
 )
 """Flags of a record: drew random numbers (with the seed); read data from outside torch; that data came from a worker;
 read memory that nothing had written; the generator was never seeded by the program; the three global generators were
 used since the process began; the generator drawn from was passed, not global; wrote into memory of which a
-part was never written.
+part was never written; the data from outside lies in memory that processes share.
 """
 
 

@@ -303,8 +303,8 @@ def _rare(runs: int) -> str:
 
     k = next((k for k in range(runs, 2, -1) if share(k) >= _NEARLY_ALWAYS), 2)
     return (
-        f"rare faults: {runs} runs see one that shows in 1 of {k} runs with {100 * share(k):.0f} %, and rarer ones "
-        "less often (--runs)"
+        f"rare faults: {runs} runs would have shown one that occurs in 1 of {k} runs with a probability of "
+        f"{100 * share(k):.0f} %, rarer ones with less (--runs)"
     )
 
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 LINES = 30
 _MEASURABLE = 1.1
 """Ratios of CPU time up to this differ from run to run."""
+_BEFORE_STEPS = frozenset({"init", "load", "split"})
+"""Phases that belong to no step, though what comes before the end of the first counts as the first."""
 
 
 def text(report: Outcome, *, colour: bool = False) -> str:
@@ -148,7 +150,7 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
 
 def _when(cause: Cause) -> list[str]:
     epoch = f", pass {cause.epoch} over the data" if cause.epoch else ""
-    return [f"first in step {cause.step}{epoch}"] if cause.step else []
+    return [f"first in step {cause.step}{epoch}"] if cause.step and cause.phase not in _BEFORE_STEPS else []
 
 
 def _of_what_is_left(number: int, cause: Cause, colour: bool) -> list[str]:

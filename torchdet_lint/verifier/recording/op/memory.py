@@ -42,7 +42,7 @@ class Memory(NamedTuple):
     written: Callable[[Any, list[int]], int]
     still_unwritten: Callable[[Any], frozenset[int]]
     unwritten: Callable[[], int]
-    note_foreign: Callable[[torch.Tensor], None]
+    note_foreign: Callable[[torch.Tensor], int]
     digest_of: Callable[[torch.Tensor], int]
 
 
@@ -89,10 +89,10 @@ def memory(run: Run) -> Memory:  # noqa: C901
                     known = digest(value) & CLEAN
                     if owners.get(base) != known:
                         owners[base] = known
-                        note_foreign(value)
+                        flags |= note_foreign(value)
                         came.append((known, base))
                 elif known & 1:
-                    flags = trace.UNWRITTEN
+                    flags |= trace.UNWRITTEN
                     last_unwritten = base
                 tensors.append(known + part)
             elif kind is float:
@@ -107,11 +107,16 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 numbers.append(number_digest(value))
         return flags
 
-    def note_foreign(tensor: torch.Tensor) -> None:
-        """Memory that torch did not allocate may be written behind its back: it is digested at every read."""
+    def note_foreign(tensor: torch.Tensor) -> int:
+        """Memory that torch did not allocate may be written behind its back: it is digested at every read. Returns
+        the flag of memory that other processes share.
+        """
         with contextlib.suppress(RuntimeError, NotImplementedError):
-            if not tensor.untyped_storage().resizable():
+            storage = tensor.untyped_storage()
+            if not storage.resizable():
                 foreign.add(base_of(tensor))
+                return trace.SHARED if tensor.is_cpu and storage.is_shared() else 0
+        return 0
 
     def fresh(value: torch.Tensor, digests: list[int]) -> None:
         known = digest(value)
