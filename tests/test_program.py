@@ -456,6 +456,57 @@ def test_what_is_only_looked_at_is_a_note(project, text, severities):
     assert {finding.severity for finding in lint(folder, min_severity="note")} == severities
 
 
+def test_a_loader_that_only_some_programs_seed_is_not_said_to_repeat(project):
+    folder = project(
+        data_DOT_py="from torch.utils.data import DataLoader\n\ndef loader(d):\n"
+        "    return DataLoader(d, shuffle=True)\n",
+        train_DOT_py="import torch\nfrom data import loader\n\n" + GUARD
+        + "    torch.manual_seed(0)\n    print(list(loader([0, 1])))\n",
+    )  # fmt: skip
+    told = [one.message for one in lint(folder) if one.code == "TDL302"]
+    assert [message.endswith("(repeatable today: torch is seeded)") for message in told] == [True]
+    (folder / "score.py").write_text("from data import loader\n\n" + GUARD + "    print(list(loader([0, 1])))\n")
+    told = [one.message for one in lint(folder) if one.code == "TDL302"]
+    assert [message.endswith("(repeatable only in the programs that seed torch)") for message in told] == [True]
+
+
+SCORED = """
+import torch
+from torch import nn
+
+class Scorer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3)
+        self.table = nn.Embedding(3, 3)
+
+@torch.no_grad()
+def score(net, images):
+    return Scorer()(net(images))
+
+def shown(net, images):
+    with torch.no_grad():
+        return nn.Conv2d(3, 3, 3)(net(images))
+
+torch.manual_seed(0)
+net = NET
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for images in torch.load("images"):
+    net(images.cuda()).sum().backward()
+    optimizer.step()
+    print(score(net, images), shown(net, images))
+"""
+
+
+@pytest.mark.parametrize(
+    ("net", "counted"),
+    [("nn.Conv2d(3, 3, 3).cuda()", "1 × Conv2d"), ("nn.Linear(3, 3).cuda()", "2 × Conv2d, 1 × Embedding")],
+)
+def test_what_is_made_to_score_is_not_counted_beside_what_trains(project, net, counted):
+    folder = project(main_DOT_py=SCORED.replace("NET", net))
+    assert [one.message.rpartition(": ")[2] for one in lint(folder) if one.code == "TDL203"] == [counted]
+
+
 def test_a_notebook_keeps_what_it_shows(project):
     folder = project()
     cell = {"cell_type": "code", "source": VIEWER, "metadata": {}, "outputs": [], "execution_count": None}

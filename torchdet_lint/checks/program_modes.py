@@ -62,13 +62,18 @@ def _raising(entry: Entry, ops: list[Ref], here: Ref) -> str:
 
 def _everywhere(entry: Entry) -> list[Ref]:
     """The ops that the entry point reaches which vary on the configured devices without the mode, and which are too
-    many to be reported one by one: convolutions, embeddings."""
-    places = {
-        step.ref
-        for node in entry.reached()
-        for step in entry.project.steps(node)
-        if (step.kind, step.channel) == ("flag", "everywhere") and _varies(entry, step.ref.what)
-    }
+    many to be reported one by one: convolutions, embeddings. What is made only where gradients are off is there to
+    score, and does not count unless all is made so."""
+    places: set[Ref] = set()
+    for graded in (True, False):
+        places = places or {
+            step.ref
+            for node in entry.reached(graded=graded)
+            for step in entry.project.steps(node)
+            if (step.kind, step.channel) == ("flag", "everywhere")
+            and not (graded and step.ungraded)
+            and _varies(entry, step.ref.what)
+        }
     return sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values())
 
 

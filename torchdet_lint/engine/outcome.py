@@ -29,7 +29,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     only tries the file out. `strict` says that no entry point only warns in that mode, `ungraded` that all of them run
     without gradients; `scored` are the rows of findings in what all of them run without gradients, `shared` those of
     findings in what this file runs once, but the files that import it perhaps too. `on_host` says that one of
-    them trains and none names a device but the CPU; `off` are the rows of switches that no call in sight turns on."""
+    them trains and none names a device but the CPU; `off` are the rows of switches that no call in sight turns on,
+    `mixed` those of loaders that a program which seeds torch runs, and one that does not."""
 
     covered: bool = False
     seeded: bool = False
@@ -44,6 +45,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     shared: tuple[int, ...] = ()
     on_host: bool = False
     off: tuple[int, ...] = ()
+    mixed: tuple[int, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):

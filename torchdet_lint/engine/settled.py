@@ -119,7 +119,8 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
         told = f"; {_UNSEEDED[settled.seeded]}, so every run differs"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     if settled.seeded:
-        told = " (repeatable today: torch is seeded)"
+        where = "today: torch is seeded" if rows.first not in settled.mixed else "only in the programs that seed torch"
+        told = f" (repeatable {where})"
         return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
     return finding
 
@@ -182,6 +183,7 @@ class Settling:
                 self._shared(path),
                 path in on_host,
                 self._off(path),
+                self._among(path, run[path] & repeated.get(path, set())) if path in run else (),
             )
             for path in sorted({*wanted, *aside})
         }

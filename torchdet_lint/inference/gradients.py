@@ -274,6 +274,23 @@ class Gradients:
         self._busy.discard(id(function))
         return 0 < callers == _rows_with(name, self.module.text)
 
+    def runs_on_data(self, node: cst.CSTNode) -> bool:
+        """Whether `node` stands in a function of the top level that nothing of the file names, and of the files around
+        only methods of data sets, which call it."""
+        function = self.module.enclosing_function(node)
+        if function is None or self.module.readers is None or self.module.scope_of(function) is not self.module.scope:
+            return False
+        name = function.name.value
+        if _rows_with(name, self.module.text):
+            return False
+        reads = self.module.readers(name)
+        return bool(reads) and all(
+            isinstance(call := there.parent(read), cst.Call)
+            and call.func is read
+            and there.shared(Gradients).in_data_set(read)
+            for there, read in reads
+        )
+
     def _untracked_name(self, function: cst.FunctionDef) -> bool:
         name = function.name.value
         words = name.strip("_").split("_")

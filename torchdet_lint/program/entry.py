@@ -265,6 +265,12 @@ class Entry(NamedTuple):
                     found[node.file, row] = functions[row]
         return [found[key] for key in sorted(found)]
 
+    def _is_switched_off(self, node: Node) -> bool:
+        """Whether a function is decorated with what switches gradients off."""
+        body = None if node.name in (MODULE, STARTED) else self.project.files.summary(node.file).body(node.name)
+        off = self.project.facts.library.facts.tensors.no_grad
+        return body is not None and any(one.removesuffix("()") in off for names in body.decorators for one in names)
+
     def _rows(self, node: Node) -> Iterator[int]:
         """Where the function of `node` stands, and with the constructor of a module all its methods; 0: the file."""
         summary = self.project.files.summary(node.file)
@@ -278,15 +284,17 @@ class Entry(NamedTuple):
             body = None if name in (MODULE, STARTED) else summary.body(name)
             yield body.row if body is not None else 0
 
-    def reached(self) -> Iterator[Node]:
-        """The nodes that the entry point reaches, in a fixed order."""
+    def reached(self, *, graded: bool = False) -> Iterator[Node]:
+        """The nodes that the entry point reaches, in a fixed order; `graded` ones where gradients are not off."""
         seen = {self.node}
         queue = [self.node]
         while queue:
             node = queue.pop()
+            if graded and self._is_switched_off(node):
+                continue
             yield node
             for step in self.project.steps(node):
-                if step.node is not None and step.node not in seen:
+                if step.node is not None and step.node not in seen and not (graded and step.ungraded):
                     seen.add(step.node)
                     queue.append(step.node)
 

@@ -244,7 +244,11 @@ class Operations:
         operation, call, made = candidate
         if self._is_class(operation) and made is None:
             return False
-        return self.gradients.called_untracked(call.node) or GradientPaths(self.module, self.inference).ends(call.node)
+        return (
+            self.gradients.called_untracked(call.node)
+            or GradientPaths(self.module, self.inference).ends(call.node)
+            or self.gradients.runs_on_data(call.node)
+        )
 
     def changes(self, candidate: Candidate) -> tuple[Change, ...]:
         """What makes the call deterministic, where the table has a rewrite and the code shows that it fits."""
