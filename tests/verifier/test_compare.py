@@ -247,6 +247,8 @@ def test_an_optimizer_that_turns_equal_values_into_others_races_with_the_process
     (found,) = pair(*([(op(3, name, phase="optimizer"), 3, (n,))] for n in (8, 9))).divergences
     assert found.source == "op"
     assert explain(msgspec.structs.replace(found, stream=stream)).rule == rule
+    met = msgspec.structs.replace(found, stream=stream, source="order")
+    assert explain(met).rule == ("TDL307" if stream == "process spawn 2" else "")
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,14 @@ def _order(item: Divergence) -> Explanation:
     words = "the same line met other tensors, or in another order"
     if item.evidence.permuted:
         return Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
+    if _in_an_optimizer_of_a_process(item):
+        return Explanation(_SHARED, "TDL307", ("TDL305", "TDL306", "TDL304"))
     return _by_generator(item, words) or Explanation(words, "", ("TDL305", "TDL306", "TDL304", "TDL103", "TDL102"))
+
+
+def _in_an_optimizer_of_a_process(item: Divergence) -> bool:
+    """Whether an optimizer made a step in a process that is no rank of a group: those share no memory."""
+    return item.stream.startswith("process ") and "rank " not in item.stream and item.site.phase == "optimizer"
 
 
 def _race(item: Divergence) -> Explanation:
@@ -268,7 +275,7 @@ def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explan
         if rule:
             also = _SWITCHES if rule == "TDL402" else ()
             return Explanation(f"{site.op} is not deterministic on these inputs{_measured(known)}", rule, also)
-    if item.stream.startswith("process ") and "rank " not in item.stream and site.phase == "optimizer":
+    if _in_an_optimizer_of_a_process(item):
         return Explanation(_SHARED, "TDL307", ("TDL501", "TDL401"))
     return Explanation(
         "it read equal values and wrote different ones, and no table lists the op: memory that was never written, or "
