@@ -313,3 +313,20 @@ def test_a_process_of_spawn_that_raises_is_told_with_its_own_line(tmp_path):
     told = "process 1 of mp.spawn at models/net.py:5: RuntimeError: shapes do not fit"
     assert session._spawned_that_raised(said.strip(), tmp_path) == told
     assert session._spawned_that_raised("ValueError: no", tmp_path) == ""
+
+
+def test_a_program_that_raises_is_told_by_the_first_line_of_its_error_and_its_own_line(tmp_path):
+    said = f"""Traceback (most recent call last):
+  File "{tmp_path}/old.py", line 1, in <module>
+ValueError: caught before
+Traceback (most recent call last):
+  File "{tmp_path}/train.py", line 9, in <module>
+    data = torch.load(name)
+  File "{tmp_path}/.venv/lib/site-packages/torch/serialization.py", line 40, in load
+    raise pickle.UnpicklingError(message)
+_pickle.UnpicklingError: Weights only load failed.
+
+Check the documentation of torch.load."""
+    assert session._raised(said, tmp_path) == "_pickle.UnpicklingError: Weights only load failed. (train.py:9)"
+    assert session._raised(said.replace("Weights", "W" * 999), tmp_path).endswith("W… (train.py:9)")
+    assert session._raised("epoch 1\nkilled", tmp_path) == ""

@@ -45,6 +45,7 @@ _FIRST_FAILURE = re.compile(
 )
 _SPAWNED = re.compile(r"^-- Process (\d+) terminated with the following error:\n(.*)", re.DOTALL | re.MULTILINE)
 _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
+_LONGEST_ERROR = 200
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
 
@@ -287,7 +288,8 @@ class Session:
         place = self.workspace.turned_back(result.sentence(self.timeout)).replace(f"{self.root}{os.sep}", "")
         why = f"run {letter(number)} {place}"
         said = self._said(number)
-        tail = _rank_that_failed(said) or _spawned_that_raised(said, self.root) or said.rpartition("\n")[2].strip()
+        tail = _rank_that_failed(said) or _spawned_that_raised(said, self.root)
+        tail = tail or (_raised(said, self.root) if result.returncode == 1 else "") or said.rpartition("\n")[2].strip()
         if result.status == "timeout" and (result.standing or _ENDED_BY_US.search(tail)):
             tail = ""
         failure = why + (f": {tail}" if tail else "")
@@ -385,13 +387,26 @@ def _rank_that_failed(said: str) -> str:
 def _spawned_that_raised(said: str, root: Path) -> str:
     """Where a process of `mp.spawn` raised, and what, as torch says at the end of `said`: the last line in `root`."""
     number, traceback = (_SPAWNED.findall(said) or [("", "")])[-1]
-    frames = _FRAME.findall(traceback.rpartition("Traceback (most recent call last):")[2])
-    if not frames:
-        return ""
+    place, error = _raised_at(traceback, root)
+    return f"process {number} of mp.spawn at {place}: {error}" if place else ""
+
+
+def _raised(said: str, root: Path) -> str:
+    """What a program raised at the end, and where."""
+    place, error = _raised_at(said, root)
+    return f"{error} ({place})" if place else ""
+
+
+def _raised_at(said: str, root: Path) -> tuple[str, str]:
+    """Of the last traceback in `said` the last line in `root`, and the first line of the error; empty without one."""
+    traceback = said.rpartition("Traceback (most recent call last):\n")
+    frames = _FRAME.findall(traceback[2])
+    error = next((line.strip() for line in traceback[2].splitlines() if line.strip() and line[0] != " "), "")
+    if not traceback[1] or not frames or not error:
+        return "", ""
     own = [frame for frame in frames if Path(frame[0]).is_relative_to(root) and "site-packages" not in frame[0]]
     file, line = (own or frames)[-1]
-    error = next(line for line in reversed(traceback.splitlines()) if line.strip())
-    return f"process {number} of mp.spawn at {shown(file, (root,))}:{line}: {error.strip()}"
+    return f"{shown(file, (root,))}:{line}", error if len(error) <= _LONGEST_ERROR else error[:_LONGEST_ERROR] + "…"
 
 
 def _nothing_recorded() -> Comparison:
