@@ -28,6 +28,7 @@ def branches(count: int) -> str:
     [
         ("import torch\nx = torch.rand(1) \\\n\n", {(2, "TDL101")}),
         ("from torch.utils.data import DataLoader\nx = DataLoader(d, num_workers=2) \\\n\n", {(2, "TDL301")}),
+        ('import torch\nwarn("""Not\n\n    Parts(..., names={names}), but names.""")\n' + BENCHMARK, {(5, "TDL201")}),
         (" \\\nimport torch\n" + BENCHMARK, {(2, "TDL001")}),
         ("import torch; x = 0\n" + branches(350), {(3, "TDL101")}),
         ("import torch; x = 0\n" + branches(1400), {(3, "TDL101")}),
@@ -51,6 +52,7 @@ def branches(count: int) -> str:
     ids=[
         "backslash",
         "backslash-loader",
+        "ellipsis-before-a-set",
         "backslash-indented",
         "elif-350",
         "elif-1400",

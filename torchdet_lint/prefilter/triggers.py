@@ -71,6 +71,8 @@ def words_in(text: str) -> set[str]:
 
 def places(word: str, text: str) -> Iterator[int]:
     """Where `word` stands in `text`, whole."""
+    if not word:
+        return
     start = text.find(word)
     while start >= 0:
         end = start + len(word)

@@ -50,9 +50,10 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
             if keyed or is_taken.search(before) or _is_handed_on(before, own_names):
                 taken.add(text)
             elif named := _NAMED.search(before):
-                for name in named[1].split(", "):
-                    alone = "." not in name and unit.piece.kind == "function"
-                    (own.setdefault(text, set()) if alone else shared).add(name.rpartition(".")[2])
+                for owner, _, name in (one.rpartition(".") for one in named[1].split(", ")):
+                    alone = not owner and unit.piece.kind == "function"
+                    # What is found in text may be an ellipsis.
+                    (own.setdefault(text, set()) if alone else shared).update([name] if name else [])
     if not shared and not own:
         return taken.__contains__
     gone_through: set[str] = set()
