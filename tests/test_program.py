@@ -524,6 +524,17 @@ def test_a_program_among_the_tests_that_only_tries_something_out_is_a_note(proje
     assert found == {(True, "note"), (False, "error")}
 
 
+def test_a_module_of_a_package_that_tries_its_classes_out_is_a_note(project):
+    text = "import random\n\nclass Net:\n    pass\n\n" + GUARD + "    print(Net(), random.random())\n"
+    folder = project(
+        net_DOT_py=text, asked_DOT_py=text + "    input()\n", args_DOT_py="import sys\n" + text + "    sys.argv\n"
+    )
+    assert {one.severity for one in lint(folder, min_severity="note")} == {"error"}
+    (folder / "__init__.py").touch()
+    found = {one.filename.rpartition("/")[2]: one.severity for one in lint(folder, min_severity="note")}
+    assert found == {"net.py": "note", "asked.py": "note", "args.py": "error"}
+
+
 def test_what_stands_in_for_something_in_tests_is_not_drawn_by_the_program(project):
     arm = "import random\n\ndef arm():\n    return random.random()\n"
     folder = project(arms_DOT_py=arm)

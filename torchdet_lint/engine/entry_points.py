@@ -87,8 +87,9 @@ class EntryPoints:
 
     def tries_out(self, entry: Entry) -> bool:
         """Whether an entry point only shows something, or is but the self-test of a module: the main guard of a file
-        that others import, or may import by a name that they work out, or that lies among the tests, which does not
-        train, writes nothing and reads no arguments. A notebook keeps what it shows."""
+        that others import, or may import by a name that they work out, that has classes for a package, or that lies
+        among the tests, which does not train, writes nothing and reads no arguments. A notebook keeps what it
+        shows."""
         known = self._tried.get(entry.file)
         if known is None:
             kept = entry.file.endswith(".ipynb") or entry.file in self.named
@@ -99,7 +100,12 @@ class EntryPoints:
         return (
             self.records[entry.file].outline.guard
             and entry.only_tries_out
-            and (entry.file in self.all_imported or _is_among_tests(entry.file) or self._picked(entry.file))
+            and (
+                entry.file in self.all_imported
+                or _is_among_tests(entry.file)
+                or self._picked(entry.file)
+                or self._is_of_a_package(entry.file)
+            )
         )
 
     def is_named(self, name: str) -> bool:
@@ -110,6 +116,11 @@ class EntryPoints:
     def all_imported(self) -> set[str]:
         """The files that a linted file imports."""
         return set().union(*(self.imports(path) for path in sorted(self.records)))
+
+    def _is_of_a_package(self, path: str) -> bool:
+        """Whether a file has classes, and lies in a package, whose users import it."""
+        beside = os.path.join(os.path.dirname(path), "__init__.py")
+        return beside in self.records and _CLASS.search(self.files.text(path)) is not None
 
     def _picked(self, path: str) -> bool:
         """Whether a file has classes, and may be imported by a name that another works out."""

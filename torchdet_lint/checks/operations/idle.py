@@ -49,7 +49,6 @@ def _is_never_read(module: Module, target: cst.Attribute) -> bool:
     word = re.compile(rf"\b{target.attr.value}\b")
     if dotted(target.value) != "self" or len(word.findall(module.text)) != 1 or _ALL_PARTS.search(module.text):
         return False
-    if module.heirs is None or module.callers is None:
-        return False
-    around = [there for there, _ in (*module.heirs(class_.name), *module.callers(class_.name))]
+    heirs, callers = module.heirs, module.callers
+    around = [there for there, _ in (*heirs(class_.name), *callers(class_.name))] if heirs and callers else []
     return not any(word.search(there.text) or _ALL_PARTS.search(there.text) for there in around)
