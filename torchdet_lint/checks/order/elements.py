@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.checks.order.entries import Entries
 from torchdet_lint.checks.order.fillings import MANY, ONE, Fillings
 from torchdet_lint.checks.order.objects import object_kind
 from torchdet_lint.dataflow.reaching_definitions import reaching
@@ -15,6 +16,7 @@ from torchdet_lint.inference.elements import element_kinds
 from torchdet_lint.inference.elements.element_kinds import EACH, agreed
 from torchdet_lint.module.names import dotted, live
 from torchdet_lint.module.tree import positional
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Binding
 
 _DEEP = 4
+_TEXT_TYPE = lazy(r"\b(?:str_?|unicode_?|[\"'][<>|]?[SU]\d*[\"'])(?!\w)")
 # Variables that are made of each other are looked through so far.
 _CHAIN = 12
 
@@ -105,7 +108,9 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
     if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
         return scalar_kind(module, node.elt)
     if isinstance(node, cst.BinaryOperation):
-        return collection_kind(module, node.left, depth, by_name=by_name)
+        left = collection_kind(module, node.left, depth, by_name=by_name)
+        right = collection_kind(module, node.right, depth, by_name=by_name) if left == "unknown" else left
+        return right if right == "number" else left
     if isinstance(node, cst.Subscript):
         if isinstance(node.value, cst.Call) and last_word(node.value.func) in _calls(module, "places"):
             return _kind_of_call(module, node.value, depth, by_name=by_name)
@@ -117,7 +122,11 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
         )
         numbers = module.library.facts.orders.endings["numbers"]
         counted = by_name and isinstance(key, str) and numbers.search(key) is not None
-        return "number" if counted or (isinstance(index, cst.Slice) and len(node.slice) > 1) else "unknown"
+        if counted or (isinstance(index, cst.Slice) and len(node.slice) > 1):
+            return "text" if _is_text_array(module, node.value) else "number"
+        if isinstance(index, cst.Slice):
+            return collection_kind(module, node.value, depth - 1, by_name=by_name) if depth > 0 else "unknown"
+        return module.shared(_Variables).entry(node.value)
     if isinstance(node, cst.Call):
         return _kind_of_call(module, node, depth, by_name=by_name)
     if isinstance(node, (cst.Name, cst.Attribute)):
@@ -130,6 +139,14 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
             return "number"
         return "label" if _means(module, "labels", node) and not _takes_slices(module, node) else "unknown"
     return "unknown"
+
+
+def _is_text_array(module: Module, node: cst.BaseExpression) -> bool:
+    """Whether `node` is an array that is made with a type of text: `np.genfromtxt(path, dtype=np.dtype(str))`."""
+    value = module.followed(node, module.scope_of(node), module.order_of(node)) if isinstance(node, cst.Name) else None
+    made = module.call_at(value.node) if value is not None else None
+    given = made.arguments.keywords.get("dtype") if made is not None else None
+    return given is not None and _TEXT_TYPE.search(given.source) is not None
 
 
 def _bound_kind(module: Module, node: cst.Name | cst.Attribute, depth: int, *, by_name: bool) -> str:
@@ -233,6 +250,8 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
             return "number"
         if word in _calls(module, "text"):
             return "text"
+        if word == "choice" and node.args and isinstance(drawn := node.args[0].value, cst.Name):
+            return _variable(module, drawn, (EACH,), _DEEP)
         if word in ("tuple", "frozenset") and node.args:
             kind = collection_kind(module, node.args[0].value, 2)
             return "unsortable" if word == "frozenset" and kind != "number" else kind
@@ -297,6 +316,18 @@ class _Variables:
         home = self.module.scope_of(node).home(node.value) if isinstance(node, cst.Name) else None
         owner = home if home is not None else self.module.enclosing_class(node)
         return self._settled((id(owner), bare(node)), lambda: self._filled(node))
+
+    def entry(self, table: cst.BaseExpression) -> str:
+        """What the elements are of the collections that the entries of `table` are."""
+        if not isinstance(table, (cst.Name, cst.Attribute)):
+            return "unknown"
+        home = self.module.scope_of(table).home(table.value) if isinstance(table, cst.Name) else None
+        return self._settled((id(home), bare(table), EACH), lambda: self._entry(table))
+
+    def _entry(self, table: cst.BaseExpression) -> str:
+        whole, single = self.module.shared(Entries).of(table)
+        kinds = {collection_kind(self.module, one, _DEEP, by_name=False) for one in whole if not _is_empty(one)}
+        return _together(kinds | {scalar_kind(self.module, one) for one in single})
 
     def _settled(self, key: Hashable, work: Callable[[], str]) -> str:
         """What `work` finds, once for each `key`; `unknown` while that is being worked out, and far along a chain."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.project_file import File, added, bindings, passed, statements
 from torchdet_lint.dataflow.workers.scopes import Scope
+from torchdet_lint.prefilter.syntax import defaults_of, tells_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.dataflow.seeding.call_chain import CallChain
     from torchdet_lint.dataflow.workers.classes import Classes
     from torchdet_lint.dataflow.workers.project_file import Function
 
@@ -31,19 +32,12 @@ class Bindings:
         self._added: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._named: dict[ast.AST, frozenset[str]] = {}
         self._nested: dict[ast.AST, dict[str, _Definition]] = {}
+        self._around: dict[str, File] = {}
         self._idle: dict[tuple[ast.AST, ...], frozenset[int]] = {}
 
     def around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
         """The function and the class in which a node of the file stands."""
-        function: Function | None = None
-        around = self.chains.parents.get(node)
-        while around is not None:
-            if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and function is None:
-                function = around
-            if isinstance(around, ast.ClassDef):
-                return function, around
-            around = self.chains.parents.get(around)
-        return function, None
+        return _around(node, self.chains)
 
     def behind(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:
         """What a name or an attribute of `self` may be bound to."""
@@ -135,20 +129,51 @@ class Bindings:
         return self._bound[function]
 
     def _passed(self, name: str, scope: Scope) -> Iterator[Bound]:
-        """What the calls of this file pass for a parameter of a function of it."""
+        """What the calls in sight pass for a parameter of a function or constructor of this file."""
         function = scope.function
         if scope.file.path or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
-        if isinstance(self.chains.parents.get(function), ast.ClassDef):
-            return
-        for use in self.chains.uses.get(function.name, ()):
+        owner = self.chains.parents.get(function)
+        called, bound, definition = function.name, isinstance(owner, ast.ClassDef), ast.AST()
+        if not isinstance(owner, ast.ClassDef):
+            definition = function
+        elif called == "__init__":
+            called, definition = owner.name, owner
+        else:
+            # A method is called through an object; what that is nobody asks, so that one of a common name has many.
+            called = f".{called}"
+        for call, standing in self._calls_of(called, definition, scope.file):
+            value = passed(function, call, bound=bound).get(name)
+            if value is not None:
+                yield value, standing
+            elif tells_all(call):
+                yield from ((value, Scope(scope.file)) for word, value in defaults_of(function.args) if word == name)
+            else:
+                # A starred expression, of which nobody can tell what it holds.
+                yield ast.Starred(ast.Name(name)), standing
+
+    def _calls_of(self, called: str, definition: ast.AST, file: File) -> Iterator[tuple[ast.Call, Scope]]:
+        """The calls of `called` in this `file` and, where its `definition` stands at top level, in those around it."""
+        for use in self.chains.uses.get(called, ()):
             call = self.chains.parents[use]
             if isinstance(call, ast.Call) and call.func is use:
-                value = passed(function, call, bound=False).get(name)
-                if value is not None:
-                    around, owner = self.around(call)
-                    inner = self.classes.instance(owner, scope.file) if owner is not None else None
-                    yield value, Scope(scope.file, around, inner)
+                yield call, self._standing(call, self.chains, file)
+        callers = self.classes.module.callers
+        if callers is None or not isinstance(self.chains.parents.get(definition), ast.Module):
+            return
+        for there, fact in callers(called):
+            chains = there.shared(CallChain)
+            made = chains.call_at(fact.node)
+            if made is not None and chains.tree is not None:
+                path = there.source.path
+                if path not in self._around:
+                    self._around[path] = File(path, chains.tree)
+                yield made, self._standing(made, chains, self._around[path])
+
+    def _standing(self, call: ast.Call, chains: CallChain, file: File) -> Scope:
+        """Where the call stands in `file`."""
+        function, owner = _around(call, chains)
+        return Scope(file, function, self.classes.instance(owner, file) if owner is not None else None)
 
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
         """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`, where `node` is
@@ -166,3 +191,16 @@ class Bindings:
                     yield from self.picked(value, inner, depth + 1)
                 elif isinstance(value, ast.Name) and value is not node:
                     yield value, inner
+
+
+def _around(node: ast.AST, chains: CallChain) -> tuple[Function | None, ast.ClassDef | None]:
+    """The function and the class in which a node of the file of `chains` stands."""
+    function: Function | None = None
+    around = chains.parents.get(node)
+    while around is not None:
+        if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and function is None:
+            function = around
+        if isinstance(around, ast.ClassDef):
+            return function, around
+        around = chains.parents.get(around)
+    return function, None

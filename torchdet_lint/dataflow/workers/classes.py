@@ -38,6 +38,7 @@ class Classes:
         # A method is asked once for each object of its class.
         self._own_assignments = functools.cache(own_assignments)
         self._own_attributes = functools.cache(own_attributes)
+        self._bindings = functools.cache(_bindings)
 
     def instance(
         self, class_: ast.ClassDef, file: File, call: ast.Call | None = None, scope: Scope | None = None
@@ -52,7 +53,7 @@ class Classes:
         done = False
         for one, home in classes:
             for statement in one.body:
-                for name, value in bindings(statement):
+                for name, value in self._bindings(statement):
                     instance.attributes.setdefault(name, []).append((value, Scope(home)))
             if (initial := method(one, "__init__")) is not None and not done:
                 if arguments[0] is not None and arguments[1] is not None:
@@ -183,6 +184,10 @@ class Classes:
                 self.files[path] = None
         home = self.files[path]
         return (home, last) if home is not None else None
+
+
+def _bindings(statement: ast.stmt) -> tuple[tuple[str, ast.expr], ...]:
+    return tuple(bindings(statement))
 
 
 def _defaults(function: ast.FunctionDef, file: File) -> dict[str, tuple[ast.expr, Scope]]:

@@ -106,7 +106,8 @@ class WorkerObjects:
             for branch in _branches(node):
                 self._value(branch, scope, way, depth)
         elif isinstance(node, ast.Subscript):
-            self._value(node.value, scope, None, depth + 1)
+            if not self._entry(node, scope, depth):
+                self._value(node.value, scope, None, depth + 1)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)):
             self._display(node, scope, depth)
         elif isinstance(node, ast.Call):
@@ -217,6 +218,14 @@ class WorkerObjects:
         if isinstance(where, ast.ClassDef):
             self._instance(where, file, call, scope, way, depth)
             return
+        inner, returned = self._returned(where, file, call, scope)
+        for value in returned:
+            self._value(value, inner, None if isinstance(value, ast.Tuple) else way, depth + 1)
+        if not returned:
+            self._out = True
+
+    def _returned(self, where: Function, file: File, call: ast.Call, scope: Scope) -> tuple[Scope, list[ast.expr]]:
+        """What `call` of a function of the project may return, and where that stands."""
         arguments = passed(where, call, bound=False)
         given = {key: (value, scope) for key, value in arguments.items()}
         dead = self.classes.constants.dead_in_call(where, arguments) if tells_all(call) else ()
@@ -227,10 +236,22 @@ class WorkerObjects:
             for one in (() if isinstance(where, ast.Lambda) else statements(where.body))
             if isinstance(one, ast.Return) and one.value is not None and id(one.value) not in idle
         ]
-        for value in returned:
-            self._value(value, inner, None if isinstance(value, ast.Tuple) else way, depth + 1)
-        if not returned:
-            self._out = True
+        return inner, returned
+
+    def _entry(self, node: ast.Subscript, scope: Scope, depth: int) -> bool:
+        """Look at the part of a tuple that a function of the project returns; whether `node` is one."""
+        place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        if not isinstance(node.value, ast.Call) or not isinstance(place, int):
+            return False
+        found = self.classes.definition(self.classes.dotted(node.value.func, scope.file), scope.file)
+        where, file = found if found is not None else (None, scope.file)
+        if where is None or isinstance(where, ast.ClassDef):
+            return False
+        inner, returned = self._returned(where, file, node.value, scope)
+        parts = [one.elts[place] for one in returned if isinstance(one, ast.Tuple) and place < len(one.elts)]
+        for part in parts if len(parts) == len(returned) else ():
+            self._value(part, inner, None, depth + 1)
+        return bool(parts) and len(parts) == len(returned)
 
     def _call_picked(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:
         """Look at what each class or function of which one is picked makes or returns; whether there are any."""

@@ -77,12 +77,15 @@ def every_statement(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def assigned(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets that a statement gives a value; one of several that are unpacked gets its part, or the whole."""
+    """The targets that a statement gives a value; one of several that are unpacked gets its part, an entry of
+    what a call gives, or the whole."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             if isinstance(target, (ast.Tuple, ast.List)):
                 value = statement.value
                 parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
+                if isinstance(value, ast.Call):
+                    parts = [ast.Subscript(value, ast.Constant(place)) for place in range(len(target.elts))]
                 parts = parts if len(parts) == len(target.elts) else [value] * len(target.elts)
                 yield from zip(target.elts, parts, strict=True)
             else:
