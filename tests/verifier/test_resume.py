@@ -82,10 +82,19 @@ def save(epoch):
 for epoch in range(start, options.epochs):
     for number, (inputs, targets) in enumerate(loader):
         optimizer.zero_grad()
-        loss = torch.nn.functional.mse_loss(model(inputs), targets)
-        scaler.scale(loss).backward()
-        scaler.step(optimizer)
-        scaler.update()
+        def closure():
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(model(inputs), targets)
+            loss.backward()
+            return loss
+
+        if "closure" in forget:
+            optimizer.step(closure)
+        else:
+            loss = torch.nn.functional.mse_loss(model(inputs), targets)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
         average.update_parameters(model)
         if "position" in forget and number == 2:
             save(epoch)
@@ -175,6 +184,15 @@ def test_what_the_checkpoint_forgot_is_named(forget, expected):
     assert "not saved, or not loaded:" in text(report)
     assert ("position in the data" in text(report)) == ("batch" in expected)
     assert max(map(len, text(report).splitlines())) <= 118
+
+
+def test_an_optimizer_with_a_closure_has_its_loss_and_gradients_compared():
+    report = checked("--forget", "closure,scaler")
+    assert (report.verdict, report.not_covered) == ("identical", ())
+    report = checked("--forget", "closure,scaler,generator")
+    assert lost(report) == {"generators": ["torch"], "batch": ["0", "1"]}
+    assert {"loss", "gradients"} <= {one.group for one in report.differences}
+    assert report.losses["loss"][0] != report.losses["loss"][1]
 
 
 def test_buffers_of_a_second_model_that_is_trained_are_of_the_forward_pass():

@@ -58,7 +58,7 @@ class _Watch:
         self.saved = -1
         self.writer: Any = None
         self.optimizer: Any = None
-        self.busy = False
+        self.busy = self.open = False
         self.in_memory: list[tuple[int, int]] = []
         self.batches: dict[int, Digests] = {}
 
@@ -149,14 +149,14 @@ class _Watch:
             kept.put(BATCH, name, leaves(part))
         kept.launch()
 
-    def _before(self, optimizer: Any, arguments: Any, named: Any) -> None:
-        """Before a step: note what stands, and end where that is ordered."""
+    def _before(self, optimizer: Any, arguments: Any, named: Any) -> tuple[Any, Any] | None:
+        """Before a step: note what stands, and end where that is ordered. A closure is handed on in one that notes the
+        loss and the gradients when it has been called for the first time.
+        """
         if self.optimizer is None:
             self.optimizer = optimizer
-            if any(callable(one) for one in (*arguments[:1], named.get("closure"))):
-                self._note("closure", type(optimizer).__name__)
         if optimizer is not self.optimizer:
-            return
+            return None
         self._written()
         order = self.order
         if (order.least and self.saved == self.done >= order.least) or (order.end and self.done + 1 >= order.end):
@@ -168,6 +168,31 @@ class _Watch:
             os._exit(0)  # as a job is that is taken from its machine: nothing of the program runs after it
         self.busy = True
         self._whole()
+        self.busy, self.open = False, True
+        closure = next((one for one in (*arguments, named.get("closure")) if callable(one)), None)
+        if closure is None:
+            self._close()
+            return None
+
+        @functools.wraps(closure)
+        def noted(*more: Any, **others: Any) -> Any:
+            value = closure(*more, **others)
+            self._close()
+            return value
+
+        handed = {name: noted if one is closure else one for name, one in named.items()}
+        return tuple(noted if one is closure else one for one in arguments), handed
+
+    def _close(self) -> None:
+        """Note the gradients of a step, and write what is known of it, once."""
+        from torchdet_lint.verifier.steps.checkpoints import of_optimizer
+        from torchdet_lint.verifier.steps.format import GRADIENTS
+
+        if not self.open:
+            return
+        self.busy, self.open = True, False
+        for name, parameter in of_optimizer(self.optimizer, self.names):
+            self.now.put(GRADIENTS, name, () if parameter.grad is None else (parameter.grad,))
         self._write()
         self.busy = False
 
@@ -175,6 +200,7 @@ class _Watch:
         from torchdet_lint.verifier.steps.digests import Digests
 
         if optimizer is self.optimizer:
+            self._close()
             self.done += 1
             self.now = Digests()
             self.batches.clear()
@@ -182,13 +208,12 @@ class _Watch:
     def _whole(self) -> None:
         from torchdet_lint.verifier.steps.checkpoints import of_optimizer, options_of, state_of
         from torchdet_lint.verifier.steps.digests import leaves
-        from torchdet_lint.verifier.steps.format import GRADIENTS, OPTIMIZER, PARAMETERS
+        from torchdet_lint.verifier.steps.format import OPTIMIZER, PARAMETERS
 
         if not self.done:
             self.names = {id(p): name for module in roots() for name, p in module.named_parameters()}
         for name, parameter in of_optimizer(self.optimizer, self.names):
             self.now.put(PARAMETERS, name, (parameter,))
-            self.now.put(GRADIENTS, name, () if parameter.grad is None else (parameter.grad,))
         for name, value in options_of(self.optimizer):
             self.now.put(OPTIMIZER, name, leaves(value))
         for name, _, kept in state_of(self.optimizer, self.names):

@@ -235,7 +235,7 @@ def _judged(
         losses_of(*pairs[-1][1:]),
         unsteady,
         aside,
-        tuple(_not_covered(resumed, pairs[0][1], len(pairs), saved)),
+        tuple(_not_covered(pairs[0][1], len(pairs), saved)),
     )
 
 
@@ -259,11 +259,11 @@ def _differing(a: Step, b: Step, groups: tuple[str, ...]) -> tuple[Difference, .
     return tuple(one for one in found if one is not None)
 
 
-def _not_covered(resumed: _Run, step: Step, compared: int, saved: int) -> Iterator[str]:
+def _not_covered(step: Step, compared: int, saved: int) -> Iterator[str]:
     names = {name for name, _ in step.definition.groups}
     if BATCH not in names:
         yield "batches: no torch DataLoader hands them to this process, so the position in the data is not known"
-    if LOSS not in names or any(what == "closure" for what, _, _ in resumed.notes):
-        yield "loss and gradients: the optimizer is called with a closure, or backward() is not"
+    if LOSS not in names:
+        yield "loss: no backward() was seen before the end of the first step"
     if compared < saved:
         yield f"steps {saved + compared + 1} to {2 * saved}: one of the runs ended before them"
