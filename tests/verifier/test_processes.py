@@ -329,4 +329,5 @@ _pickle.UnpicklingError: Weights only load failed.
 Check the documentation of torch.load."""
     assert session._raised(said, tmp_path) == "_pickle.UnpicklingError: Weights only load failed. (train.py:9)"
     assert session._raised(said.replace("Weights", "W" * 999), tmp_path).endswith("W… (train.py:9)")
+    assert session._raised(said.replace("only", "\x1b[1monly\x1b[0m"), tmp_path) == session._raised(said, tmp_path)
     assert session._raised("epoch 1\nkilled", tmp_path) == ""

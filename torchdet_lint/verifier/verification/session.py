@@ -45,6 +45,7 @@ _FIRST_FAILURE = re.compile(
 )
 _SPAWNED = re.compile(r"^-- Process (\d+) terminated with the following error:\n(.*)", re.DOTALL | re.MULTILINE)
 _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST_ERROR = 200
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
@@ -399,7 +400,7 @@ def _raised(said: str, root: Path) -> str:
 
 def _raised_at(said: str, root: Path) -> tuple[str, str]:
     """Of the last traceback in `said` the last line in `root`, and the first line of the error; empty without one."""
-    traceback = said.rpartition("Traceback (most recent call last):\n")
+    traceback = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):\n")
     frames = _FRAME.findall(traceback[2])
     error = next((line.strip() for line in traceback[2].splitlines() if line.strip() and line[0] != " "), "")
     if not traceback[1] or not frames or not error:
