@@ -176,7 +176,10 @@ class Surroundings:
         """Where other files read what the file binds to `name` at top level, and these files."""
         found: list[tuple[Module, cst.Name | cst.Attribute]] = []
         for module in self._naming(name):
-            reads: list[cst.Name | cst.Attribute] = [*module.shared(Reads).of(None, name)]
+            reads: list[cst.Name | cst.Attribute] = []
+            for word in _called(name, module):
+                module.load_where(word=word)
+                reads += module.shared(Reads).of(None, word)
             for unit in module.holding(name):
                 reads += module.attributes_under(unit.root, name) if unit.root is not None else ()
             found += [
@@ -201,3 +204,14 @@ class Surroundings:
         """Whether what `module` calls `own` is what the file defines as `name`."""
         place = self.neighbours.find(own, module.source.path) if not own.startswith("@.") else None
         return place is not None and (place[0].source.path, place[1]) == (self.file, name)
+
+
+def _called(name: str, module: Module) -> list[str]:
+    """What `module` may call what another file binds to `name`: that, or what it imports it as."""
+    bound = module.scope.bindings.items() if f"{name} as " in module.text else ()
+    others = [
+        word
+        for word, bindings in bound
+        if word != name and any(one.kind == "import" and one.target.rpartition(".")[2] == name for one in bindings)
+    ]
+    return [name, *sorted(others)]
