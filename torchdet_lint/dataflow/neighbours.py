@@ -62,7 +62,7 @@ class Neighbours:
         if bindings and bindings[-1].kind == "import":
             tail = "()" if head.endswith("()") else ""
             return self.find(".".join([bindings[-1].target + tail, *rest]), path, hops - 1)
-        if len(place.rest) == 1 and re.search(rf"^{re.escape(head)}\b[^\n=]*=", module.text, re.MULTILINE):
+        if len(place.rest) == 1 and re.search(rf"(?:\A|[\r\n]){re.escape(head)}\b[^\r\n=]*=", module.text):
             return module, head
         for star in module.scope.stars:
             found = self.find(f"{star}{'.' if star.strip('.') else ''}{'.'.join(place.rest)}", path, hops - 1)
