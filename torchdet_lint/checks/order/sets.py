@@ -43,13 +43,21 @@ def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
         if kind in ("number", "nothing"):
             continue
         for use in uses if uses is not None else Follower(module).uses(node, is_set=True):
-            if use.kind in (_STRONG if kind == "label" else _ORDERED_SET):
+            if use.kind in (_STRONG if kind == "label" else _ORDERED_SET) or _picks_text(module, kind, use):
                 taken = _taken_at(module, use.origin or node)
                 if taken not in reported and not _holds_numbers(module, kind, node, taken):
                     reported.add(taken)
                     found.append((module.order_of(taken), _set_found(module, node, kind, use, taken)))
     for _, one in sorted(found, key=operator.itemgetter(0)):
         yield one
+
+
+def _picks_text(module: Module, kind: str, use: Use) -> bool:
+    """Whether one text of several is taken. A set of which somebody asks the length may well hold one alone."""
+    if use.kind != "picked" or kind != "text":
+        return False
+    function = module.enclosing_function(use.node)
+    return "len(" not in (module.code(function) if function is not None else module.text)
 
 
 def _is_joined(module: Module, node: cst.BaseExpression) -> bool:
