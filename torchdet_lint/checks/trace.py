@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.module.names import dotted, live
+from torchdet_lint.module.names import live, member, namespace
 from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.module.module import Module, Value
+    from torchdet_lint.module.module import Assignment, Module, Value
     from torchdet_lint.module.names import Scope
 
 _LIMIT = 64
@@ -60,19 +60,37 @@ def assigned(module: Module, value: Value) -> list[Value]:
             elif binding.kind == "parameter":
                 found.extend(_passed(module, home, node.value))
         return found
-    if isinstance(node, cst.Attribute):
-        found = module.self_attribute(node, scope)
-        if found:
-            return found
-        text = dotted(node)
-        return [
-            assignment.value
-            for assignment in module.assignments_written(text)
-            if text
-            and assignment.scope.function in (scope.function, module.scope)
-            and assignment.value.node is not node
-        ]
-    return []
+    if isinstance(node, cst.Attribute) and (found := module.self_attribute(node, scope)):
+        return found
+    return [
+        assignment.value
+        for text in _written_as(module, value)
+        for assignment in module.assignments_written(text)
+        if assignment.scope.function in (scope.function, module.scope)
+        and assignment.value.node is not node
+        and not _comes_later(module, assignment, value)
+    ]
+
+
+def _comes_later(module: Module, assignment: Assignment, value: Value) -> bool:
+    """Whether `assignment` runs only after `value` is read: below it in the same function, and in no loop with it."""
+    if value.order is None or assignment.order < value.order or assignment.scope.function is not value.scope.function:
+        return False
+    loops = (one for one in module.ancestors(assignment.node) if isinstance(one, (cst.For, cst.While)))
+    return not any(module.contains(loop, value.node) for loop in loops)
+
+
+def _written_as(module: Module, value: Value) -> Iterator[str]:
+    """The members that an attribute or entry may be: after `options = vars(args)`, `options["seed"]` is `args.seed`."""
+    node = value.node
+    text = member(node)
+    if text:
+        yield text
+    if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) and text:
+        for made in assigned(module, module.value_at(node.value, value.scope, value.order)):
+            owner = namespace(made.node)
+            if owner:
+                yield f"{owner}.{text.partition('[')[2][:-1]}"
 
 
 def never_runs(module: Module, node: cst.CSTNode) -> bool:

@@ -300,11 +300,13 @@ class Calls:
         return made
 
     def assignments_written(self, target: str) -> Iterator[Assignment]:
-        """Assignments whose target is an attribute written as `target`, whatever it stands for: `args.seed`."""
+        """Assignments whose target is the member `target` (see `names.member`), whatever it stands for: `args.seed`."""
         self.loading.wake()
         last = target.rpartition(".")[2]
-        for statement, node, value, scope, order in list(self.facts.assigned.get(last, ())):
-            if names.dotted(node) == target:
+        for statement, node, value, scope, order in [
+            *self.facts.assigned.get(last, ()), *self.facts.entered.get(target, ())
+        ]:  # fmt: skip
+            if names.member(node) == target:
                 yield Assignment(statement, node, Value(self.values, value, scope, order), scope, order, ())
 
     def assignments_to(self, *wanted: str) -> Iterator[Assignment]:

@@ -89,6 +89,8 @@ def _on_assign(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: i
                 walk.facts.assignments.append(assignment)
                 if isinstance(part, cst.Attribute):
                     walk.facts.assigned.setdefault(part.attr.value, []).append(assignment)
+                elif isinstance(part, cst.Subscript) and (entry := names.member(part)):
+                    walk.facts.entered.setdefault(entry, []).append(assignment)
 
     _later(walk, node, scope, (conditional, looped), stack, bind)
 

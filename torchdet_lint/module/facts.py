@@ -83,6 +83,8 @@ class Facts:
         self.calls: list[CallSite] = []
         self.set_displays: list[cst.Set | cst.SetComp] = []
         self.assignments: list[Assigned] = []
+        # Those to an entry, by what `names.member` calls it.
+        self.entered: dict[str, list[Assigned]] = {}
         # Those to an attribute, by its name; the statements that annotate one, or a name in the body of a class.
         self.assigned: dict[str, list[Assigned]] = {}
         self.declared: dict[str, list[tuple[cst.AnnAssign, Scope]]] = {}

@@ -156,6 +156,32 @@ def made(name: str) -> cst.BaseExpression:
     return node
 
 
+def member(node: cst.BaseExpression) -> str:
+    """`a.b` for an attribute, also where it is written `a.__dict__["b"]` or `vars(a)["b"]`, and `a[b]` for an entry
+    with a literal key; else the empty string."""
+    if not isinstance(node, cst.Subscript):
+        return dotted(node)
+    index = node.slice[0].slice
+    literal = index.value if isinstance(index, cst.Index) else None
+    key = literal.evaluated_value if isinstance(literal, cst.SimpleString) else ""
+    owner = namespace(node.value)
+    if not isinstance(key, str) or not key:
+        return ""
+    if owner is not None:
+        return f"{owner}.{key}" if owner else ""
+    owner = dotted(node.value)
+    return f"{owner}[{key}]" if owner else ""
+
+
+def namespace(node: cst.BaseExpression) -> str | None:
+    """`a` for `vars(a)` and `a.__dict__`, empty where that is no dotted name; None for another expression."""
+    if isinstance(node, cst.Attribute):
+        return dotted(node.value) if node.attr.value == "__dict__" else None
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "vars":
+        return dotted(node.args[0].value) if len(node.args) == 1 else ""
+    return None
+
+
 def dotted(node: cst.BaseExpression) -> str:
     """`a.b.c` for a chain of names, else the empty string."""
     parts: list[str] = []

@@ -12,7 +12,7 @@ from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport, RelatedNode, Replace, SetArgument, Violation
-from torchdet_lint.module.names import dotted
+from torchdet_lint.module.names import dotted, member
 from torchdet_lint.module.tree import children
 from torchdet_lint.regex import lazy
 
@@ -252,7 +252,7 @@ def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
                         yield call, ""
                 else:
                     stack.extend(_passed_on(module, call, name))
-            elif isinstance(node, (cst.Name, cst.Attribute)) and (isinstance(node, cst.Name) or dotted(node)):
+            elif isinstance(node, cst.Name) or (isinstance(node, (cst.Attribute, cst.Subscript)) and member(node)):
                 queue.extend(assigned(module, module.value_at(node, value.scope, value.order)))
             elif id(node) not in spread and not (isinstance(node, cst.Subscript) and dotted(node.value)):
                 parts = [part for part in inside(node) if part is not node]

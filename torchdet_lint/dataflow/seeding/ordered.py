@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import bisect
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Place = tuple[int, int]
 
@@ -72,11 +73,46 @@ class Stores:
         return any(node in self._statements for node in around)
 
 
+def namespaces(body: ast.AST) -> dict[str, ast.expr]:
+    """The names of `body` that stand for the attributes of an object, and that: `options = vars(args)`."""
+    found: dict[str, ast.expr] = {}
+    for node in ast.walk(body):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            owner = _owner_of(node.value)
+            if owner is not None:
+                found[node.targets[0].id] = owner
+    return found
+
+
+def as_member(node: ast.expr, spaces: Mapping[str, ast.expr] = MappingProxyType({})) -> ast.expr:
+    """`args.seed` for `args.__dict__["seed"]`, `vars(args)["seed"]` and the same by a name that `spaces` know; another
+    expression as it is."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Constant):
+        return node
+    key = node.slice.value
+    owner = spaces.get(node.value.id) if isinstance(node.value, ast.Name) else _owner_of(node.value)
+    named = owner is not None and isinstance(key, str) and key.isidentifier()
+    return ast.Attribute(owner, str(key), node.ctx) if named and owner is not None else node
+
+
+def _owner_of(node: ast.expr | None) -> ast.expr | None:
+    """`args` of `args.__dict__` and `vars(args)`; None for another expression."""
+    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "vars":
+        return node.args[0] if node.args else None
+    return None
+
+
 def root_of(value: ast.expr | None) -> str | None:
-    """`args` of `args.seed`; None for what is no dotted name."""
-    while isinstance(value, ast.Attribute):
+    """`args` of `args.seed` and of `args["seed"]`; None for what is no dotted name."""
+    while isinstance(value, ast.Attribute) or _is_entry(value):
         value = value.value
     return value.id if isinstance(value, ast.Name) else None
+
+
+def _is_entry(node: ast.expr | None) -> TypeGuard[ast.Subscript]:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
 
 
 def start_of(node: ast.expr | ast.stmt) -> Place:

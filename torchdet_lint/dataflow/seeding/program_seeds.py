@@ -6,12 +6,12 @@ import ast
 import bisect
 import functools
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import libcst as cst
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
-from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, root_of, start_of
+from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, as_member, namespaces, root_of, start_of
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport
@@ -34,7 +34,7 @@ _COMMENT = lazy(r"#[^\n]*")
 _OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _LONGEST_SEED = 80
 # An expression of these has the same value in the next statement.
-_REPEATABLE = (ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
+_REPEATABLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
 _DEEP = 3
 # So many seedings on either side of a place are looked at for one whose seed it can read.
 _NEAREST = 20
@@ -281,6 +281,10 @@ class ProgramSeeds:
 
     def seeding(self, call: ast.Call, depth: int = 0) -> Seeding | None:
         """What a call seeds: a function of the catalogue, of this file, or one that says so by its name."""
+        found = self._seeding(call, depth)
+        return found._replace(value=as_member(found.value)) if found is not None and found.value is not None else found
+
+    def _seeding(self, call: ast.Call, depth: int) -> Seeding | None:
         name = self.chains.name_of(call.func)
         row = self._rows.get(name)
         first = call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
@@ -390,12 +394,11 @@ class ProgramSeeds:
         if body not in self._known_stores:
             found: dict[str, set[ast.stmt]] = {}
             queue = list(ast.iter_child_nodes(body))
+            spaces = namespaces(body)
             while queue:
                 node = queue.pop()
                 if _stores(node):
-                    found.setdefault(node.id if isinstance(node, ast.Name) else ast.unparse(node), set()).add(
-                        self._statement(node)
-                    )
+                    found.setdefault(ast.unparse(as_member(node, spaces)), set()).add(self._statement(node))
                 if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
                     queue.extend(ast.iter_child_nodes(node))
             self._known_stores[body] = found
@@ -421,5 +424,5 @@ class ProgramSeeds:
         return self._known_names[function]
 
 
-def _stores(node: ast.AST) -> bool:
-    return isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store)
+def _stores(node: ast.AST) -> TypeGuard[ast.expr]:
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)

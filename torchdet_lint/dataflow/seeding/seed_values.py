@@ -6,6 +6,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.dataflow.seeding.ordered import as_member
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.regex import lazy
 
@@ -103,15 +104,17 @@ class SeedValues:
                 found.setdefault(node.arg, []).append(ast.Constant(0) if whole else None)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 found.setdefault(node.id, []).append(known.get(node))
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                found.setdefault(f".{node.attr}", []).append(known.get(node))
+            elif isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store):
+                found.setdefault(_key(as_member(node)), []).append(known.get(node))
         return found
 
 
 def _key(value: ast.expr | None) -> str:
-    """What a name, or an attribute of whatever object, is known by; empty for another expression."""
+    """What a name, or an attribute or entry of whatever object, is known by; empty for another expression."""
     if isinstance(value, ast.Name):
         return value.id
+    if isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Constant):
+        return f"[{value.slice.value!r}]"
     return f".{value.attr}" if isinstance(value, ast.Attribute) else ""
 
 
