@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.checks.order.results import ORDERED, first_ordered, telling
 from torchdet_lint.dataflow.follower import Follower
-from torchdet_lint.dataflow.syntax import names_in, nodes
+from torchdet_lint.dataflow.syntax import bare, names_in, nodes
 from torchdet_lint.finding import Violation
 from torchdet_lint.module.tree import children
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.dataflow.uses import Use
     from torchdet_lint.module.module import Module
+    from torchdet_lint.module.names import Scope
 
 
 def completion_order(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -79,6 +80,32 @@ class Completions(Follower):
                 if isinstance(node, cst.Assign):
                     keys.learn(node)
         return any(keys.holds(part) for part in parts)
+
+    def comes_again(self, entry: cst.Subscript, target: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+        """Whether several tasks may have the key of `entry`: it is no number of theirs, and not what a dictionary in
+        sight has for each of them."""
+        if super().comes_again(entry, target, loop):
+            return True
+        keys = [element.slice.value for element in entry.slice if isinstance(element.slice, cst.Index)]
+        return not any(self._is_own(key, target, loop) for key in keys)
+
+    def _is_own(self, key: cst.BaseExpression, target: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
+        """Whether `key` may well belong to one task alone."""
+        for node in nodes(loop.body) if isinstance(key, cst.Name) else ():
+            if isinstance(node, cst.Assign) and bare(node.targets[0].target) == bare(key):
+                key = node.value
+                break
+        if isinstance(key, cst.Name):
+            return self.orders.endings["numbers"].search(key.value) is not None
+        tasks = set(names_in(target))
+        if not isinstance(key, cst.Subscript) or tasks.isdisjoint(names_in(key.slice[0])):
+            return True
+        table = self.module.values.followed(key.value, *self._place(loop))
+        made = table.node if table is not None else None
+        return not isinstance(made, cst.DictComp) or isinstance(made.value, cst.Name)
+
+    def _place(self, node: cst.CSTNode) -> tuple[Scope, int]:
+        return self.module.scope_of(node), self.module.order_of(node)
 
 
 class _Keys:
