@@ -67,7 +67,7 @@ class Calling(Variables):
         """`uses` that `other` found, told of this file: where `call` leads to another one."""
         for use in uses:
             told = self.here(use, call, other.module)
-            yield told._replace(origin=node) if told.file and told.origin is not None else told
+            yield told._replace(origin=node) if told.file and use.origin is not None else told
 
     def goes_out_of_sight(self, call: cst.Call, torch: bool = False) -> bool:
         """Whether an argument of `call` goes to code that is not in sight, with `torch` to that of torch."""

@@ -93,7 +93,7 @@ class Variables(Collecting):
         owner = use.module or module
         if owner is self.module:
             return use._replace(module=None)
-        return use._replace(node=node, file=use.file or owner.source.path, module=None)
+        return use._replace(node=node, file=use.file or owner.source.path, module=None, origin=None)
 
     def beside(self, module: Module) -> Variables:
         """Who follows the same value through the file `module`."""

@@ -6,12 +6,13 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.prefilter.triggers import IDENTIFIER, places
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from torchdet_lint.module.module import Module
 
@@ -70,10 +71,31 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
             ):
                 taken.add(text)
                 gone_through.add(name)
+    gone_through |= _taken_by_bases(module, shared - gone_through, leads_on)
     if gone_through & shared:
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
     return taken.__contains__
+
+
+def _taken_by_bases(module: Module, names: Iterable[str], leads_on: re.Pattern[str]) -> set[str]:
+    """Those of `names` that a class of another file goes through, from which one of this file derives."""
+    left = {name for name in names if re.search(rf"\b(?:self|cls)\.{name}\b", module.text)}
+    if not left:
+        return set()
+    edges = CallEdges(module)
+    texts = {
+        other.text
+        for class_ in module.loading.facts.top_classes
+        for other, _ in edges.ancestors(module, class_)
+        if other is not module
+    }
+    return {
+        name
+        for name in left
+        for text in texts
+        if any(leads_on.search(text[max(0, start - _BEFORE) : start]) for start in places(name, text))
+    }
 
 
 def _before_sets(text: str, display: re.Pattern[str]) -> Iterator[str]:
