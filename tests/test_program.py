@@ -507,6 +507,47 @@ def test_what_is_made_to_score_is_not_counted_beside_what_trains(project, net, c
     assert [one.message.rpartition(": ")[2] for one in lint(folder) if one.code == "TDL203"] == [counted]
 
 
+NESTED = """
+import torch
+from torch import nn
+
+def build():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(3, 3)
+    return Net()
+
+def main():
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = nn.Conv2d(3, 3, 3)
+    torch.manual_seed(0)
+    net = NET.cuda()
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    net(torch.ones(3)).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("net", "severity", "counted"),
+    [
+        ("Head()", "error", "it: 1 × Conv2d"),
+        ("nn.Sequential(build(), Head())", "error", "it: 1 × Conv2d, 1 × Embedding"),
+        ("nn.Linear(3, 3)", "warning", "(True)`"),
+    ],
+)
+def test_a_class_that_a_function_defines_counts_where_an_object_of_it_is_made(project, net, severity, counted):
+    (finding,) = [one for one in lint(project(main_DOT_py=NESTED.replace("NET", net))) if one.code == "TDL203"]
+    assert finding.severity == severity
+    assert finding.message.endswith(counted)
+
+
 def test_a_notebook_keeps_what_it_shows(project):
     folder = project()
     cell = {"cell_type": "code", "source": VIEWER, "metadata": {}, "outputs": [], "execution_count": None}

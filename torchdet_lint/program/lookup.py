@@ -214,8 +214,11 @@ class Lookup:
             return self._member(referent.file, name, level)
         if kind == "function":
             inner = f"{referent.name}.{name}"
-            if self.files.summary(referent.file).body(inner) is not None:
+            summary = self.files.summary(referent.file)
+            if summary.body(inner) is not None:
                 return [Referent("function", referent.file, inner, referent.owner)]
+            if summary.class_summary(inner) is not None:
+                return [Referent("class", referent.file, inner)]
             return [Referent("unknown", referent.file, name)]
         if kind in ("class", "instance"):
             return self.class_attribute(referent, name, level)
