@@ -23,6 +23,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     fits: str = ""
     reads: frozenset[str] = frozenset()
     samples: dict[str, str] = msgspec.field(default_factory=dict)
+    configures: dict[str, str] = msgspec.field(default_factory=dict)
     instantiates: frozenset[str] = frozenset()
     configured: frozenset[str] = frozenset()
     commands: tuple[str, ...] = ()

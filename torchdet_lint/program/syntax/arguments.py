@@ -43,6 +43,8 @@ class Arguments:
         positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
         keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
+            if word.arg in self.names.words.configures:
+                keywords = self.configured(word.value, self.names.words.configures[word.arg]) | keywords
             if word.arg is None:
                 unpacked, whole = self.unpacked(word.value)
                 keywords = unpacked | keywords
@@ -50,6 +52,14 @@ class Arguments:
                 if not whole and (paths := self.names.path(word.value, self.scope)):
                     keywords["**"] = Argument(paths)
         return positional, keywords, opaque
+
+    def configured(self, node: ast.expr, class_: str) -> dict[str, Argument]:
+        """What an object of `class_` that is made in sight holds for the call that it is passed to."""
+        made, where = followed(node, self.scope)
+        if not isinstance(made, ast.Call) or class_ not in self.names.resolve(made.func, where):
+            return {}
+        given = {word.arg: constant(word.value, where) for word in made.keywords if word.arg is not None}
+        return {name: Argument((), True, known[0]) for name, known in given.items() if known is not None}
 
     def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
         """What `**node` passes, and whether that is all."""

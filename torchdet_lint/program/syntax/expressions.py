@@ -12,6 +12,7 @@ from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
     LITERALS,
     PASSED_ON,
+    configuration_of,
     is_computed,
     is_off,
     last_word,
@@ -159,8 +160,9 @@ class Expressions:
         ):
             return
         positional, keywords, opaque = self.arguments.of(node)
-        if names[0] in self.words.instantiates and node.args:
-            positional = (Argument(self.names.path(node.args[0], self.scope)),)
+        if names[0] in self.words.instantiates and (part := configuration_of(node)) is not None:
+            positional = (Argument(self.names.path(part, self.scope)),)
+            keywords.pop("config", None)
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
         if names[0].rpartition(".")[2] in self.words.tells and any(map(is_computed, node.args)):
             self.add("tell", node, branch, ("tells",))

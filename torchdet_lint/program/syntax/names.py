@@ -16,6 +16,7 @@ from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
     added_to,
     beginning,
+    configuration_of,
     is_property,
     package_of,
     parameters_of,
@@ -230,7 +231,8 @@ class Resolver(Registries):
                 picked = self._spelled(node.args[0], scope)
                 found.extend(name for one in picked for name in self.resolve_name(one, self.scopes.module, depth - 1))
             elif function in self.words.instantiates:
-                paths = self.path(node.args[0], scope) if node.args else ()
+                part = configuration_of(node)
+                paths = self.path(part, scope) if part is not None else ()
                 found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
             elif function in self.wrappers:
                 found.extend(self._wrapped(node, scope, depth))

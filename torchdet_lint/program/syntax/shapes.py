@@ -228,3 +228,9 @@ def parameters_of(args: ast.arguments) -> list[ast.arg]:
     """The parameters of a function, stars last."""
     stars = [star for star in (args.vararg, args.kwarg) if star is not None]
     return [*args.posonlyargs, *args.args, *args.kwonlyargs, *stars]
+
+
+def configuration_of(node: ast.Call) -> ast.expr | None:
+    """The part of a configuration that Hydra's `instantiate` is given: its first argument, `config`."""
+    named = (word.value for word in node.keywords if word.arg == "config")
+    return node.args[0] if node.args else next(named, None)
