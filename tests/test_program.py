@@ -507,6 +507,48 @@ def test_what_is_made_to_score_is_not_counted_beside_what_trains(project, net, c
     assert [one.message.rpartition(": ")[2] for one in lint(folder) if one.code == "TDL203"] == [counted]
 
 
+SETS = """
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Noisy(Dataset):
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __getitem__(self, index):
+        return self.rng.random()
+
+class Fixed(Dataset):
+    def __getitem__(self, index):
+        return index
+
+def main(given):
+    torch.manual_seed(0)
+    for data in LOOP:
+        print(DataLoader(data, num_workers=2))
+
+if __name__ == "__main__":
+    main(torch.load("given"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "severity"),
+    [
+        ("(Fixed(), Noisy())", "error"),
+        ("[Fixed(), Fixed()]", "note"),
+        ('{"a": Fixed()}.values()', "note"),
+        ("given", "warning"),
+        ("given.values()", "warning"),
+        ("(Fixed(), given[0])", "warning"),
+    ],
+)
+def test_a_loader_in_a_loop_is_as_bad_as_the_data_sets_that_the_loop_goes_through(project, loop, severity):
+    found = lint(project(main_DOT_py=SETS.replace("LOOP", loop)), min_severity="note")
+    assert [one.severity for one in found if one.code == "TDL301"] == [severity]
+
+
 NESTED = """
 import torch
 from torch import nn

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
-from torchdet_lint.dataflow.workers.project_file import File, added, bindings, passed, statements
+from torchdet_lint.dataflow.workers.project_file import Element, File, added, bindings, gone_through, passed, statements
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import defaults_of, tells_all
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _DEEP = 12
 _MANY = 30
 Bound = tuple[ast.expr, Scope]
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -39,8 +40,22 @@ class Bindings:
         """The function and the class in which a node of the file stands."""
         return _around(node, self.chains)
 
+    def one_by_one(self, node: ast.AST) -> dict[str, ast.expr]:
+        """What the comprehensions around a node of the file give names, one element after the other."""
+        found: dict[str, ast.expr] = {}
+        around = self.chains.parents.get(node)
+        while isinstance(around, ast.expr | ast.keyword):
+            for generator in around.generators if isinstance(around, _COMPREHENSIONS) else ():
+                for name, value in gone_through(generator):
+                    found.setdefault(name, value)
+            around = self.chains.parents.get(around)
+        return found
+
     def behind(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:
-        """What a name or an attribute of `self` may be bound to."""
+        """What a name or an attribute of `self` may be bound to, and what an element may be."""
+        if isinstance(node, Element):
+            yield from self._elements(node, scope)
+            return
         if isinstance(node, ast.Attribute):
             if scope.instance is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
                 yield from scope.instance.attributes.get(node.attr, ())
@@ -63,6 +78,39 @@ class Bindings:
             yield from self.behind(node, scope.outer)
         elif not local:
             yield from self._global(node.id, scope.file)
+
+    def _elements(self, node: Element, scope: Scope) -> Iterator[Bound]:
+        """What the elements of a display may be that `node` goes through, by itself, by a name, through `enumerate`,
+        `zip`, or the entries of a dictionary; the whole where that is no display."""
+        over, places = node.over, node.places
+        function = over.func if isinstance(over, ast.Call) else None
+        if isinstance(over, ast.Call) and isinstance(function, ast.Name) and places:
+            place = places[0] - (function.id == "enumerate")
+            if function.id in ("enumerate", "zip") and 0 <= place < len(over.args):
+                over, places = over.args[place], places[1:]
+        method = function.attr if isinstance(function, ast.Attribute) else ""
+        if isinstance(function, ast.Attribute) and (method, places) in (("values", ()), ("items", (1,))):
+            over, places = function.value, ()
+        for value, inner in self._displays(over, scope) if not places else ():
+            entries = value.values if isinstance(value, ast.Dict) and method else getattr(value, "elts", [value])
+            yield from ((entry, inner) for entry in entries)
+
+    def _displays(self, node: ast.expr, scope: Scope) -> list[Bound]:
+        """What `node` may be, and what is put into the list that goes by this name, each in a display."""
+        found: list[Bound] = []
+        queue, seen = [(node, scope)], set[int]()
+        while queue and len(seen) < _MANY:
+            one, where = queue.pop()
+            made = list(self.behind(one, where)) if isinstance(one, (ast.Name, ast.Attribute)) else []
+            if id(one) in seen or not made:
+                found += [(one, where)] if id(one) not in seen else []
+                seen.add(id(one))
+                continue
+            seen.add(id(one))
+            queue += made
+            if isinstance(one, ast.Name):
+                found += [(ast.List([value]), inner) for value, inner in self.put_into(one, where)]
+        return found
 
     def put_into(self, name: ast.Name, scope: Scope) -> Iterator[Bound]:
         """What is added to the list that goes by `name`, in the function around or at the top of the file."""

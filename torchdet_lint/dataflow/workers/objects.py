@@ -10,9 +10,9 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
-from torchdet_lint.dataflow.workers.bindings import Bindings
+from torchdet_lint.dataflow.workers.bindings import Bindings, Bound
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
-from torchdet_lint.dataflow.workers.project_file import File, below, method, passed, statements
+from torchdet_lint.dataflow.workers.project_file import Element, File, below, method, passed, statements
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import tells_all
 
@@ -80,8 +80,11 @@ class WorkerObjects:
             return Handed(False, (), frozenset())
         function, owner = self.bindings.around(call)
         scope = Scope(self.file, function, self.classes.instance(owner, self.file) if owner is not None else None)
+        given: dict[str, Bound] = {name: (value, scope) for name, value in self.bindings.one_by_one(call).items()}
         for name, value in arguments.items():
-            self._value(value, scope._replace(way=None), "dataset" if name == "dataset" else None, 0)
+            self._value(
+                value, scope._replace(way=None, given=given or None), "dataset" if name == "dataset" else None, 0
+            )
         return Handed(not self._out, tuple(self._owned), frozenset(self._drawn))
 
     # -------------------------------------------------------------------------------------------------- expressions
@@ -112,7 +115,7 @@ class WorkerObjects:
             self._display(node, scope, depth)
         elif isinstance(node, ast.Call):
             self._call(node, scope, way, depth)
-        elif isinstance(node, (ast.Name, ast.Attribute)):
+        elif isinstance(node, (ast.Name, ast.Attribute, Element)):
             self._name(node, scope, way, depth)
         else:
             self._out = True
@@ -128,7 +131,7 @@ class WorkerObjects:
             if isinstance(value, ast.Call):
                 self._value(value, scope, None, depth + 1)
 
-    def _name(self, node: ast.Name | ast.Attribute, scope: Scope, way: str | None, depth: int) -> None:
+    def _name(self, node: ast.Name | ast.Attribute | Element, scope: Scope, way: str | None, depth: int) -> None:
         found = list(self.bindings.behind(node, scope))
         nested = self.bindings.nested(node.id, scope) if isinstance(node, ast.Name) and not found else None
         if isinstance(nested, ast.ClassDef):

@@ -94,8 +94,29 @@ def assigned(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield statement.target, statement.value
 
 
+class Element(ast.expr):
+    """Any element of what `over` is, or of each of these elements what stands at `places`, the outermost first."""
+
+    def __init__(self, over: ast.expr, places: tuple[int, ...] = ()) -> None:
+        super().__init__()
+        self.over = over
+        self.places = places
+
+
+def gone_through(loop: ast.For | ast.AsyncFor | ast.comprehension) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a loop gives one element after the other."""
+    if isinstance(loop.target, ast.Name):
+        yield loop.target.id, Element(loop.iter)
+    paired = isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call)
+    for place, target in enumerate(loop.target.elts) if paired and isinstance(loop.target, ast.Tuple) else ():
+        if isinstance(target, ast.Name):
+            yield target.id, Element(loop.iter, (place,))
+
+
 def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names that a statement gives a value."""
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        yield from gone_through(statement)
     for target, value in assigned(statement):
         if isinstance(target, ast.Name):
             yield target.id, value
