@@ -510,6 +510,7 @@ def test_what_is_made_to_score_is_not_counted_beside_what_trains(project, net, c
 SETS = """
 import numpy as np
 import torch
+from sets import load
 from torch.utils.data import DataLoader, Dataset
 
 class Noisy(Dataset):
@@ -529,7 +530,7 @@ def main(given):
         print(DataLoader(data, num_workers=2))
 
 if __name__ == "__main__":
-    main(torch.load("given"))
+    main(load())
 """
 
 
