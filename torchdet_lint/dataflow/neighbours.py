@@ -12,7 +12,7 @@ from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.source.cache import content_hash
 from torchdet_lint.source.decoding import SourceFault, decode
-from torchdet_lint.source.modules import Relied
+from torchdet_lint.source.modules import Relied, namesake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,19 +53,22 @@ class Neighbours:
         path = place.path if place is not None else ""
         content, module = self._module(path) if path.endswith(".py") else ("", None)
         self.relied.add(Relied(file, name, path, content))
-        if module is None or place is None or not place.rest or hops <= 0:
+        if module is None or place is None or hops <= 0:
             return None
-        head, *rest = place.rest
+        parts = place.rest or namesake(name, path)
+        if not parts:
+            return None
+        head, *rest = parts
         bindings = module.scope.bindings.get(head.removesuffix("()"), ())
         if bindings and bindings[-1].kind in ("def", "class"):
-            return module, ".".join(place.rest)
+            return module, ".".join(parts)
         if bindings and bindings[-1].kind == "import":
             tail = "()" if head.endswith("()") else ""
             return self.find(".".join([bindings[-1].target + tail, *rest]), path, hops - 1)
-        if len(place.rest) == 1 and re.search(rf"(?:\A|[\r\n]){re.escape(head)}\b[^\r\n=]*=", module.text):
+        if len(parts) == 1 and re.search(rf"(?:\A|[\r\n]){re.escape(head)}\b[^\r\n=]*=", module.text):
             return module, head
         for star in module.scope.stars:
-            found = self.find(f"{star}{'.' if star.strip('.') else ''}{'.'.join(place.rest)}", path, hops - 1)
+            found = self.find(f"{star}{'.' if star.strip('.') else ''}{'.'.join(parts)}", path, hops - 1)
             if found is not None:
                 return found
         return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
 from torchdet_lint.program.events import LOADED, MODULES
 from torchdet_lint.program.launch_configs import called
+from torchdet_lint.source.modules import namesake
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,7 +148,9 @@ class Lookup:
         tokens = [*place.rest, *(("()",) if paren else ()), *TOKEN.findall(after)]
         found = [Referent("module", place.path)]
         if not place.rest:
-            return self.follow(self._hidden(place.path, level) or found, tokens, level)
+            named = namesake(plain, place.path)
+            meant = self._defined(place.path, named[0], level) if named else []
+            return self.follow(self._hidden(place.path, level) or meant or found, tokens, level)
         return self._of_module(place.path, tokens, level)
 
     def _of_module(self, file: str, tokens: list[str], level: int) -> list[Referent]:
@@ -176,9 +179,11 @@ class Lookup:
         initial = os.path.join(folder, "__init__.py")
         if not base.endswith(".py") or base == "__init__.py" or "__init__.py" not in self.files.modules.listing(folder):
             return []
-        return [
-            referent for referent in self._member(initial, base[:-3], level) if referent.kind in ("function", "class")
-        ]
+        return self._defined(initial, base[:-3], level)
+
+    def _defined(self, file: str, name: str, level: int) -> list[Referent]:
+        """The functions and classes that the module `file` calls `name`."""
+        return [referent for referent in self._member(file, name, level) if referent.kind in _CALLED]
 
     def follow(self, referents: Sequence[Referent], tokens: Sequence[str], level: int = LEVELS) -> list[Referent]:
         """What attributes and calls, `tokens`, of `referents` stand for."""

@@ -40,6 +40,14 @@ class Relied(msgspec.Struct, frozen=True, array_like=True, order=True):
     content: str = ""
 
 
+def namesake(dotted: str, path: str) -> tuple[str, ...]:
+    """What a name such as `Net.Net` may mean in the module `Net/Net.py`, its definition of that name: what is called so
+    in a script beside the module, though `Net` is a package too."""
+    folder, base = os.path.split(path)
+    name = base.removesuffix(".py")
+    return (name,) if dotted.endswith(f"{name}.{name}") and os.path.basename(folder) == name else ()
+
+
 class ModuleMap:
     """Finds modules on disk below `root`, one listing a folder. Paths are absolute."""
 
