@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_REQUIREMENT = lazy(r"[\"']?torch(?:\[[^\]]*\])?\(?(?P<specifier>[<>=!~][^;#\"')]*)")
+_REQUIREMENT = lazy(r"[\"']?(?:py)?torch(?:\[[^\]]*\])?\(?(?P<specifier>[<>=!~][^;#\"')]*)")
 _CLAUSE = lazy(r"(?P<operator>===?|~=|!=|<=?|>=?)(?P<release>\d+(?:\.\d+)*)")
 _POETRY = lazy(r"""torch=["']([^"'\n]+)["']""")
 _CARET = lazy(r"\^(\d+)((?:\.\d+)*)")
@@ -50,7 +50,11 @@ def _requirements(text: str, suffix: str) -> Iterator[str]:
                 yield f"torch=={match['pinned']}" if match["pinned"] else f"torch{match['specifier']}"
         return
     if suffix not in (".toml", ".py"):
-        yield from ("".join(line.split()) for line in text.splitlines() if "torch" in line)
+        for line in text.splitlines():
+            if "torch" in line:
+                words = "".join(line.split())
+                match = _CONDA.match(words)
+                yield f"torch=={match['pinned']}" if match is not None and match["pinned"] else words
         return
     yield from ("".join(part.split()) for part in re.findall(r"""["']([^"'\n]*)["']""", text) if "torch" in part)
     if suffix == ".toml":

@@ -72,7 +72,7 @@ class Store(Flow[State]):
         return state
 
     def merge(self, text: str, positive: State | None, negative: State | None) -> State | None:
-        """Where one side wrote a buffer, remember under which condition."""
+        """Where one side wrote a buffer, or gave its names another value, remember under which condition."""
         joined = self.meet(positive, negative)
         if positive is None or negative is None or joined is None:
             return joined
@@ -81,6 +81,11 @@ class Store(Flow[State]):
             if one is not None and two is not None and one.full != two.full:
                 memory = joined.memories[number]
                 joined.memories[number] = memory._replace(guards=memory.guards | {(text, one.full)}, level=self.depth)
+        if joined.memories:
+            left, right = _held(positive), _held(negative)
+            for number in (left ^ right) & joined.memories.keys():
+                memory = joined.memories[number]
+                joined.memories[number] = memory._replace(guards=memory.guards | {(text, number in right)})
         return joined
 
     # ------------------------------------------------------------------ reads, writes, escapes
@@ -153,6 +158,11 @@ class Store(Flow[State]):
                 state.memories[ref.buffer] = Memory(len(self.entered), state.facts)
             else:
                 self.write(some_part(frozenset({ref})), state)
+
+
+def _held(state: State) -> set[int]:
+    """The buffers that a name stands for."""
+    return {ref.buffer for refs in state.env.values() for ref in refs}
 
 
 def _holds_nothing(facts: Iterable[tuple[str, bool]]) -> bool:

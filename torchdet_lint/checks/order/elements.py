@@ -288,6 +288,13 @@ def _is_empty(node: cst.BaseExpression) -> bool:
     return isinstance(node, cst.List) and not node.elements
 
 
+def _copies(module: Module, value: cst.BaseExpression, name: str) -> bool:
+    """Whether `value` is a copy of the collection `name`: `list(set(name))`."""
+    while isinstance(value, cst.Call) and value.args and last_word(value.func) in _calls(module, "copies"):
+        value = value.args[0].value
+    return bare(value) == name
+
+
 class _Variables:
     """What variables hold, each worked out once: they may be made of each other."""
 
@@ -350,7 +357,8 @@ class _Variables:
         values = self._values(node)
         if not any(_is_empty(value) for value in values):
             return "unknown"
-        kinds = {collection_kind(self.module, one, _DEEP, by_name=False) for one in values if not _is_empty(one)}
+        others = [one for one in values if not _is_empty(one) and not _copies(self.module, one, bare(node))]
+        kinds = {collection_kind(self.module, one, _DEEP, by_name=False) for one in others}
         return _together(kinds | _put_in(self.module, node))
 
     def _values(self, node: cst.Name | cst.Attribute) -> list[cst.BaseExpression]:
