@@ -13,7 +13,7 @@ from torchdet_lint.checks.trace import never_runs, origins
 from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
-from torchdet_lint.dataflow.syntax import last_word
+from torchdet_lint.dataflow.syntax import last_word, nodes
 from torchdet_lint.dataflow.workers.objects import Handed, WorkerObjects
 from torchdet_lint.finding import DropArgument, NeedFunction, NeedHelper, NeedImport, SetArgument, Violation, Withhold
 from torchdet_lint.module.tree import positional, returned
@@ -32,6 +32,7 @@ _WORKERS_SEED_NUMPY = (1, 9)
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
+_KEPT = Withhold("the workers start with another function")
 _RECEIVED = Withhold("another caller may pass one already")
 
 
@@ -40,7 +41,7 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     for call, withheld, by in _loaders(module, rule, "num_workers", ("worker_init_fn",)):
         workers = call.argument("num_workers")
         assert workers is not None
-        if _stays_zero(module, workers):
+        if _stays_zero(module, workers) or _starts_workers(module, call):
             continue
         variant = "before-1.9" if module.target.torch < _WORKERS_SEED_NUMPY else ""
         handed = _handed(module, call, by)
@@ -61,11 +62,37 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             severity = "note"
         seeded = handed.in_sight and not handed.owned and module.target.torch >= _WORKERS_SEED_NUMPY
         changes, safe = ((), None) if seeded else _seeded_workers(module, call, handed.owned)
-        if changes and withheld is not None:
-            changes, safe = (withheld,), None
+        started = call.argument("worker_init_fn")
+        kept = _KEPT if started is not None and not started.is_none else withheld
+        if changes and kept is not None:
+            changes, safe = (kept,), None
         yield Violation(
             call.node, details, variant, severity, changes=changes, applicability=safe, draws=bool(handed.draws)
         )
+
+
+def _starts_workers(module: Module, call: Call) -> bool:
+    """Whether `call` is given a function that may seed its workers, or options out of sight may hold one."""
+    value = call.argument("worker_init_fn")
+    if value is None:
+        return call.opaque
+    if value.is_none:
+        return False
+    node = value.node
+    if isinstance(node, cst.Lambda):
+        return not _is_idle(module, node.body)
+    found = [module.function(name) for name in value.names]
+    return not found or not all(one is not None and _is_idle(one[0], one[1].body) for one in found)
+
+
+def _is_idle(module: Module, body: cst.CSTNode) -> bool:
+    """Whether what a worker starts with evidently seeds nothing: it only calls what the tables know for that."""
+    idle, other = module.library.facts.workers.idle, (cst.AugAssign, cst.AssignTarget, cst.NamedExpr, cst.Ellipsis)
+    for node in nodes(body):
+        names = module.resolve(node.func) if isinstance(node, cst.Call) else ()
+        if isinstance(node, other) or (isinstance(node, cst.Call) and (not names or not idle.issuperset(names))):
+            return False
+    return True
 
 
 def _evaluates(module: Module, call: Call) -> bool:

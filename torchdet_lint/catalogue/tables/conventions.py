@@ -129,6 +129,7 @@ class Workers(Table, frozen=True, kw_only=True):
     quiet: frozenset[str] = frozenset()
     presets: frozenset[str] = frozenset()
     evaluating: frozenset[str] = frozenset()
+    idle: frozenset[str] = frozenset()
     arguments: tuple[str, ...] = ()
 
 
