@@ -526,6 +526,8 @@ class Fixed(Dataset):
 
 def main(given):
     torch.manual_seed(0)
+    sets = {"a": Fixed()}
+    sets["b"] = Noisy()
     for data in LOOP:
         print(DataLoader(data, num_workers=2))
 
@@ -543,6 +545,7 @@ if __name__ == "__main__":
         ("given", "warning"),
         ("given.values()", "warning"),
         ("(Fixed(), given[0])", "warning"),
+        ("sets.values()", "error"),
     ],
 )
 def test_a_loader_in_a_loop_is_as_bad_as_the_data_sets_that_the_loop_goes_through(project, loop, severity):
