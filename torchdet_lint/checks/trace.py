@@ -62,13 +62,39 @@ def assigned(module: Module, value: Value) -> list[Value]:
         return found
     if isinstance(node, cst.Attribute) and (found := module.self_attribute(node, scope)):
         return found
-    return [
-        assignment.value
+    written = [
+        assignment
         for text in _written_as(module, value)
         for assignment in module.assignments_written(text)
         if assignment.scope.function in (scope.function, module.scope)
         and assignment.value.node is not node
         and not _comes_later(module, assignment, value)
+    ]
+    found = [assignment.value for assignment in written]
+    if found and isinstance(node, cst.Subscript) and all(_may_not_run(module, one, value) for one in written):
+        found += _displayed(module, node, value)
+    return found
+
+
+def _may_not_run(module: Module, assignment: Assignment, value: Value) -> bool:
+    """Whether `assignment` stands in the function of `value`, under a condition that `value` does not stand under."""
+    if assignment.scope.function is not value.scope.function:
+        return False
+    branches = (one for one in module.ancestors(assignment.node) if isinstance(one, cst.If))
+    return any(not module.contains(branch, value.node) for branch in branches)
+
+
+def _displayed(module: Module, node: cst.Subscript, value: Value) -> list[Value]:
+    """What the dictionary was made with under the key of `node`: `{"train": None}`."""
+    key = member(node).partition("[")[2][:-1]
+    return [
+        module.value_at(element.value, made.scope, made.order)
+        for made in assigned(module, module.value_at(node.value, value.scope, value.order))
+        if isinstance(made.node, cst.Dict)
+        for element in made.node.elements
+        if isinstance(element, cst.DictElement)
+        and isinstance(element.key, cst.SimpleString)
+        and element.key.evaluated_value == key
     ]
 
 
