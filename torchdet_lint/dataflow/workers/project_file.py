@@ -124,10 +124,11 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
 
 def added(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names of lists and dictionaries to which a statement adds something, and what it adds."""
-    for target in statement.targets if isinstance(statement, ast.Assign) else ():
-        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            yield target.value.id, statement.value
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
+    if isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                yield target.value.id, statement.value
+    elif isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
         if isinstance(statement.target, ast.Name):
             yield statement.target.id, statement.value
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
