@@ -78,10 +78,9 @@ def assigned(module: Module, value: Value) -> list[Value]:
 
 def _may_not_run(module: Module, assignment: Assignment, value: Value) -> bool:
     """Whether `assignment` stands in the function of `value`, under a condition that `value` does not stand under."""
-    if assignment.scope.function is not value.scope.function:
-        return False
+    here = assignment.scope.function is value.scope.function
     branches = (one for one in module.ancestors(assignment.node) if isinstance(one, cst.If))
-    return any(not module.contains(branch, value.node) for branch in branches)
+    return here and any(not module.contains(branch, value.node) for branch in branches)
 
 
 def _displayed(module: Module, node: cst.Subscript, value: Value) -> list[Value]:
