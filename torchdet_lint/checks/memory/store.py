@@ -81,11 +81,10 @@ class Store(Flow[State]):
             if one is not None and two is not None and one.full != two.full:
                 memory = joined.memories[number]
                 joined.memories[number] = memory._replace(guards=memory.guards | {(text, one.full)}, level=self.depth)
-        if joined.memories:
-            left, right = _held(positive), _held(negative)
-            for number in (left ^ right) & joined.memories.keys():
-                memory = joined.memories[number]
-                joined.memories[number] = memory._replace(guards=memory.guards | {(text, number in right)})
+        left, right = _held(positive), _held(negative)
+        for number in (left ^ right) & joined.memories.keys():
+            memory = joined.memories[number]
+            joined.memories[number] = memory._replace(guards=memory.guards | {(text, number in right)})
         return joined
 
     # ------------------------------------------------------------------ reads, writes, escapes
