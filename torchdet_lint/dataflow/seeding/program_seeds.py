@@ -425,4 +425,6 @@ class ProgramSeeds:
 
 
 def _stores(node: ast.AST) -> TypeGuard[ast.expr]:
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Constant):
+        return False
     return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
