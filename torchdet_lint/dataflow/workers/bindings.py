@@ -6,7 +6,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
-from torchdet_lint.dataflow.workers.project_file import Element, File, added, bindings, gone_through, passed, statements
+from torchdet_lint.dataflow.workers.project_file import (
+    Element,
+    File,
+    Part,
+    added,
+    bindings,
+    gone_through,
+    passed,
+    statements,
+)
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import defaults_of, tells_all
 
@@ -244,6 +253,8 @@ class Bindings:
 def _around(node: ast.AST, chains: CallChain) -> tuple[Function | None, ast.ClassDef | None]:
     """The function and the class in which a node of the file of `chains` stands."""
     function: Function | None = None
+    while isinstance(node, (Element, Part)):
+        node = node.over
     around = chains.parents.get(node)
     while around is not None:
         if isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) and function is None:

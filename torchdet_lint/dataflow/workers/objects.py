@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings, Bound
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
-from torchdet_lint.dataflow.workers.project_file import Element, File, below, method, passed, statements
+from torchdet_lint.dataflow.workers.project_file import Element, File, Part, below, method, passed, statements
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import tells_all
 
@@ -91,7 +91,7 @@ class WorkerObjects:
 
     def _value(self, node: ast.expr, scope: Scope, way: str | None, depth: int) -> None:
         """Look at what `node` may be, which the data set reaches by `way` (None: not at all)."""
-        if depth > _DEEP:
+        if depth > _DEEP or isinstance(node, ast.Starred):
             self._out = True
             return
         made = scope.instance.made if scope.instance is not None else None
@@ -108,9 +108,8 @@ class WorkerObjects:
         elif isinstance(node, (ast.IfExp, ast.BoolOp)):
             for branch in _branches(node):
                 self._value(branch, scope, way, depth)
-        elif isinstance(node, ast.Subscript):
-            if not self._entry(node, scope, depth):
-                self._value(node.value, scope, None, depth + 1)
+        elif isinstance(node, (ast.Subscript, Part)):
+            self._part(node, scope, way, depth)
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)):
             self._display(node, scope, depth)
         elif isinstance(node, ast.Call):
@@ -241,16 +240,25 @@ class WorkerObjects:
         ]
         return inner, returned
 
-    def _entry(self, node: ast.Subscript, scope: Scope, depth: int) -> bool:
-        """Look at the part of a tuple that a function of the project returns; whether `node` is one."""
-        place = node.slice.value if isinstance(node.slice, ast.Constant) else None
-        if not isinstance(node.value, ast.Call) or not isinstance(place, int):
+    def _part(self, node: ast.Subscript | Part, scope: Scope, way: str | None, depth: int) -> None:
+        """Look at an element, where it is one of a tuple that a function of the project returns, else at the whole."""
+        if isinstance(node, Part):
+            if not self._entry(node.over, node.place, scope, depth):
+                self._value(node.over, scope, way, depth)
+        else:
+            place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+            if not self._entry(node.value, place, scope, depth):
+                self._value(node.value, scope, None, depth + 1)
+
+    def _entry(self, call: ast.expr, place: object, scope: Scope, depth: int) -> bool:
+        """Look at what a function of the project returns at `place` of a tuple, where `call` is one of it."""
+        if not isinstance(call, ast.Call) or not isinstance(place, int):
             return False
-        found = self.classes.definition(self.classes.dotted(node.value.func, scope.file), scope.file)
+        found = self.classes.definition(self.classes.dotted(call.func, scope.file), scope.file)
         where, file = found if found is not None else (None, scope.file)
         if where is None or isinstance(where, ast.ClassDef):
             return False
-        inner, returned = self._returned(where, file, node.value, scope)
+        inner, returned = self._returned(where, file, call, scope)
         parts = [one.elts[place] for one in returned if isinstance(one, ast.Tuple) and place < len(one.elts)]
         for part in parts if len(parts) == len(returned) else ():
             self._value(part, inner, None, depth + 1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import deque
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.skeleton import imported
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -77,21 +78,38 @@ def every_statement(root: ast.AST) -> Iterator[ast.AST]:
 
 
 def assigned(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets that a statement gives a value; one of several that are unpacked gets its part, an entry of
-    what a call gives, or the whole."""
+    """The targets that a statement gives a value; one of several that are unpacked gets its part, a
+    `Part` of what a call gives, or the whole."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
             if isinstance(target, (ast.Tuple, ast.List)):
                 value = statement.value
                 parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
                 if isinstance(value, ast.Call):
-                    parts = [ast.Subscript(value, ast.Constant(place)) for place in range(len(target.elts))]
+                    parts = [_once(one, functools.partial(Part, value, place)) for place, one in enumerate(target.elts)]
                 parts = parts if len(parts) == len(target.elts) else [value] * len(target.elts)
                 yield from zip(target.elts, parts, strict=True)
             else:
                 yield target, statement.value
     elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
         yield statement.target, statement.value
+
+
+def _once(target: ast.expr, make: Callable[[], ast.expr]) -> ast.expr:
+    """What is made for `target`, once: who follows values knows them by their identity."""
+    known: dict[str, ast.expr] = vars(target)
+    if "given" not in known:
+        known["given"] = make()
+    return known["given"]
+
+
+class Part(ast.expr):
+    """What stands at `place` in what the call `over` gives."""
+
+    def __init__(self, over: ast.Call, place: int) -> None:
+        super().__init__()
+        self.over = over
+        self.place = place
 
 
 class Element(ast.expr):
@@ -106,11 +124,11 @@ class Element(ast.expr):
 def gone_through(loop: ast.For | ast.AsyncFor | ast.comprehension) -> Iterator[tuple[str, ast.expr]]:
     """The names that a loop gives one element after the other."""
     if isinstance(loop.target, ast.Name):
-        yield loop.target.id, Element(loop.iter)
+        yield loop.target.id, _once(loop.target, functools.partial(Element, loop.iter))
     paired = isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call)
     for place, target in enumerate(loop.target.elts) if paired and isinstance(loop.target, ast.Tuple) else ():
         if isinstance(target, ast.Name):
-            yield target.id, Element(loop.iter, (place,))
+            yield target.id, _once(target, functools.partial(Element, loop.iter, (place,)))
 
 
 def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

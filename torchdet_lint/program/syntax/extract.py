@@ -48,11 +48,12 @@ class Extractor(Expressions):
         self._rows = 0, 0
         self._idle = self._coloured = False
         self.picks = self.words.draws_nothing_lasting.search(scope.name.rpartition(".")[2]) is not None
-        text, body = self._text(), scope.node.body
+        text, inside = self._text(), isinstance(scope.node, FUNCTIONS)
+        # Of a file, what its functions do is looked at apart, where somebody asks for them.
+        body = [one for one in scope.node.body if inside or not isinstance(one, (*FUNCTIONS, ast.ClassDef))]
         may_trace = self.words.may_trace.search(text) is not None
         looks = may_trace or _LOOKS.search(text) is not None
         self.inspected = self._unread(inspected(body, self._traces)) if looks else frozenset()
-        inside = isinstance(scope.node, FUNCTIONS)
         self.frozen = frozen(body) if inside and "requires_grad" in text else frozenset()
         self.traced = (
             self._unread(traced(body, self._traces_or_applies)) if may_trace or self.inspected else frozenset()
