@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -21,6 +23,23 @@ _ALL_PARTS = lazy(
 )
 
 
+class _Text:
+    """What the text of a file says, looked at once for all layers."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    @cached_property
+    def words(self) -> Counter[str]:
+        """How often each word stands in the file."""
+        return Counter(re.findall(r"\w+", self.module.text))
+
+    @cached_property
+    def takes_all_parts(self) -> bool:
+        """Whether it may apply the parts of a layer without their names."""
+        return _ALL_PARTS.search(self.module.text) is not None
+
+
 def is_idle(module: Module, node: cst.Call) -> bool:
     """Whether a layer is made for show: nothing takes it, a name that stands nowhere else in the file and that no other
     file can import, or an attribute of a model that nobody reads."""
@@ -37,7 +56,7 @@ def is_idle(module: Module, node: cst.Call) -> bool:
     private = module.source.cells or module.enclosing_function(node) is not None
     if parent.value is not node or not (private and isinstance(target, cst.Name)):
         return False
-    return len(re.findall(rf"\b{target.value}\b", module.text)) == 1
+    return module.shared(_Text).words[target.value] == 1
 
 
 def _is_never_read(module: Module, target: cst.Attribute) -> bool:
@@ -46,9 +65,10 @@ def _is_never_read(module: Module, target: cst.Attribute) -> bool:
     class_ = module.enclosing_class(target)
     if class_ is None or "forward" not in class_.methods or not isinstance(target.value, cst.Name):
         return False
-    word = re.compile(rf"\b{target.attr.value}\b")
-    if dotted(target.value) != "self" or len(word.findall(module.text)) != 1 or _ALL_PARTS.search(module.text):
+    word, text = target.attr.value, module.shared(_Text)
+    if dotted(target.value) != "self" or text.words[word] != 1 or text.takes_all_parts:
         return False
     heirs, callers = module.heirs, module.callers
     around = [there for there, _ in (*heirs(class_.name), *callers(class_.name))] if heirs and callers else []
-    return not any(word.search(there.text) or _ALL_PARTS.search(there.text) for there in around)
+    texts = [there.shared(_Text) for there in around]
+    return not any(one.words[word] or one.takes_all_parts for one in texts)
