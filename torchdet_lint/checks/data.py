@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
-from torchdet_lint.checks.trace import never_runs, origins
+from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
@@ -120,8 +120,7 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
     """The loaders that a row of the rule means, those of classes and functions of the project that hand the argument
     `word` on, and those that get more from a caller, among them; a fix would pass the arguments `added`."""
     for call, _ in table.calls(module, rule):
-        if not never_runs(module, call.node):
-            yield _Loader(call)
+        yield _Loader(call)
     seen = set[int]()
     handing = module.shared(HandingOn)
     for made in itertools.chain(handing.calls(LOADER, word, added), handing.receiving(LOADER)):
@@ -307,8 +306,6 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         parent = module.parent(call.node)
         if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "shuffle":
             continue  # torch asks only whether it is true
-        if never_runs(module, call.node):
-            continue
         changes, safe = _own_generator(module, call, permutes=True, at_once=row.variant == "split")
         details = {"call": call.names[-1].rpartition(".")[2]}
         yield Violation(call.node, details, row.variant, changes=changes, applicability=safe)

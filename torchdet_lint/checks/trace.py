@@ -54,7 +54,7 @@ def assigned(module: Module, value: Value) -> list[Value]:
         found = []
         for binding in live(home.bindings[node.value], value.order if home.function is scope.function else None):
             if binding.kind == "assign" and binding.value is not None and not binding.path:
-                if binding.node is not None and never_runs(module, binding.node):
+                if binding.node is not None and module.is_dead(binding.node):
                     continue
                 found.append(module.value_at(binding.value, home, binding.order))
             elif binding.kind == "parameter":
@@ -116,20 +116,6 @@ def _written_as(module: Module, value: Value) -> Iterator[str]:
             owner = namespace(made.node)
             if owner:
                 yield f"{owner}.{text.partition('[')[2][:-1]}"
-
-
-def never_runs(module: Module, node: cst.CSTNode) -> bool:
-    """Whether `node` stands in a branch that a constant rules out: behind `if False:`, or the `else` of `if True:`."""
-    for outer, inner in module.deciding(node):
-        if isinstance(outer, cst.If) and inner in (outer.body, outer.orelse):
-            test = module.value_at(outer.test, module.scope, None) if _is_constant(outer.test) else None
-            if test is not None and test.known and bool(test.constant) == (inner is outer.orelse):
-                return True
-    return False
-
-
-def _is_constant(test: cst.BaseExpression) -> bool:
-    return isinstance(test, cst.Integer) or (isinstance(test, cst.Name) and test.value in ("True", "False"))
 
 
 def _passed(module: Module, function: Scope, name: str) -> Iterator[Value]:

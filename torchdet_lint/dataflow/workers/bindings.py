@@ -42,7 +42,7 @@ class Bindings:
         self._added: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._named: dict[ast.AST, frozenset[str]] = {}
         self._nested: dict[ast.AST, dict[str, _Definition]] = {}
-        self._around: dict[str, File] = {}
+        self._files: dict[str, File] = {}
         self._idle: dict[tuple[ast.AST, ...], frozenset[int]] = {}
 
     def around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
@@ -223,9 +223,9 @@ class Bindings:
             made = chains.call_at(fact.node)
             if made is not None and chains.tree is not None:
                 path = there.source.path
-                if path not in self._around:
-                    self._around[path] = File(path, chains.tree)
-                yield made, self._standing(made, chains, self._around[path])
+                if path not in self._files:
+                    self._files[path] = File(path, chains.tree)
+                yield made, self._standing(made, chains, self._files[path])
 
     def _standing(self, call: ast.Call, chains: CallChain, file: File) -> Scope:
         """Where the call stands in `file`."""
