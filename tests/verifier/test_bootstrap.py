@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from torchdet_lint.verifier.launch.interventions import from_environment
 from torchdet_lint.verifier.patching.events import Event, Reporter, read_events
 from torchdet_lint.verifier.patching.inheritance import BOOTSTRAP, EVENTS, INTERVENTIONS
 from torchdet_lint.verifier.patching.patches import Patches, after_import
-from torchdet_lint.verifier.remedies import fixes
+from torchdet_lint.verifier.remedies import fixes, memory
 
 SEEDS = Interventions(("TDL102", "TDL103", "TDL104", "TDL108"))
 
@@ -65,6 +66,32 @@ def test_stress_sides_are_opposite_and_a_fix_holds_against_them():
     assert {key: a[key] for key in ("PYTHONHASHSEED", "MALLOC_PERTURB_")} == {
         key: b[key] for key in ("PYTHONHASHSEED", "MALLOC_PERTURB_")
     }
+
+
+AGAIN = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+for size in (24, 76, 500):
+    places = [libc.malloc(size) for _ in range(7)]
+    for place in places:
+        ctypes.memset(place, 7, size)
+        libc.free(place)
+    again = [libc.malloc(size) for _ in range(7)]
+    assert set(again) & set(places)
+    print(*sorted({byte for place in again for byte in ctypes.string_at(place, size)}))
+print(os.environ["GLIBC_TUNABLES"])
+"""
+
+
+@pytest.mark.skipif(not memory.has_heap_byte(), reason="the C library fills no memory")
+@pytest.mark.parametrize(("asked", "byte"), [(Interventions((), "B"), 0x55), (Interventions(("TDL501",)), 0)])
+def test_a_small_block_that_was_in_use_before_is_filled_too(asked, byte):
+    env = environment(asked, {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.arena_max=1"})
+    done = subprocess.run([sys.executable, "-c", AGAIN], env=env, capture_output=True, text=True, check=True)
+    tunables = "glibc.malloc.arena_max=1:glibc.malloc.tcache_count=0"
+    assert done.stdout.split() == [*[str(byte)] * 3, tunables]
+    assert environment(asked, env)["GLIBC_TUNABLES"] == tunables
 
 
 def test_what_the_child_cannot_read_is_told_in_one_line_and_nothing_is_applied(capsys):

@@ -127,15 +127,19 @@ def test_binary_output_passes_untouched(tmp_path):
 
 def test_a_program_that_hangs_is_ended(tmp_path):
     script = write(tmp_path, "hangs.py", "import time\nwhile True: time.sleep(1)")
-    begin = time.monotonic()
     result, _, _ = output(Program("script", str(script)), tmp_path, timeout=0.5)
     assert result.status == "timeout"
-    assert time.monotonic() - begin < 5
+    assert result.returncode == -signal.SIGTERM
 
 
 def test_a_program_that_ignores_the_request_is_killed(tmp_path):
-    source = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)"
-    result, _, _ = output(Program("script", str(write(tmp_path, "deaf.py", source))), tmp_path, timeout=0.5)
+    source = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nopen('deaf', 'w')\nwhile True: pass"
+    program = Program("script", str(write(tmp_path, "deaf.py", source)), directory=str(tmp_path))
+    # A busy machine may need longer to come to the line that ignores it.
+    for timeout in (0.5, 5, 50):
+        result, _, _ = output(program, tmp_path, timeout=timeout)
+        if (tmp_path / "deaf").exists():
+            break
     assert result.status == "timeout"
     assert result.returncode == -signal.SIGKILL
 
@@ -163,10 +167,10 @@ open("pids", "w").write("")
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_ends_the_program_too(tmp_path):
-    write(tmp_path, "waits.py", "import time\nopen('ready', 'w')\nwhile True: time.sleep(1)")
+    script = write(tmp_path, "waits.py", "import time\nopen('ready', 'w')\nwhile True: time.sleep(1)")
     driver = (
         "from torchdet_lint.verifier.launch.launch import Program, run_child\n"
-        "result = run_child(Program('script', 'waits.py'))\n"
+        f"result = run_child(Program('script', {str(script)!r}))\n"
         "print(result.status)"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -180,13 +184,13 @@ def test_ctrl_c_ends_the_program_too(tmp_path):
         # A job in the background ignores the signal, and its children would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (tmp_path / "ready").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=20)[0].strip() == b"interrupted"
+    assert process.communicate(timeout=60)[0].strip() == b"interrupted"
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False).stdout
-    assert "waits.py" not in running
+    assert str(script) not in running
 
 
 def test_a_notebook_runs_cell_by_cell(tmp_path):

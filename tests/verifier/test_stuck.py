@@ -72,8 +72,12 @@ def test_the_rank_that_hangs_is_named_and_what_the_others_wait_for(tmp_path):
 def test_a_program_of_one_process_is_told_by_its_line_and_leaves_nothing(tmp_path):
     script = tmp_path / "loop.py"
     script.write_text("import json\nimport time\n\n\ndef wait():\n    time.sleep(600)\n\n\nwait()\n")
-    result = run_child(Program("script", str(script)), trace=tmp_path / "a.tdtrace", timeout=2)
-    assert result.sentence(2) == f"did not end within 2 s: it stands at {script}:6"
+    # A busy machine may need longer to come to the line that waits.
+    for seconds in (2, 20, 100):
+        result = run_child(Program("script", str(script)), trace=tmp_path / "a.tdtrace", timeout=seconds)
+        if f"{script}:6" in result.sentence(seconds):
+            break
+    assert result.sentence(seconds) == f"did not end within {seconds} s: it stands at {script}:6"
     assert [path.name for path in tmp_path.iterdir()] == ["loop.py"]
     assert run_child(Program("script", str(script)), timeout=1).sentence(1) == "did not end within 1 s"
 

@@ -196,7 +196,7 @@ _ALL = (
         "torch.empty and its kin, and on glibc every fresh block of the heap, hold zeros",
         "hides the read of unwritten memory, which stays a mistake in the source; "
         "what NumPy keeps for its small arrays is not reached",
-        variables=(("MALLOC_PERTURB_", memory.HEAP_BYTE["zero"]),),
+        variables=(("MALLOC_PERTURB_", memory.HEAP_BYTE["zero"]), memory.TUNABLES),
         install=memory.zero_fresh,
     ),
     RuntimeFix("fixed-hash-seed", "PYTHONHASHSEED=0", variables=_HASHES),
@@ -272,6 +272,8 @@ def environment(codes: Iterable[str], seed: int, base_env: Mapping[str, str]) ->
     result: dict[str, str] = {}
     for fix in resolve(codes):
         result.update(pair for pair in fix.variables if base_env.get(pair[0]) not in fix.keep.get(pair[0], ()))
+    if memory.TUNABLES[0] in result:
+        result[memory.TUNABLES[0]] = memory.with_tunable(base_env.get(memory.TUNABLES[0], ""))
     return result
 
 

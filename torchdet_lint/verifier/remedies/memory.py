@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # glibc writes the complement of the byte into fresh memory: 255 makes it zero.
 HEAP_BYTE: Mapping[str, str] = {"zero": "255", "A": "85", "B": "170"}
+TUNABLES = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0")
+"""glibc fills no block that it takes from a thread's cache of small ones: with the byte goes that there is no cache."""
 _FACTORIES = ("empty", "empty_like", "empty_strided", "empty_permuted")
 _METHODS = ("new_empty", "new_empty_strided")
 
@@ -24,6 +26,11 @@ def has_heap_byte() -> bool:
     import platform
 
     return sys.platform.startswith("linux") and platform.libc_ver()[0] == "glibc"
+
+
+def with_tunable(tunables: str) -> str:
+    """The user's value of `GLIBC_TUNABLES` with ours last, where the last of several holds."""
+    return ":".join(filter(None, (tunables.removesuffix(":" + TUNABLES[1]), TUNABLES[1])))
 
 
 def zero_fresh(context: Context) -> None:

@@ -29,12 +29,12 @@ _HELD = 101
 
 def environment(side: str, base_env: Mapping[str, str]) -> dict[str, str]:
     """The environment variables of one side (`"A"`, `"B"`, or `""` for none) of a stress pair."""
-    del base_env
     if not side:
         return {}
     result = {"PYTHONHASHSEED": _HASH_SEED[side]}
     if memory.has_heap_byte():
         result["MALLOC_PERTURB_"] = memory.HEAP_BYTE[side]
+        result[memory.TUNABLES[0]] = memory.with_tunable(base_env.get(memory.TUNABLES[0], ""))
     return result
 
 
