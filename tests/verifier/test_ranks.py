@@ -15,8 +15,17 @@ if not hasattr(os, "fork") or not torch.distributed.is_available() or not torch.
 
 from torchdet_lint.verifier import cli  # noqa: E402
 from torchdet_lint.verifier.commands.words import USAGE  # noqa: E402
-from torchdet_lint.verifier.steps.format import PARAMETERS, Definition, Part, StepsError, StepsWriter  # noqa: E402
+from torchdet_lint.verifier.steps.format import (  # noqa: E402
+    BATCH,
+    PARAMETERS,
+    Definition,
+    Part,
+    StepsError,
+    StepsWriter,
+)
 from torchdet_lint.verifier.steps.ranks import compare_ranks  # noqa: E402
+from torchdet_lint.verifier.steps.runs import compare_runs  # noqa: E402
+from torchdet_lint.verifier.steps.text import text  # noqa: E402
 
 AT = 3
 """The fault is planted in the body of the loop number `AT`, from 0: step 4."""
@@ -191,3 +200,66 @@ def test_one_rank_alone_is_refused_and_so_is_a_second_file(tmp_path, capsys):
     assert cli.main(["compare", "--ranks", str(path), str(path)]) == USAGE
     assert cli.main(["compare", str(path)]) == USAGE
     assert "those of the other ranks are beside it" in capsys.readouterr().err
+
+
+def run(folder, batches, weights):
+    """The files of a run of so many ranks, from what each read and held in each step."""
+    folder.mkdir()
+    parts = ((BATCH, (Part("x"),)), (PARAMETERS, (Part("w", replica="0"),)))
+    for rank, (read, held) in enumerate(zip(batches, weights, strict=True)):
+        path = folder / (f"run.rank{rank}.tdsteps" if rank else "run.tdsteps")
+        header = {"digest": "xxh3", "rank": rank, "world": len(weights), "replicas": [list(range(len(weights)))]}
+        writer = StepsWriter(path, header)
+        for number, pair in enumerate(zip(read, held, strict=True)):
+            writer.step(number, Definition(parts, ()), list(pair), [], list(pair))
+        writer.close(in_order=True)
+    return path
+
+
+def test_two_runs_are_told_by_rank_and_step_in_one_report(tmp_path, capsys):
+    a = run(tmp_path / "a", [[0, 1, 2, 3]] * 3, [[5, 6, 7, 8]] * 3)
+    b = run(tmp_path / "b", [[0, 1, 2, 3], [0, 1, 9, 3], [0, 1, 2, 3]], [[5, 6, 9, 9]] * 2 + [[5, 6, 7, 4]])
+    report = compare_runs(a, b)
+    assert (report.rank, report.step, report.differences[0].group) == (1, 2, BATCH)
+    assert [(one.rank, one.step, one.group) for one in report.ranks] == [
+        (0, 2, PARAMETERS),
+        (1, 2, BATCH),
+        (2, 3, PARAMETERS),
+    ]
+    lines = text(report).splitlines()
+    assert lines[0].startswith("✗ the runs differ first in step 2 on rank 1 · batch first")
+    shown = " ".join(text(report).split())
+    others = "rank 0 differs from step 2 on (parameters first); rank 2 differs from step 3 on (parameters first)"
+    assert f"the other ranks: {others}" in shown
+    assert "within B: the 3 ranks do not hold the same first in step 2: parameters, rank 2 differs from rank" in shown
+    assert "within A" not in shown
+    assert cli.main(["compare", str(a), str(b)]) == 1
+    assert capsys.readouterr().out == text(report)
+
+
+def test_ranks_that_are_all_equal_are_said_to_be_and_one_without_a_twin_is_named(tmp_path):
+    a = run(tmp_path / "a", [[0, 1]] * 2, [[5, 6]] * 2)
+    b = run(tmp_path / "b", [[0, 1]] * 2, [[5, 6]] * 2)
+    assert text(compare_runs(a, b)) == (
+        "✓ the runs are equal, bit for bit, in all 2 steps, 0 to 1, on each of 2 ranks\n"
+    )
+    (tmp_path / "b" / "run.rank1.tdsteps").unlink()
+    report = compare_runs(a, tmp_path / "b" / "run.tdsteps")
+    assert report.ok
+    assert report.notes == ("rank 1: only one of the runs has a file of it",)
+
+
+def test_two_files_of_one_run_are_compared_with_each_other(tmp_path):
+    path = run(tmp_path / "a", [[0, 1], [0, 2]], [[5, 6]] * 2)
+    report = compare_runs(path, path.with_name("run.tdsteps"))
+    assert (report.step, report.differences[0].group, report.ranks) == (1, BATCH, ())
+
+
+def test_a_run_of_one_process_is_compared_alone_whatever_lies_beside_it(tmp_path):
+    a = run(tmp_path / "a", [[0, 1]], [[5, 6]])
+    b = run(tmp_path / "b", [[0, 1]], [[5, 7]])
+    run(tmp_path / "c", [[0, 1]] * 2, [[5, 6]] * 2)
+    (tmp_path / "c" / "run.rank1.tdsteps").rename(tmp_path / "a" / "run.rank1.tdsteps")
+    report = compare_runs(a, b)
+    assert (report.step, report.rank, report.ranks) == (1, -1, ())
+    assert "rank" not in text(report)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def compare(arguments: list[str]) -> int:
-    """Compare two traces, two files of steps, or the ranks of one run."""
+    """Compare two traces, two runs by their files of steps, or the ranks of one run."""
     parser = compare_parser()
     options = parser.parse_args(arguments)
     from torchdet_lint.verifier.steps.format import is_steps
@@ -42,11 +42,11 @@ def _compare_ranks(options: argparse.Namespace) -> int:
 
 
 def _compare_steps(options: argparse.Namespace) -> int:
-    from torchdet_lint.verifier.steps.compare import compare_steps
+    from torchdet_lint.verifier.steps.runs import compare_runs
     from torchdet_lint.verifier.steps.text import text
 
     _only_for_traces(options)
-    return put(compare_steps(options.a, options.b), text, options)
+    return put(compare_runs(options.a, options.b), text, options)
 
 
 def _only_for_traces(options: argparse.Namespace) -> None:

@@ -71,6 +71,14 @@ class Difference(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
 
 
+class RankSteps(msgspec.Struct, frozen=True):
+    """The first step in which a rank differs from that rank of the other run (-1: none), and what in it."""
+
+    rank: int
+    step: int
+    group: str
+
+
 class StepReport(Verdicts, frozen=True):
     """What the comparison of two files of steps gave.
 
@@ -78,7 +86,8 @@ class StepReport(Verdicts, frozen=True):
     differ. `step` is the first that does (-1: none), `differences` what differs in it, in the order of a training step,
     and `meaning` says in a sentence what the first of these means. `since` is the last step before it at which all
     groups that a step can have were compared, and were equal (-1: none). `losses` are those of both at `step`, and
-    `last_losses` at the last step compared.
+    `last_losses` at the last step compared. Of runs of several ranks it is the report on the `rank` that differs first
+    (-1: one process); `ranks` has all of them, and `within` a sentence for each run whose ranks do not hold the same.
     """
 
     verdict: Literal["identical", "diverged", "nothing"]
@@ -96,6 +105,9 @@ class StepReport(Verdicts, frozen=True):
     last_losses: dict[str, tuple[float, float]]
     environment: dict[str, tuple[str, str]]
     notes: tuple[str, ...]
+    rank: int = -1
+    ranks: tuple[RankSteps, ...] = ()
+    within: tuple[str, ...] = ()
     schema: str = SCHEMA
     version: str = torchdet_lint.__version__
 

@@ -96,7 +96,7 @@ class RankReport(Verdicts, frozen=True):
 
 def compare_ranks(path: Path) -> RankReport:
     """Compare the ranks of the run of which `path` is a file. Raises `StepsError`, in one line."""
-    files = {rank: Steps(one) for rank, one in _of_run(path).items()}
+    files = {rank: Steps(one) for rank, one in files_of_run(path).items()}
     if len(files) < 2:
         raise StepsError(f"{path}: there is one rank's file alone: nothing to compare it with")
     kinds = sorted({str(one.header["digest"]) for one in files.values()})
@@ -108,7 +108,7 @@ def compare_ranks(path: Path) -> RankReport:
     return walk.report(path)
 
 
-def _of_run(path: Path) -> dict[int, Path]:
+def files_of_run(path: Path) -> dict[int, Path]:
     """The files of a run by rank, where `path` is that of one."""
     found = _RANK.fullmatch(path.stem)
     stem = found["stem"] if found else path.stem
@@ -318,6 +318,19 @@ def _outliers(group: str, among: tuple[int, ...], by_rank: Mapping[int, Mapping[
     if not names:
         return None
     return Unequal(group, len(names), tuple(names[:_MOST_NAMES]), tuple(sorted(others)), tuple(sorted(by_rank)))
+
+
+def told_of_ranks(report: RankReport) -> str:
+    """What of a run's ranks is not equal first, in words."""
+    when = f"first in step {report.step}" if report.step else "before the first step"
+    one = report.unequal[0]
+    return f"the {len(report.ranks)} ranks do not hold the same {when}: {one.group}, {told_of(one)}"
+
+
+def told_of(one: Unequal) -> str:
+    """Which ranks differ from which, in words."""
+    rest = tuple(rank for rank in one.among if rank not in one.ranks)
+    return f"{ranks_of(one.ranks)} {'differs' if len(one.ranks) == 1 else 'differ'} from {ranks_of(rest)}"
 
 
 def ranks_of(ranks: tuple[int, ...]) -> str:

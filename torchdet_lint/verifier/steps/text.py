@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.comparison.screen import DIM, GREEN, RED, inert, paint, wrapped
 from torchdet_lint.verifier.steps.format import BATCH
-from torchdet_lint.verifier.steps.ranks import ranks_of
+from torchdet_lint.verifier.steps.ranks import ranks_of, told_of
 
 if TYPE_CHECKING:
     from torchdet_lint.verifier.steps.compare import Difference, StepReport
@@ -25,6 +25,8 @@ def text(report: StepReport, *, colour: bool = False) -> str:
             lines += wrapped(f"then, in the same step: {'; '.join(map(_parts, others))}", 3)
     if report.meaning:
         lines += wrapped(report.meaning, 3)
+    lines += _other_ranks(report)
+    lines += [line for told in report.within for line in wrapped(told, 3)]
     lines += _range(report)
     lines += _losses(report)
     if report.environment:
@@ -39,12 +41,31 @@ def _verdict(report: StepReport, colour: bool) -> str:
         return paint("✗ nothing was compared: the runs have no step in common", RED, colour)
     if report.verdict == "identical":
         last = f"{_count(report.compared)}, {report.first} to {report.last}"
-        return paint(f"✓ the runs are equal, bit for bit, in all {last}", GREEN, colour)
+        ranks = f", on each of {len(report.ranks)} ranks" if len(report.ranks) > 1 else ""
+        return paint(f"✓ the runs are equal, bit for bit, in all {last}{ranks}", GREEN, colour)
+    on = f" on rank {report.rank}" if report.rank >= 0 else ""
     if not report.differences:
-        return paint(f"✗ the runs are equal in {_count(report.compared)}, and one goes on", RED, colour)
-    when = f"first in step {report.step}" if report.step else "before the first step"
+        return paint(f"✗ the runs are equal in {_count(report.compared)}, and one goes on{on}", RED, colour)
+    when = f"first in step {report.step}{on}" if report.step else f"before the first step{on}"
     told = f"{report.differing} of {_count(report.compared)} differ"
     return paint(f"✗ the runs differ {when} · {report.differences[0].group} first · {told}", RED, colour)
+
+
+def _other_ranks(report: StepReport) -> list[str]:
+    """From which step on the other ranks differ, those of one kind together."""
+    kinds: dict[tuple[int, str], list[int]] = {}
+    for one in report.ranks:
+        if one.rank != report.rank:
+            kinds.setdefault((one.step, one.group), []).append(one.rank)
+    if report.verdict != "diverged" or not kinds:
+        return []
+    told = []
+    for (step, group), ranks in sorted(kinds.items(), key=lambda item: (item[0][0] < 0, item)):
+        alone = len(ranks) == 1
+        since = f"from step {step} on" if step else "before the first step"
+        differ = f"{'differs' if alone else 'differ'} {since} ({group} first)"
+        told.append(f"{ranks_of(tuple(ranks))} {differ if step >= 0 else 'is equal' if alone else 'are equal'}")
+    return wrapped(f"the other ranks: {'; '.join(told)}", 3)
 
 
 def _count(steps: int) -> str:
@@ -109,6 +130,4 @@ def _verdict_of_ranks(report: RankReport, colour: bool) -> str:
 
 def _unequal(one: Unequal) -> str:
     names = ", ".join(one.names[:_SHOWN]) + (", …" if one.count > _SHOWN else "")
-    rest = tuple(rank for rank in one.among if rank not in one.ranks)
-    verb = "differs" if len(one.ranks) == 1 else "differ"
-    return f"{one.group} ({one.count}: {names}): {ranks_of(one.ranks)} {verb} from {ranks_of(rest)}"
+    return f"{one.group} ({one.count}: {names}): {told_of(one)}"
