@@ -15,7 +15,7 @@ from torchdet_lint.verifier import Interventions, cli  # noqa: E402
 from torchdet_lint.verifier.comparison.losses import Loss, Losses  # noqa: E402
 from torchdet_lint.verifier.comparison.picture import Picture  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program, run_child  # noqa: E402
-from torchdet_lint.verifier.trace import Trace  # noqa: E402
+from torchdet_lint.verifier.trace import Trace, most_steps  # noqa: E402
 from torchdet_lint.verifier.verification import machine, outcome, verify  # noqa: E402
 from torchdet_lint.verifier.verification.outcome import Diverged, FixOutcome  # noqa: E402
 from torchdet_lint.verifier.verification.repair import verify_fixed  # noqa: E402
@@ -362,6 +362,32 @@ def test_a_program_that_ends_before_the_steps_asked_for_ends_by_itself(tmp_path)
         assert run_child(Program("script", str(script)), trace=trace, steps=31, stdout=out, timeout=200).ok
     assert (tmp_path / "out").read_text().splitlines()[-2:] == ["29", "ended in order"]
     assert not any("steps" in note for note in Trace(trace).notes)
+    assert most_steps(mark for stream in Trace(trace).streams for mark in Trace(trace).marks(stream)) == 30
+
+
+SEEDED = "import torch\ntorch.manual_seed(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (SEEDED + TRAINS.replace("30", "2"), "no optimizer made more than 2"),
+        ("import torch\ntorch.zeros(2) + 1", "no optimizer of torch made a step"),
+    ],
+)
+def test_steps_that_no_optimizer_makes_are_said_to_end_nothing(tmp_path, source, says):
+    program = Program("script", str(write(tmp_path, source)))
+    outcome = verify.verify_program(program, steps=3, lint=False)
+    assert outcome.ok
+    assert outcome.not_covered[0] == f"--steps 3 ended nothing: {says}, and the program ran to its own end"
+
+
+def test_a_rank_without_its_launcher_is_told_how_to_verify_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("RANK", raising=False)
+    script = write(tmp_path, "import torch.distributed as dist\ndist.init_process_group('gloo')")
+    status, out, _ = run("verify", script, capsys=capsys)
+    assert status == 3
+    assert f"verify it under its launcher: verify -- torchrun --nproc-per-node 2 {script}" in out
 
 
 def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_the_source(tmp_path, monkeypatch):

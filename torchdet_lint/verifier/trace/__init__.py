@@ -33,7 +33,7 @@ from torchdet_lint.verifier.trace.format import (
 )
 from torchdet_lint.verifier.trace.gather import gather
 from torchdet_lint.verifier.trace.reader import Trace
-from torchdet_lint.verifier.trace.timeline import Timeline
+from torchdet_lint.verifier.trace.timeline import Timeline, most_steps
 from torchdet_lint.verifier.trace.writer import Writer, unwritable
 
 __all__ = [
@@ -64,6 +64,7 @@ __all__ = [
     "decode",
     "decode_heads",
     "gather",
+    "most_steps",
     "part_of",
     "parts_of",
     "unpack",

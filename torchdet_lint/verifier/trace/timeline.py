@@ -8,7 +8,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from torchdet_lint.verifier.trace.format import Mark
 
@@ -56,6 +56,11 @@ class Timeline:
     def steps(self) -> Sequence[int]:
         """After how many records each step ended."""
         return self._steps
+
+
+def most_steps(marks: Iterable[Mark]) -> int:
+    """The most steps that one optimizer made, by the marks of every stream."""
+    return max((mark.number for mark in marks if mark.kind == "step"), default=0)
 
 
 def _blocks(marks: Sequence[Mark]) -> list[tuple[float, float, str]]:

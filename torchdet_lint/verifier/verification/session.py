@@ -23,7 +23,7 @@ from torchdet_lint.verifier.patching.events import read_events
 from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
 from torchdet_lint.verifier.probe.validity import differing
-from torchdet_lint.verifier.trace import SUFFIX
+from torchdet_lint.verifier.trace import SUFFIX, Trace, most_steps
 from torchdet_lint.verifier.verification.leftovers import Leftovers, Remains, compare_left
 from torchdet_lint.verifier.verification.outcome import Held, Mode, RunSummary, VerifyError
 from torchdet_lint.verifier.verification.report import Report, report_on, seen_from_here
@@ -47,6 +47,7 @@ _SPAWNED = re.compile(r"^-- Process (\d+) terminated with the following error:\n
 _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST_ERROR = 200
+_NO_LAUNCHER = re.compile(r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT) expected, but not set")
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
 
@@ -294,6 +295,10 @@ class Session:
         if result.status == "timeout" and (result.standing or _ENDED_BY_US.search(tail)):
             tail = ""
         failure = why + (f": {tail}" if tail else "")
+        if _NO_LAUNCHER.search(tail):
+            failure += "; verify it under its launcher: verify -- torchrun --nproc-per-node 2 " + " ".join(
+                self._words()
+            )
         report = self._report(lint=False) if self.outcome is not None else self._empty()
         return msgspec.structs.replace(report, verdict="failed", failure=failure, not_covered=())
 
@@ -337,7 +342,7 @@ class Session:
             left=self.left,
             valid=self.valid,
         )
-        notes = list(report.not_covered)
+        notes = [*self._steps_not_made(), *report.not_covered]
         notes += [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
         notes += [f"{held.file}:{held.line}: {held.message}" for held in self.held.values() if not held.rule]
         if self.workspace.in_place and self.workspace.in_place != "asked for":
@@ -359,6 +364,15 @@ class Session:
             held=tuple(held for held in self.held.values() if held.rule),
             crash=crash,
         )
+
+    def _steps_not_made(self) -> Iterator[str]:
+        """What is said of `--steps` where no optimizer of run A made so many."""
+        if self.steps and self.trace(0).exists():
+            recorded = Trace(self.trace(0))
+            made = most_steps(mark for stream in recorded.streams for mark in recorded.marks(stream))
+            if made < self.steps:
+                most = f"no optimizer made more than {made}" if made else "no optimizer of torch made a step"
+                yield f"--steps {self.steps} ended nothing: {most}, and the program ran to its own end"
 
     def _tail(self, number: int, count: int) -> str:
         """The last lines that a run wrote to standard error."""
