@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _NO_RESULT = frozenset({"measured", "sorted", "told", "printed"})
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
+_LOOPS = (cst.For, cst.While, cst.CompFor)
 _STEPS = 120
 
 
@@ -222,6 +223,8 @@ class Follower(Calling):
             if id(loop) not in self.trail.seen:
                 self.trail.seen.add(id(loop))
                 yield from self.iterated(node, self.collected(loop, target))
+        elif self.trail.is_set and word == "pop" and self._is_taken_alone(parent, call):
+            yield Use(call, "picked", node)
         elif self.trail.is_set:
             yield Use(call, "measured" if word in self.words["neutral"] else "other")
         elif word in self.words["neutral"]:
@@ -230,6 +233,17 @@ class Follower(Calling):
             yield Use(call, "other" if word == "pop" and self._is_work(parent) else "indexed")
         else:
             yield Use(call, "other")
+
+    def _is_taken_alone(self, taken: cst.Attribute, call: cst.Call) -> bool:
+        """Whether `call`, of `name.pop`, takes one element and what is left of the set is read no more; in a loop there
+        are others."""
+        function = self.module.enclosing_function(taken)
+        if function is None or not isinstance(taken.value, cst.Name) or isinstance(self.module.parent(call), cst.Expr):
+            return False
+        if any(isinstance(one, _LOOPS) and self.module.contains(function, one) for one in self.module.ancestors(taken)):
+            return False
+        here = self.module.order_of(taken.value)
+        return all(self.module.order_of(load) <= here for load in names_read(function).get(taken.value.value, ()))
 
     def _is_work(self, taken: cst.Attribute) -> bool:
         """Whether `name.pop` takes from a list of work to be done: `while name:`, and what is found joins it."""
@@ -367,7 +381,8 @@ class Follower(Calling):
                 self.trail.nested += 1
             elif isinstance(target, (cst.Tuple, cst.List)):
                 only = len(target.elements) == 1
-                yield Use(parent, "measured" if only else "other" if self.trail.is_set else "indexed")
+                origin = node if self.trail.is_set else None
+                yield Use(parent, "measured" if only else "picked" if self.trail.is_set else "indexed", origin)
             else:
                 yield from self.stored(target, parent)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _CALLED = lazy(r"\w+\(")
 _NAMED = lazy(r"([\w.]+(?:, [\w.]+)*)\s*(?::[^=\r\n]+)?=[^=\r\n]*$")
 _LOOP = r"\bfor\b(?:(?!\b(?:if|in)\b)[^:\r\n])*\bin\s+(?:(?!sorted)[\w.]+\()?"
+_UNPACKED = r",[ \t]*\*?[\w.]+\)?[ \t]+=[ \t]*"
 _MAPPED = r"\bmap\([^(),\r\n]*,\s*"
 _SORTED = lazy(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
 # By a length or a number of occurrences, which several elements may share.
@@ -113,8 +114,8 @@ def _before_sets(text: str, display: re.Pattern[str]) -> Iterator[str]:
 def _patterns(takers: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What stands right before a set that is gone through on the spot, and before the name of one."""
     taking = rf"\b(?:{'|'.join(sorted(takers))})\(\s*\(?|\*"
-    taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+)$")
-    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend\(|{_MAPPED})(?:self\.|cls\.)?$")
+    taken = re.compile(rf"(?:{taking}|{_LOOP}|\breturn\s+|{_UNPACKED})$")
+    return taken, re.compile(rf"(?:{taking}|{_LOOP}|\w\.extend\(|{_MAPPED}|{_UNPACKED})(?:self\.|cls\.)?$")
 
 
 def _own_names(module: Module) -> frozenset[str]:

@@ -53,9 +53,12 @@ def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
 
 
 def _picks_text(module: Module, kind: str, use: Use) -> bool:
-    """Whether one text of several is taken. A set of which somebody asks the length may well hold one alone."""
+    """Whether one text of several is taken, or each by its place. A set of which somebody asks the length may well hold
+    one alone."""
     if use.kind != "picked" or kind != "text":
         return False
+    if isinstance(use.node, cst.Assign):
+        return True
     function = module.enclosing_function(use.node)
     return "len(" not in (module.code(function) if function is not None else module.text)
 
