@@ -280,7 +280,7 @@ def test_memory_for_quantized_values_is_no_value(tmp_path):
 
 
 def test_an_op_that_cannot_be_recorded_is_told_and_the_program_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(hashing, "hasher", lambda: bytes.fromhex)
+    monkeypatch.setattr(hashing, "locator", lambda: bytes.fromhex)
     got = []
     opened = record(tmp_path, lambda: got.extend(torch.ones(2).add(1).tolist()))
     assert got == [2, 2]
@@ -292,7 +292,7 @@ def test_an_op_that_cannot_be_recorded_is_told_and_the_program_goes_on(tmp_path,
 
 
 def test_what_a_signal_handler_raises_while_an_op_is_recorded_reaches_the_program(tmp_path, monkeypatch):
-    digest = hashing.hasher()
+    digest = hashing.locator()
 
     def interrupted(tensor):
         signal.raise_signal(signal.SIGUSR1)
@@ -301,7 +301,7 @@ def test_what_a_signal_handler_raises_while_an_op_is_recorded_reaches_the_progra
     def handler(*_):
         raise TimeoutError("too slow")
 
-    monkeypatch.setattr(hashing, "hasher", lambda: interrupted)
+    monkeypatch.setattr(hashing, "locator", lambda: interrupted)
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         with pytest.raises(TimeoutError, match="too slow"):

@@ -56,10 +56,14 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         try:
             return plan.call(*args, **kwargs) if kwargs else plan.call(*args)
         except RuntimeError:
-            mended = plan.mended(args)
-            if mended is None:
-                raise
-            return plan.call(*mended, **kwargs)
+            return again(plan, args, kwargs)
+
+    def again(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What an op gives that has just failed, where its arguments can be mended; else it raises on."""
+        mended = plan.mended(args)
+        if mended is None:
+            raise
+        return plan.call(*mended, **kwargs)
 
     def simple(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Storages bound, values picked or exchanged, memory not yet written: no digest of what comes out."""
@@ -230,7 +234,10 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                     flags = read(args[1:], [], [], [])
         except Exception as error:
             run.miss(plan, error)
-        out = call(plan, args, kwargs)
+        try:
+            out = plan.call(*args, **kwargs) if kwargs else plan.call(*args)
+        except RuntimeError:
+            out = again(plan, args, kwargs)
         try:
             node = current_node()
             site = find_site(plan, node)

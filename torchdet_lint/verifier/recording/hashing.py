@@ -92,24 +92,36 @@ def hasher(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], int]:
     It reads the memory of plain CPU tensors directly and copies nothing; it neither draws random numbers nor touches
     autograd. A tensor that has no data (meta, fake) has the digest `UNHASHABLE`.
     """
+    located = locator(digest)
+
+    def of(tensor: torch.Tensor) -> int:
+        return located(tensor)[0]
+
+    return of
+
+
+def locator(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], tuple[int, int]]:
+    """As `hasher`, a function from a tensor to its digest and to the address of its first element, which is 0 where
+    the digest was not made of the memory there.
+    """
     arrays = _Arrays()
     plain, own = _PLAIN, _OWN
 
-    def of(tensor: torch.Tensor) -> int:
+    def of(tensor: torch.Tensor) -> tuple[int, int]:
         try:
             if type(tensor) in own and tensor.is_cpu and tensor.dtype in plain:
                 if tensor.is_contiguous():
                     seed = hash(tensor.shape) & MASK
                 elif not (seed := dense_seed(tensor.shape, tensor.stride())) or tensor.is_neg():
-                    return general(tensor, digest)
+                    return general(tensor, digest), 0
                 nbytes = tensor.nbytes
                 if not nbytes:
-                    return seed
+                    return seed, 0
                 if address := tensor.data_ptr():
-                    return digest(arrays[nbytes].from_address(address), seed)
+                    return digest(arrays[nbytes].from_address(address), seed), address
         except RuntimeError:
             pass
-        return general(tensor, digest)
+        return general(tensor, digest), 0
 
     return of
 

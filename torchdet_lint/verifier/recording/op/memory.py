@@ -57,7 +57,7 @@ def extent(tensor: torch.Tensor) -> int:
 def memory(run: Run) -> Memory:  # noqa: C901
     """The memory of the process of `run`. What the functions need is bound here: they run for every op."""
     owners, foreign = run.owners, run.foreign
-    digest = hashing.hasher()
+    located = hashing.locator()
     parts_of = hashing.inner_tensors
     plain, parameter = torch.Tensor, torch.nn.Parameter
     last_unwritten = 0
@@ -67,44 +67,50 @@ def memory(run: Run) -> Memory:  # noqa: C901
         flags = 0
         for value in arguments:
             kind = type(value)
-            if kind is plain or kind is parameter or isinstance(value, plain):
+            if kind is plain or kind is parameter:
                 try:
-                    if kind is not plain and kind is not parameter:
-                        if parts := parts_of(value):
-                            flags |= read(parts, tensors, numbers, came)
-                            continue
-                        base, part = base_of(value), extent(value)
-                    else:
-                        offset: Any = value.storage_offset()
-                        base = value.data_ptr()
-                        if offset:
-                            base -= offset * value.element_size()
-                        part = (offset << 20) + value.numel()
+                    offset = value.storage_offset()
+                    base = value.data_ptr()
+                    if offset:
+                        base -= offset * value.element_size()
+                    part = (offset << 20) + value.numel()
                 except (RuntimeError, NotImplementedError):
                     base, part = base_of(value), extent(value)
-                if not base:
-                    continue
-                known = owners.get(base)
-                if known is None or base in foreign:
-                    known = digest(value) & CLEAN
-                    if owners.get(base) != known:
-                        owners[base] = known
-                        flags |= note_foreign(value)
-                        came.append((known, base))
-                elif known & 1:
-                    flags |= trace.UNWRITTEN
-                    last_unwritten = base
-                tensors.append(known + part)
             elif kind is float:
                 numbers.append((hash(value) if value == value else NAN) if value != -1 else MINUS_ONE)
+                continue
             elif kind is int or kind is bool:
                 numbers.append(value if value != -1 else MINUS_ONE)
+                continue
             elif kind is list or kind is tuple:
                 if value:
                     flags |= read(value, tensors, numbers, came)
                 numbers.append(_SEQUENCE + len(value))
-            elif kind is complex:
-                numbers.append(number_digest(value))
+                continue
+            elif value is None:
+                continue
+            elif isinstance(value, plain):
+                if parts := parts_of(value):
+                    flags |= read(parts, tensors, numbers, came)
+                    continue
+                base, part = base_of(value), extent(value)
+            else:
+                if kind is complex:
+                    numbers.append(number_digest(value))
+                continue
+            if not base:
+                continue
+            known = owners.get(base)
+            if known is None or base in foreign:
+                known = located(value)[0] & CLEAN
+                if owners.get(base) != known:
+                    owners[base] = known
+                    flags |= note_foreign(value)
+                    came.append((known, base))
+            elif known & 1:
+                flags |= trace.UNWRITTEN
+                last_unwritten = base
+            tensors.append(known + part)
         return flags
 
     def note_foreign(tensor: torch.Tensor) -> int:
@@ -119,14 +125,19 @@ def memory(run: Run) -> Memory:  # noqa: C901
         return 0
 
     def fresh(value: torch.Tensor, digests: list[int]) -> None:
-        known = digest(value)
+        known, base = located(value)
         digests.append(known)
         kind = type(value)
-        if kind is not plain and kind is not parameter and (parts := parts_of(value)):
+        if base:
+            offset: Any = value.storage_offset()
+            if offset:
+                base -= offset * value.element_size()
+        elif kind is not plain and kind is not parameter and (parts := parts_of(value)):
             for part in parts:
                 fresh(part, [])
             return
-        base = base_of(value)
+        else:
+            base = base_of(value)
         if base:
             owners[base] = known & CLEAN
 
@@ -152,10 +163,13 @@ def memory(run: Run) -> Memory:  # noqa: C901
             kind = type(value)
             if kind is not plain and kind is not parameter and (parts := parts_of(value)):
                 return written(parts, digests)
-            known = digest(value)
+            known, base = located(value)
             digests.append(known)
-            base = base_of(value)
-            if not base:
+            if base:
+                offset: Any = value.storage_offset()
+                if offset:
+                    base -= offset * value.element_size()
+            elif not (base := base_of(value)):
                 return 0
             old = owners.get(base, 0)
             owners[base] = hash((old, known)) & CLEAN
@@ -171,8 +185,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
         return flags
 
     def digest_of(value: torch.Tensor) -> int:
-        known = digest(value)
-        base = base_of(value)
+        known, base = located(value)[0], base_of(value)
         if base:
             owners[base] = known & CLEAN
         return known

@@ -36,6 +36,8 @@ def places(run: Run, stream: Stream) -> Places:
     kinds, sites, forward_lines = run.classifier, stream.sites, stream.forward
     sequence_number = getattr(torch._C._autograd, "_get_sequence_nr", lambda: 0)
     get_frame = sys._getframe
+    nobodys: set[str] = set()
+    """The files of torch without a meaning of their own, which most frames are of."""
     last_sequence = -1
 
     def find(plan: Plan, node: Any) -> int:
@@ -44,11 +46,13 @@ def places(run: Run, stream: Stream) -> Places:
         library: FrameType | None = None
         room = TORCH
         while frame is not None:
-            kind = kinds[frame.f_code.co_filename]
-            if kind:
+            if (file := frame.f_code.co_filename) not in nobodys:
+                kind = kinds[file]
                 if kind == OWN:
                     break
-                if kind != LIBRARY:
+                if kind == TORCH:
+                    nobodys.add(file)
+                elif kind != LIBRARY:
                     room = kind
                 elif library is None:
                     library = frame
