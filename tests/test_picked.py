@@ -506,3 +506,55 @@ def test_a_module_that_takes_fastai_whole_brings_what_fastai_does(tmp_path, comm
     (tmp_path / "common.py").write_text(common)
     (tmp_path / "train.py").write_text("from common import *\n\nprint(np.random.rand(3))\n")
     assert [finding.code for finding in lint(tmp_path)] == found
+
+
+PICKED = """
+import torch
+import torchvision
+from torch.utils.data import DataLoader
+from torchvision import transforms
+from torchvision.datasets import CIFAR10, MNIST
+import settings
+
+class Stacker:
+    def collate(self, rows):
+        return torch.stack(rows)
+
+def main(name, kind, train):
+    torch.manual_seed(0)
+    config = getattr(settings, name)
+    data = getattr(torchvision.datasets, kind)
+    chosen = {"cifar": CIFAR10, "mnist": MNIST}[kind]
+    transform = {"cifar": transforms.ToTensor(), "mnist": transforms.RandomCrop(28)}[kind]
+    chosen = chosen(root="data", train=train, transform=transform)
+    return LOADER
+
+if __name__ == "__main__":
+    main()
+"""
+SMALL = """
+from torchvision import transforms
+def size():
+    return 32
+class Small:
+    transform = transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor()])
+"""
+
+
+@pytest.mark.parametrize(
+    ("loader", "severity"),
+    [
+        ("DataLoader(chosen, num_workers=2)", "note"),
+        ("DataLoader(chosen, num_workers=2, collate_fn=Stacker().collate)", "note"),
+        ("DataLoader(chosen, num_workers=2, collate_fn=config.collate)", "warning"),
+        ("DataLoader(data('d', transform=config.transform), num_workers=2)", "note"),
+        ("DataLoader(data('d', transform=config.other), num_workers=2)", "warning"),
+    ],
+)
+def test_what_tables_and_modules_hold_by_name_is_in_sight(project, loader, severity):
+    folder = project(main_DOT_py=PICKED.replace("LOADER", loader))
+    (folder / "settings").mkdir()
+    (folder / "settings" / "__init__.py").write_text("from .small import *\n")
+    (folder / "settings" / "small.py").write_text(SMALL)
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity

@@ -232,9 +232,16 @@ class Bindings:
         function, owner = _around(call, chains)
         return Scope(file, function, self.classes.instance(owner, file) if owner is not None else None)
 
+    def objects(self, node: ast.expr, scope: Scope) -> list[tuple[ast.Call, Scope]]:
+        """The calls that make the object that `node` is, by itself or by a name."""
+        made = [(node, scope)] if isinstance(node, ast.Call) else []
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            made += [(value, inner) for value, inner in self.behind(node, scope) if isinstance(value, ast.Call)]
+        return made
+
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
-        """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`, where `node` is
-        called."""
+        """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]` or
+        `getattr(module, kind)`, where `node` is called."""
         if depth > _DEEP:
             return
         if isinstance(node, ast.Subscript):
@@ -242,9 +249,12 @@ class Bindings:
             for table, inner in tables:
                 for value in table.values if isinstance(table, ast.Dict) else ():
                     yield value, inner
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
+                yield ast.Attribute(node.args[0], "*"), scope
         elif isinstance(node, ast.Name):
             for value, inner in self.behind(node, scope):
-                if isinstance(value, ast.Subscript):
+                if isinstance(value, (ast.Subscript, ast.Call)):
                     yield from self.picked(value, inner, depth + 1)
                 elif isinstance(value, ast.Name) and value is not node:
                     yield value, inner

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.module import Module
 
+_DEEP = 2
+
 
 class Classes:
     """The classes that the file of `module` can name."""
@@ -170,6 +172,24 @@ class Classes:
             if found is not None:
                 return found
         return None
+
+    def given_by_module(self, call: ast.Call, attribute: str, file: File) -> Iterator[tuple[ast.expr, File]]:
+        """What `attribute` may be of the class that `call`, `getattr(module, name)`, takes from a module of the
+        project."""
+        if isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) == 2:
+            yield from self._attributes_of(self.dotted(call.args[0], file), attribute, file, 0)
+
+    def _attributes_of(self, module: str, attribute: str, file: File, depth: int) -> Iterator[tuple[ast.expr, File]]:
+        """What the classes of `module` have as `attribute`, those too that it takes whole from others."""
+        told = self.home(f"{module}{'' if module.endswith('.') else '.'}{attribute}", file) if module else None
+        home = told[0] if told is not None else None
+        for class_ in home.definitions.values() if home is not None else ():
+            for statement in class_.body if isinstance(class_, ast.ClassDef) else ():
+                for name, value in self._bindings(statement):
+                    if name == attribute and home is not None:
+                        yield value, home
+        for star in home.stars if home is not None and depth < _DEEP else ():
+            yield from self._attributes_of(star, attribute, home, depth + 1)  # type: ignore[arg-type]
 
     def home(self, name: str, file: File) -> tuple[File, str] | None:
         """The file of the project in which `file` finds what it calls `name`, and the name there."""

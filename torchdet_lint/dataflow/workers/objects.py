@@ -137,7 +137,7 @@ class WorkerObjects:
             self._instance(nested, scope.file, None, scope, way, depth)
         elif nested is not None:
             self._body(nested, scope._replace(function=nested, given=None, outer=scope), depth + 1)
-        elif not found:
+        elif not found and not self._method_of(node, scope, depth):
             definition = self.classes.definition(self.classes.dotted(node, scope.file), scope.file)
             if definition is not None:
                 where, file = definition
@@ -155,6 +155,21 @@ class WorkerObjects:
         for value, inner in self.bindings.put_into(node, scope) if isinstance(node, ast.Name) and found else ():
             self._value(value, inner, None, depth + 1)
         self._within.discard(id(node))
+
+    def _method_of(self, node: ast.Name | ast.Attribute | Element, scope: Scope, depth: int) -> bool:
+        """Look at the method that `node` is of an object that a class of the project makes, or at the attribute of a
+        class that is taken from a module by name; whether it is one."""
+        owners = self.bindings.objects(node.value, scope) if isinstance(node, ast.Attribute) else []
+        found = False
+        for owner, inner in owners:
+            for value, home in self.classes.given_by_module(owner, node.attr, inner.file):  # type: ignore[union-attr]
+                self._value(value, Scope(home), None, depth + 1)
+                found = True
+            made = self.classes.definition(self.classes.dotted(owner.func, inner.file), inner.file)
+            if made is not None and isinstance(made[0], ast.ClassDef):
+                self._instance(*made, owner, inner, None, depth + 1, node.attr)  # type: ignore[arg-type, union-attr]
+                found = True
+        return found
 
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
         name = self.classes.dotted(node.func, scope.file)
@@ -273,6 +288,8 @@ class WorkerObjects:
             place = self.classes.definition(self.classes.dotted(one, inner.file), inner.file)
             if place is not None:
                 self._made_by(*place, made, scope, way, depth)
+            elif self.classes.known(self.classes.dotted(one, inner.file)) and inner.file is scope.file:
+                self._value(made, scope, way, depth + 1)
             else:
                 self._out = True
         return bool(picked)
