@@ -180,12 +180,15 @@ def arithmetic(left: AbstractValue, right: AbstractValue, operator: cst.BaseBina
     gradient = tensors[0].gradient if len(every) == 1 else either(every[0].gradient, every[-1].gradient)
     if isinstance(operator, cst.MatrixMultiply):
         dims = None
+    number = right if left.is_tensor else left
+    sized = number.what == "other" and number.dtype in ("integer", "floating")
     return AbstractValue(
         what="tensor",
         dtype=dtype,
         device=devices.pop() if len(devices) == 1 else "unknown",
         gradient="no" if dtype in ("integer", "bool") else gradient,
         dims=dims,
+        single=tensors[0].single if sized else frozenset(),
     )
 
 

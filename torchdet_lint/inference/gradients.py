@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Class, Module
 
 _CAMEL = lazy(r"[A-Z][a-z0-9]*|[a-z0-9]+")
+_ASKED = lazy(r"\bin self\.parameters\(\):\s+\w+\.requires_grad\s*=\s*([A-Za-z]\w*)\b")
 _FORMULA = lazy(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
 _DATA = lazy(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
 _DATA_UTILITIES = lazy(r"data(?:_?set)?_?utils?|augment(?:ation)?s?", re.IGNORECASE)
@@ -312,11 +313,26 @@ class Gradients:
             return True
         if any(part in name for name in every for part in self.facts.untracked_layers):
             return True
+        if layer and self._measures(class_):
+            return True
         words = _words(every)
         return (
             not layer
             and words.isdisjoint(self.facts.attention_words)
             and not words.isdisjoint(self.facts.untracked_words)
+        )
+
+    def _measures(self, class_: Class) -> bool:
+        """Whether a layer has weights that get a gradient only if its maker asks for it, and is no part of a loss: the
+        networks that scores are worked out with."""
+        if "requires_grad" not in self.module.text or "__init__" not in class_.methods:
+            return False
+        constructor = self.module.definition("__init__", class_)
+        asked = _ASKED.search(self.module.code(constructor)) if constructor is not None else None
+        parameters = (*constructor.params.params, *constructor.params.kwonly_params) if constructor is not None else ()
+        return asked is not None and any(
+            one.name.value == asked[1] and isinstance(one.default, cst.Name) and one.default.value == "False"
+            for one in parameters
         )
 
     def _only_evaluated(self, test: cst.BaseExpression) -> tuple[bool, bool]:

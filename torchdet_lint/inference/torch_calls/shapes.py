@@ -157,6 +157,11 @@ class Shapes:
             )
             one = drawn is not None and matches(drawn.constant, 1)
             return replace(base, dims=first.dims, single=frozenset({-1}) if one else frozenset())
+        if bare == "gather":
+            names = ("dim", "index") if self.arguments.is_method(call) else ("input", "dim", "index")
+            index = call.argument("index", names)
+            asked = self.arguments.infer(index.node) if index is not None else None
+            return replace(base, dims=asked.dims, single=asked.single) if asked is not None else base
         if bare in facts.reducing:
             return base
         if bare in facts.flattening:
