@@ -185,7 +185,8 @@ class Follower(Calling):
     def _of_many(self, call: cst.Call, arg: cst.Arg, word: str, kind: str) -> Iterator[Use] | None:
         """What is done with some of many such values: one is chosen, several in a list, all of them one behind the
         other; None where `call` asks for nothing of the kind."""
-        if word == "from_iterable" or (word == "chain" and arg.star):
+        joins = word == "sum" and len(call.args) == 2 and isinstance(call.args[1].value, cst.List)
+        if joins or word == "from_iterable" or (word == "chain" and arg.star):
             return self._inside(call)
         if kind not in _OUTER:
             return None
@@ -288,6 +289,10 @@ class Follower(Calling):
     def _subscript(self, node: Any, parent: cst.Subscript) -> Iterator[Use]:
         changed = (cst.AssignTarget, cst.AugAssign, cst.Del)
         if node is not parent.value or isinstance(self.module.parent(parent), changed):
+            yield Use(node, "measured")
+            return
+        if self.trail.is_set and not self.trail.nested:
+            # What has entries by now is something else.
             yield Use(node, "measured")
             return
         index = parent.slice[0].slice
