@@ -235,14 +235,20 @@ class Lookup:
 
     def _member(self, file: str, name: str, level: int) -> list[Referent]:
         """What `name` is in the module `file`: a definition, an import, a value or a submodule."""
+        found: list[Referent]
         if name.endswith("*") and file.endswith(_SOURCES):
             picked = [one for one in self.files.summary(file).defined if one.startswith(name[:-1])]
-            return [
+            found = [
                 referent for one in picked for referent in self._member(file, one, level) if referent.kind in _CALLED
             ]
+            for module in self.files.summary(file).stars:
+                place = self.files.locate(module, file)
+                if place is not None and not place.rest and place.path != file and level > 0:
+                    found += [one for one in self._member(place.path, name, level - 1) if one.kind in _CALLED]
+            return list(dict.fromkeys(found))
         if file.endswith(_SOURCES):
             summary = self.files.summary(file)
-            found: list[Referent] = []
+            found = []
             for full in summary.stands_for(name):
                 if full == f"@.{name}" or full.startswith(f"@.{name}'"):
                     local = full[2:]

@@ -70,10 +70,10 @@ def tail_of(node: ast.expr) -> str:
 
 
 def asks_for_training(test: ast.expr) -> bool:
-    """Whether `test` holds in training only: `self.training`, `self.training and p > 0`."""
+    """Whether `test` holds in training only: `self.training`, `training and p > 0`."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(asks_for_training(value) for value in test.values)
-    return isinstance(test, ast.Attribute) and test.attr == "training"
+    return isinstance(test, (ast.Attribute, ast.Name)) and last_word(test) == "training"
 
 
 def leaves_evaluation(node: ast.stmt) -> bool:

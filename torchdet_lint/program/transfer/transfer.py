@@ -399,6 +399,9 @@ class Transfer(Recorder):
             if last == "step" and self._steps_an_optimizer(event, referents):
                 self.hints.stepped(event, of_an_optimizer=True)
             return
+        if last == "step" and self._given_an_optimizer(event):
+            self.hints.stepped(event, of_an_optimizer=True)
+            return
         if self.hints.by_last_name(last, event):
             return
         if last == "fit" and not any(self.facts.speaks_of(referent.name) for referent in referents):
@@ -418,6 +421,17 @@ class Transfer(Recorder):
         return any(name.startswith("torch.optim.") for name in event.names) or any(
             referent.kind == "function" and self.lookup.derives(referent.owner, self.facts.words.optimizers)
             for referent in referents
+        )
+
+    def _given_an_optimizer(self, event: Event) -> bool:
+        """Whether a scaler steps with an optimizer of the project: `scaler.step(optimizer)`."""
+        return any(
+            referent.kind == "instance"
+            and self.lookup.derives((referent.file, referent.name), self.facts.words.optimizers)
+            for argument in event.positional[:1]
+            for name in argument.names
+            if name.endswith("()")
+            for referent in self.stands_for(name)
         )
 
     def _fitted(self, event: Event) -> None:
