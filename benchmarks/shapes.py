@@ -1084,6 +1084,33 @@ def nested(n: int, row: str, core: str, head: str = "") -> str:
     return HEAD + head + made + "    " * n + core + "\n"
 
 
+GRADED = """
+def train(model, optimizer, x, y):
+    model(x).sum().backward()
+    optimizer.step()
+    with torch.no_grad():
+"""
+TRAINED = """
+if __name__ == "__main__":
+    model = torch.nn.Linear(3, 3).cuda()
+    train(model, torch.optim.SGD(model.parameters(), lr=1), torch.ones(1, 3).cuda(), torch.ones(1, 3).cuda())
+"""
+
+
+@shape(40)
+def _files_without_gradients(n: int) -> Mapping[str, str]:
+    """Functions that a training program runs without gradients, each in a file of its own, and files that name all of
+    them where gradients are off."""
+    score = "import torch.nn.functional as F\n\ndef score_{i}(x, y):\n    return F.grid_sample(x, y)\n"
+    train = lines(n, "from score_{i} import score_{i}", "import torch\n") + lines(
+        n, "        score_{i}(x, y)", GRADED, TRAINED
+    )
+    shown = "import torch\nfrom score_{i} import score_{i}\n\n@torch.no_grad()\ndef show(x, y):\n    score_{i}(x, y)\n"
+    files = {f"score_{i}.py": score.replace("{i}", str(i)) for i in range(n)}
+    files |= {f"show_{i}.py": shown.replace("{i}", str(i)) for i in range(n)}
+    return files | {"train.py": train}
+
+
 @shape(10)
 def _nested_functions(n: int) -> str:
     return nested(n, "def f{i}(x):", "return torch.rand(1)")

@@ -34,6 +34,7 @@ ENOUGH = {
     "chained-subscripts": 60,
     "datasets": 60,
     "dictionary-arguments": 60,
+    "files-without-gradients": 60,
     "lambdas": 60,
     "nested-dictionaries": 5,
     "nested-functions-side-by-side": 60,

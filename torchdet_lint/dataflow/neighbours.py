@@ -91,8 +91,7 @@ class Neighbours:
 
     def in_folder(self, folder: str, file: str, wanted: re.Pattern[bytes]) -> Iterator[Module]:
         """The files of `folder` other than `file` in whose text `wanted` is found."""
-        names = sorted(name for name in self.modules.listing(folder) if name.endswith(".py"))
-        for name in names[:_BESIDE]:
+        for name in self.modules.python_files(folder)[:_BESIDE]:
             path = f"{folder}{os.sep}{name}"
             if path == file:
                 continue

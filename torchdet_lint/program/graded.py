@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import operator
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.triggers import words_in
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
@@ -37,14 +40,15 @@ class GradedRuns:
         self._texts = texts
         self._no_grad = frozenset(no_grad)
         self._switched_off: dict[Node, bool] = {}
-        # The functions that run, by file and name: with gradients, the functions that run them without, and where.
+        # By file and name: what runs with gradients, what runs without and what runs it, what makes classes, the calls.
         self._graded: set[tuple[str, str]] = set()
-        self._runners: dict[tuple[str, str], set[Node]] = {}
+        self._runners: dict[str, dict[str, set[Node]]] = {}
         self._makers: dict[tuple[str, str], set[Node]] = {}
         self._sites: dict[tuple[str, str], set[tuple[str, int]]] = {}
         self._called: set[tuple[str, str]] = set()
         # What was followed in which project: programs share most of what they run.
         self._seen: set[tuple[int, Node, bool]] = set()
+        self._namings: Namings | None = None
         for entry in graded:
             self._follow(entry, graded=True)
         self._called.update(self._sites)
@@ -61,8 +65,8 @@ class GradedRuns:
         nothing else names it where gradients may be on."""
         return sorted(
             name
-            for (home, name), runners in self._runners.items()
-            if home == file and (home, name) not in self._graded and self._alone(home, name, runners, project)
+            for name, runners in self._runners.get(file, {}).items()
+            if (file, name) not in self._graded and self._alone(file, name, runners, project)
         )
 
     def _alone(self, home: str, name: str, runners: set[Node], project: ProjectFiles) -> bool:
@@ -74,30 +78,29 @@ class GradedRuns:
                 return False
             if method in _RUNS:
                 return True
+        if self._namings is None:
+            self._namings = Namings(self._asked_for(), self._texts, project)
         known = self._sites[home, f"{class_}.__init__" if class_ else name]
-        return all(self._named_there(project, path, class_ or name, known) for path in self._texts)
-
-    def _named_there(self, project: ProjectFiles, path: str, name: str, known: set[tuple[str, int]]) -> bool:
-        """Whether `name` stands in the file `path` nowhere but in the `known` calls, and where gradients are off."""
-        text = project.text(path)
-        if name not in text:
-            return True
-        body = parsed_body(text)
         return all(
-            (path, row) in known or self._is_ungraded(project.summary(path), body, row) for row in _rows(name, body)
+            (path, row) in known or self._is_ungraded(naming, row)
+            for path, naming in self._namings.of(class_ or name)
+            for row in naming.rows.get(class_ or name, ())
         )
 
-    def _is_ungraded(self, summary: Summary, statements: Iterable[ast.stmt], row: int) -> bool:
+    def _asked_for(self) -> frozenset[str]:
+        """The names by which something may be run that runs without gradients, and not with them."""
+        return frozenset(
+            name.rpartition(".")[0] or name
+            for file, functions in self._runners.items()
+            for name in functions
+            if (file, name) not in self._graded
+        )
+
+    def _is_ungraded(self, naming: Naming, row: int) -> bool:
         """Whether a row of a file stands in a function that is decorated with what switches gradients off, or in a
         `with` that does."""
-        for name, node in _functions(statements):
-            if node.lineno <= row <= (node.end_lineno or row):
-                body = summary.body(name)
-                calls = [event for event in body.events if event.row == row and event.kind == "call"] if body else []
-                return body is not None and (
-                    self._decorated(body) or (bool(calls) and all(event.ungraded for event in calls))
-                )
-        return False
+        body = naming.function(row)
+        return body is not None and (self._decorated(body) or naming.is_call_without_gradients(body, row))
 
     def _follow(self, entry: Entry, *, graded: bool) -> None:
         """Follow the calls of one program, which runs with gradients if it is `graded`."""
@@ -127,7 +130,7 @@ class GradedRuns:
         elif with_gradients:
             self._graded.add(key)
         else:
-            self._runners.setdefault(key, set()).add(node)
+            self._runners.setdefault(called.file, {}).setdefault(called.name, set()).add(node)
 
     def _is_switched_off(self, entry: Entry, node: Node) -> bool:
         """Whether a function is decorated with what switches gradients off."""
@@ -141,14 +144,69 @@ class GradedRuns:
         return any(name.removesuffix("()") in self._no_grad for names in body.decorators for name in names)
 
 
-def _rows(name: str, statements: Iterable[ast.stmt]) -> Iterator[int]:
-    """The rows of expressions that name something called `name`."""
-    for statement in statements:
-        for node in ast.walk(statement):
-            if (isinstance(node, ast.Name) and node.id == name) or (
-                isinstance(node, ast.Attribute) and node.attr == name
-            ):
-                yield node.lineno
+class Naming:
+    """Where the expressions of one file name something: by name, the rows."""
+
+    def __init__(self, statements: Sequence[ast.stmt], names: Collection[str], summary: Summary) -> None:
+        self.rows: dict[str, list[int]] = {}
+        self._summary = summary
+        self._functions = sorted((node.lineno, node.end_lineno or 0, name) for name, node in _functions(statements))
+        self._ungraded: dict[int, dict[int, bool]] = {}
+        for statement in statements:
+            for node in ast.walk(statement):
+                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                if name in names:
+                    self.rows.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
+
+    def function(self, row: int) -> Body | None:
+        """The function at top level or the method in which a row stands."""
+        at = bisect.bisect(self._functions, row, key=operator.itemgetter(0)) - 1
+        if at < 0 or self._functions[at][1] < row:
+            return None
+        return self._summary.body(self._functions[at][2])
+
+    def is_call_without_gradients(self, body: Body, row: int) -> bool:
+        """Whether there are calls in a row of `body`, and gradients are off around each of them."""
+        calls = self._ungraded.get(body.row)
+        if calls is None:
+            calls = self._ungraded[body.row] = {}
+            for event in body.events:
+                if event.kind == "call":
+                    calls[event.row] = calls.get(event.row, True) and event.ungraded
+        return calls.get(row, False)
+
+
+class Namings:
+    """Where files name any of some names. Each file is read once, and parsed where it holds one of them."""
+
+    def __init__(self, names: frozenset[str], paths: Iterable[str], project: ProjectFiles) -> None:
+        self._names = names
+        self._project = project
+        self._unread = iter(paths)
+        self._files: dict[str, list[str]] = {}
+        self._known: dict[str, Naming] = {}
+
+    def of(self, name: str) -> Iterator[tuple[str, Naming]]:
+        """The files in which the word `name` stands, read no further than is asked for."""
+        files = self._files.setdefault(name, [])
+        index = 0
+        while index < len(files) or self._read_on():
+            if index < len(files):
+                yield files[index], self._naming(files[index])
+                index += 1
+
+    def _read_on(self) -> bool:
+        path = next(self._unread, None)
+        if path is not None:
+            for word in words_in(self._project.text(path)) & self._names:
+                self._files.setdefault(word, []).append(path)
+        return path is not None
+
+    def _naming(self, path: str) -> Naming:
+        if path not in self._known:
+            statements = parsed_body(self._project.text(path))
+            self._known[path] = Naming(statements, self._names, self._project.summary(path))
+        return self._known[path]
 
 
 def _functions(statements: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.stmt]]:

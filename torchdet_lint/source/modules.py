@@ -63,6 +63,7 @@ class ModuleMap:
                 path, name = folder, f"{os.path.basename(folder)}/"
         self._listings: dict[str, frozenset[str]] = {}
         self._found: dict[tuple[str, str], Place | None] = {}
+        self._python_files: dict[str, tuple[str, ...]] = {}
         self._folders: dict[str, str] = {}
         self._packages: dict[str, tuple[str, ...]] = {}
 
@@ -77,6 +78,14 @@ class ModuleMap:
                 known = frozenset()
             known = (known - {"__pycache__/"}) | self._given.get(folder, frozenset())
             self._listings[folder] = known
+        return known
+
+    def python_files(self, folder: str) -> tuple[str, ...]:
+        """The names in `folder` that end in `.py`, in order."""
+        known = self._python_files.get(folder)
+        if known is None:
+            known = tuple(sorted(name for name in self.listing(folder) if name.endswith(".py")))
+            self._python_files[folder] = known
         return known
 
     @property
