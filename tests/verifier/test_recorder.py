@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import _thread
 import asyncio
 import concurrent.futures
 import ctypes
@@ -9,6 +10,7 @@ import random
 import signal
 import sys
 import threading
+import time
 
 import pytest
 
@@ -20,7 +22,7 @@ from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.comparison.explain import explain  # noqa: E402
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence  # noqa: E402
-from torchdet_lint.verifier.recording import hashing  # noqa: E402
+from torchdet_lint.verifier.recording import dispatcher, hashing  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.trace import Trace  # noqa: E402
 from torchdet_lint.verifier.trace.listing import Asked, overview, records  # noqa: E402
@@ -289,6 +291,46 @@ def test_an_op_that_cannot_be_recorded_is_told_and_the_program_goes_on(tmp_path,
     }
     told = compare(opened.path, opened.path).notes
     assert sum("aten.add.Tensor could not be recorded" in note for note in told) == 1
+
+
+def without_python_below(recorder, until, function, *args):
+    """Run an op in a thread of which the dispatcher is the first frame, as it is in threads of C++."""
+    _thread.start_new_thread(recorder._mode.__torch_dispatch__, (function, (), args))
+    end = time.monotonic() + 60
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_an_op_of_a_thread_without_python_is_no_record_and_what_it_wrote_came_from_outside(tmp_path):
+    tensor, other = torch.ones(3), torch.full((3,), 2.0)
+    with Recorder(tmp_path / "a.tdtrace") as recorder:
+        tensor.mul(1)
+        first = ctypes.c_float.from_address(tensor.data_ptr())
+        without_python_below(recorder, lambda: first.value == 2, torch.ops.aten.copy_.default, tensor, other)
+        tensor.mul(1)
+    opened = Trace(tmp_path / "a.tdtrace")
+    assert not opened.notes
+    made = rows(opened)
+    assert [site.op for site, _ in made] == ["aten.mul.Tensor"] * 2
+    assert all(record.flags & trace.OUTSIDE for _, record in made)
+    assert made[0][1].digests != made[1][1].digests
+
+
+def test_a_backward_op_of_a_thread_of_autograds_own_has_the_line_of_its_forward_op(tmp_path, monkeypatch):
+    tensor = torch.ones(3, requires_grad=True)
+    with Recorder(tmp_path / "a.tdtrace") as recorder:
+        tensor.add(1)
+        node, line = tensor.mul(2).grad_fn, here()
+        # Each thread has its own node: what the engine's would have is told to all.
+        with monkeypatch.context() as patched:
+            patched.setattr(dispatcher, "current_node", lambda: node)
+            (stream,) = recorder._run.live.values()
+            without_python_below(recorder, lambda: stream.records == 4, torch.ops.aten.neg.default, torch.ones(3))
+    opened = Trace(tmp_path / "a.tdtrace")
+    assert not opened.notes
+    site = next(site for site, _ in rows(opened) if site.op == "aten.neg")
+    assert (site.phase, site.file, site.forward_op, site.forward_line) == ("backward", "", "aten.mul.Tensor", line)
 
 
 def test_what_a_signal_handler_raises_while_an_op_is_recorded_reaches_the_program(tmp_path, monkeypatch):

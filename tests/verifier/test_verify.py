@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 from pathlib import Path
 
@@ -363,6 +364,29 @@ def test_a_program_that_ends_before_the_steps_asked_for_ends_by_itself(tmp_path)
     assert (tmp_path / "out").read_text().splitlines()[-2:] == ["29", "ended in order"]
     assert not any("steps" in note for note in Trace(trace).notes)
     assert most_steps(mark for stream in Trace(trace).streams for mark in Trace(trace).marks(stream)) == 30
+
+
+WAITS = """
+import multiprocessing
+import torch
+
+def work(queue):
+    queue.put(torch.rand(4).sum().item())
+
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+context.Process(target=work, args=(queue,)).start()
+print(queue.get())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_process_that_waits_for_the_one_that_was_looked_at_holds_nothing_up(tmp_path):
+    begin = time.monotonic()
+    program = Program("script", str(write(tmp_path, WAITS)))
+    (found,) = verify.verify_program(program, values=True, lint=False, timeout=150).values
+    assert (found.op, found.elements, found.differing) == ("aten.rand", 4, 4)
+    assert time.monotonic() - begin < 150
 
 
 SEEDED = "import torch\ntorch.manual_seed(0)\n"

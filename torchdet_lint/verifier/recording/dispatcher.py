@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -49,6 +50,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     find_site, passed = places(run, stream)
     batches, regions = run.plan(_Batch()), run.plan(_Region())
     allocated: dict[int, int] = {}
+    get_frame = sys._getframe
     inside = False
     drawn: list[tuple[int, int]] = []
 
@@ -64,6 +66,17 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         if mended is None:
             raise
         return plan.call(*mended, **kwargs)
+
+    def unseen(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An op that a thread without Python runs, as those of gloo do beside this one: when it comes means nothing,
+        and what it writes is digested where it is read.
+        """
+        out = call(plan, args, kwargs)
+        written = [args[at] if at < len(args) else kwargs.get(name) for at, name in plan.written]
+        for value in tensors_in([out, written]):
+            if isinstance(value, plain):
+                owners.pop(base_of(value), None)
+        return out
 
     def simple(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Storages bound, values picked or exchanged, memory not yet written: no digest of what comes out."""
@@ -207,6 +220,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         plan = plans.get(id(function)) or run.plan(function)
         if kwargs is None:
             kwargs = {}
+        if get_frame(0).f_back is None and current_node() is None:
+            return unseen(plan, args, kwargs)
         if inside:
             out = call(plan, args, kwargs)
             if plan.random:
@@ -284,5 +299,5 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             run.miss(plan, error)
         return out
 
-    stream.batch, stream.region = batch, region
+    stream.batch, stream.region, stream.unseen = batch, region, unseen
     return dispatch

@@ -171,6 +171,7 @@ class Stream:
         self.marks: list[trace.Mark] = []
         self.batch: Callable[[Any], None] = lambda _: None
         self.region: Callable[[Any, Any, Callable[[], Any]], Any] = lambda _, __, compiled: compiled()
+        self.unseen: Callable[[Plan, Any, Any], Any] = lambda plan, args, kwargs: plan.call(*args, **kwargs)
 
     def after_fork(self) -> None:
         """In the child: drop what the parent has still to write, and begin a stream of its own."""

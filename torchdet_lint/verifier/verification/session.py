@@ -188,7 +188,9 @@ class Session:
                 self.progress(letter(number), 0, 0)
 
         with Path(os.devnull).open("wb") as nowhere:
-            self._started(number, nowhere, nowhere, tick, wanted)
+            # Other processes of the program may wait for ever for the one that has ended at the op.
+            last = room / f"{targets[-1]}.json"
+            self._started(number, nowhere, nowhere, tick, wanted, last.exists)
         for left in self._recording:
             left.unlink(missing_ok=True)
         return room
@@ -206,8 +208,9 @@ class Session:
         err: IO[bytes],
         tick: Callable[[], None],
         closeup: Mapping[str, Any] | None = None,
+        enough: Callable[[], bool] | None = None,
     ) -> ChildResult:
-        """A fresh process of the program, as run `number` is, to its end."""
+        """A fresh process of the program, as run `number` is, to its end, or until it is `enough`."""
         asked = dataclasses.replace(self.base, stress=self.stress(number))
         path, events = self._recording
         environment = {**environment_of(asked, self.environment, events=events), EVENTS: str(events)}
@@ -226,7 +229,7 @@ class Session:
                 tick=tick,
                 roots=(str(self.workspace.original),),
                 closeup=closeup,
-                enough=Lasting(self.trace(0), path) if self.early_end and number and closeup is None else None,
+                enough=Lasting(self.trace(0), path) if self.early_end and number and closeup is None else enough,
             )
 
     def judge(self, number: int, *, lint: bool) -> Report | None:

@@ -42,7 +42,8 @@ def places(run: Run, stream: Stream) -> Places:
 
     def find(plan: Plan, node: Any) -> int:
         nonlocal last_sequence
-        frame: FrameType | None = get_frame(2)
+        # A thread of autograd's own has no frame below the one that calls.
+        frame: FrameType | None = get_frame(1).f_back
         library: FrameType | None = None
         room = TORCH
         while frame is not None:

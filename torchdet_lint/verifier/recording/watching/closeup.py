@@ -21,6 +21,7 @@ from torch.utils import _python_dispatch
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, SET, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.lines import OWN
+from torchdet_lint.verifier.recording.op.places import current_node
 from torchdet_lint.verifier.recording.values import base_of, tensors_in
 
 if TYPE_CHECKING:
@@ -47,9 +48,11 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
         mode: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        plan = run.plans.get(id(function)) or run.plan(function)
+        if sys._getframe(0).f_back is None and current_node() is None:
+            return stream.unseen(plan, args, kwargs)
         if stream.records != targets[0]:
             return dispatch(mode, function, types, args, kwargs)
-        plan = run.plans.get(id(function)) or run.plan(function)
         kept = look.before(plan, args, kwargs)
         out = dispatch(mode, function, types, args, kwargs)
         if stream.records > targets[0]:
@@ -115,7 +118,9 @@ class _Look:
                 out.write(data)
                 offset += len(data)
         table = {"tensors": rows, "in_place": bool(written), **(about or {})}
-        (self.folder / f"{number}.json").write_text(json.dumps(table), encoding="utf-8")
+        whole = self.folder / f"{number}.json"
+        whole.with_suffix(".part").write_text(json.dumps(table), encoding="utf-8")
+        whole.with_suffix(".part").replace(whole)
         if len(self.targets) == 1:
             sys.stdout.flush()
             os._exit(0)
