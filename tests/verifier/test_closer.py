@@ -15,11 +15,12 @@ torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
-from torchdet_lint.verifier.comparison.losses import MOST_ROWS, losses  # noqa: E402
+from torchdet_lint.verifier.comparison.losses import MOST_ROWS, Loss, Losses, losses  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.trace import Mark, Timeline, Trace  # noqa: E402
 from torchdet_lint.verifier.verification.closer import numbers  # noqa: E402
 from torchdet_lint.verifier.verification.closer.look import look  # noqa: E402
+from torchdet_lint.verifier.verification.closer.wording import amounts  # noqa: E402
 from torchdet_lint.verifier.verification.text import text  # noqa: E402
 from torchdet_lint.verifier.verification.verify import compare_traces  # noqa: E402
 
@@ -119,6 +120,12 @@ def test_how_much_two_tensors_differ(dtype, kind, a, b, expected):
     size = numbers.compare(dtype, [len(a)], packed(kind, *a), packed(kind, *b))
     assert (size.differing, size.largest, size.ulp, size.place, size.not_finite) == expected
     assert size.elements == len(a)
+
+
+def test_losses_without_an_optimizer_are_told_by_how_many_differ():
+    told = Losses(3, 2, 1.0, 0.5, Loss(0, 1.0, 2.0), Loss(0, 1.0, 1.5))
+    (line,) = amounts(types.SimpleNamespace(values=(), verdict="diverged", losses=told))
+    assert line.startswith("loss: differs in 2 of 3, first (1 | 2), by at most 1 ")
 
 
 def test_the_place_of_the_largest_difference_is_told_by_its_index():

@@ -105,6 +105,7 @@ def test_the_page_has_all_its_parts_and_loads_nothing():
     ]  # fmt: skip
     assert {tag for tag, _ in read.tags}.isdisjoint({"img", "link", "iframe", "object"})
     assert not [pair for tag, pair in read.tags if {"src", "href", "onerror", "onclick"} & set(pair)]
+    assert "of those from the first that differs on" in text
     assert "http://" not in text
     assert "https://" not in text
     assert "url(#room)" in text

@@ -67,8 +67,9 @@ def _verdict(report: Outcome, colour: bool) -> str:
         return paint(f"✓ with the fixes of {','.join(report.fix.fixes)} the runs are equal; {plain}", GREEN, colour)
     if report.verdict == "identical":
         ops = f"{report.spread.compared:,} ops".replace(",", " ")
-        compared = " and ".join(filter(None, (ops if report.spread.compared else "", _left_equal(report))))
-        return paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {compared or ops}", GREEN, colour)
+        *most, last = [ops] * (report.spread.compared > 0) + _left_equal(report) or [ops]
+        compared = f"{', '.join(most)} and {last}" if most else last
+        return paint(f"✓ {count} runs{under}{fixes} are equal, bit for bit, in {compared}", GREEN, colour)
     causes = len(report.causes)
     what = f"{causes} root cause{'s' if causes != 1 else ''}"
     ops = f"{report.spread.differing:,} of {report.spread.compared:,} ops differ".replace(",", " ")
@@ -86,12 +87,11 @@ def _tolerance(report: Outcome, colour: bool) -> list[str]:
     return [paint(f"{mark} {words} the tolerance {told.relative:g}: {told.why}", shade, colour)]
 
 
-def _left_equal(report: Outcome) -> str:
+def _left_equal(report: Outcome) -> list[str]:
     """What the runs left behind, in numbers."""
     files, lines = report.compared_files, report.compared_lines
     told = [f"{files} file{'s' * (files > 1)}"] if files else []
-    told += [f"{lines} line{'s' * (lines > 1)} of output"] if lines else []
-    return " and ".join(told)
+    return told + ([f"{lines} line{'s' * (lines > 1)} of output"] if lines else [])
 
 
 def _left(report: Outcome) -> list[str]:

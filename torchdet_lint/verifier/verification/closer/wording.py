@@ -58,5 +58,6 @@ def _losses(report: Outcome) -> list[str]:
         return [f"loss: equal in both runs, {told.compared} of {told.compared}"]
     first, last = told.first, told.last or told.first
     most = f", by at most {told.largest:.3g} ({told.relative:.2g} of its value)" if told.largest else ""
-    begin = f"loss: differs from step {first.step} on ({first.a:.9g} | {first.b:.9g}){most}"
+    when = f"from step {first.step} on" if first.step else f"in {told.differing} of {told.compared}, first"
+    begin = f"loss: differs {when} ({first.a:.9g} | {first.b:.9g}){most}"
     return [f"{begin}; the last is {last.a:.9g} | {last.b:.9g}"]

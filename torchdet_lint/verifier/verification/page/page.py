@@ -20,6 +20,7 @@ _KEYS = (
     '<span class="keys"> · point at a stretch for its ops; in the picture: wheel or + and - to zoom, arrows to move, '
     "n for the next difference, 0 for the whole</span></figcaption>"
 )
+_HEAT = "How many executions of an op differ, of those from the first that differs on."
 _LOSS_KEYS = '<figcaption><span class="key line-a"></span>run A<span class="key line-b"></span>run B</figcaption>'
 
 
@@ -45,6 +46,7 @@ def html(report: Outcome, picture: Picture) -> str:
     lanes = f"<figure>{drawing.lanes(picture.lanes)}{_KEYS}</figure>" if picture.lanes else ""
     told = report.losses
     chart = f"<figure>{drawing.losses(told)}{_LOSS_KEYS}</figure>" if told is not None and told.compared else ""
+    heat = sections.source(picture.heat)
     begin = f'<h1 class="{kind}">{escaped(words)}</h1><p><code>{escaped(name)}</code></p>'
     parts = [
         f"<header>{begin}<p class=dim>{escaped(' · '.join(filter(None, facts)))}</p></header>",
@@ -52,7 +54,7 @@ def html(report: Outcome, picture: Picture) -> str:
         section("The run", lanes),
         section("Loss by step", chart),
         section("Causes and fixes", sections.fixes(report)),
-        section("Source by heat", sections.source(picture.heat)),
+        section("Source by heat", heat and f"<p class=dim>{_HEAT}</p>{heat}"),
         section("Left behind", sections.left(report)),
         section("The linter's findings", sections.evidence(report)),
         section("Environments", sections.environments(picture.environments)),

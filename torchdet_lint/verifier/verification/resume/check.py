@@ -123,8 +123,10 @@ class _Run:
     def steps(self) -> dict[int, Step]:
         """Its steps, by number."""
         if not self.path.exists():
-            hint = ": let the program make twice as many steps" if self.name == "resumed" else ""
-            raise VerifyError(f"the {self.name} run made no step of an optimizer{hint}")
+            hint = "let the program make twice as many steps"
+            if self.name != "resumed":
+                hint = "runs are held against each other at the steps of torch's optimizers"
+            raise VerifyError(f"the {self.name} run made no step of an optimizer: {hint}")
         return {step.number: step for step in Steps(self.path)}
 
     def saved(self, least: int) -> int:
