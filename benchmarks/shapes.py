@@ -364,6 +364,31 @@ def _set_names(n: int) -> str:
     return lines(n, "s = set(out)\nfor x in s: out.append(x)", HEAD)
 
 
+@shape(150)
+def _set_pops(n: int) -> str:
+    return block(n, "s{i} = {a.lower() for a in y}; args.append(s{i}.pop())")
+
+
+@shape(150)
+def _set_unpackings(n: int) -> str:
+    return block(n, "s = {a.lower() for a in y}; a{i}, b{i} = s; args.append(a{i})")
+
+
+@shape(150)
+def _options_that_name_classes(n: int) -> str:
+    row = 'parser.add_argument("--kind{i}", default="K{i}")\nclass K{i}: pass\neval(args.kind{i})().train()'
+    head = "import argparse\nimport torch\nparser = argparse.ArgumentParser()\nargs = parser.parse_args()\n"
+    return lines(n, row, head)
+
+
+@shape(100)
+def _loaders_of_picked_classes(n: int) -> Mapping[str, str]:
+    row = "DataLoader(data, num_workers=2, collate_fn=getattr(kinds, name).collate{i})"
+    head = "import kinds\nfrom torch.utils.data import DataLoader\ndata = []\n"
+    classes = lines(n, "class K{i}:\n    collate{i} = list", "")
+    return {"example.py": lines(n, row, head), "kinds.py": classes}
+
+
 @shape(200)
 def _dict_updates(n: int) -> str:
     return lines(n, "d.update(a{i}={i})", HEAD)

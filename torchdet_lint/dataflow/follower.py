@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.dataflow.calling import Calling
+from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import counts, displays, uses_index, uses_number
 from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite
 from torchdet_lint.dataflow.uses import KEPT, Trail, Use
@@ -243,8 +244,7 @@ class Follower(Calling):
             return False
         if any(isinstance(one, _LOOPS) and self.module.contains(function, one) for one in self.module.ancestors(taken)):
             return False
-        here = self.module.order_of(taken.value)
-        return all(self.module.order_of(load) <= here for load in names_read(function).get(taken.value.value, ()))
+        return self.module.shared(Reads).of(function, taken.value.value)[-1] is taken.value
 
     def _is_work(self, taken: cst.Attribute) -> bool:
         """Whether `name.pop` takes from a list of work to be done: `while name:`, and what is found joins it."""

@@ -34,6 +34,7 @@ class Gradients:
         self._busy: set[int] = set()
         self._tracked: dict[int, bool] = {}
         self._evaluating: dict[int, int | None] = {}
+        self._scoring: dict[Class, bool] = {}
 
     def is_layer(self, class_: Class) -> bool:
         """Whether a class of the file is a layer: it derives from `torch.nn.Module`, or it has a `forward`."""
@@ -313,7 +314,9 @@ class Gradients:
             return True
         if any(part in name for name in every for part in self.facts.untracked_layers):
             return True
-        if layer and self._measures(class_):
+        if class_ not in self._scoring:
+            self._scoring[class_] = layer and self._measures(class_)
+        if self._scoring[class_]:
             return True
         words = _words(every)
         return (

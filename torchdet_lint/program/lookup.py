@@ -243,7 +243,9 @@ class Lookup:
             ]
             for module in self.files.summary(file).stars:
                 place = self.files.locate(module, file)
-                if place is not None and not place.rest and place.path != file and level > 0:
+                if len(found) >= REFERENTS or level <= 0:
+                    break
+                if place is not None and not place.rest and place.path != file:
                     found += [one for one in self._member(place.path, name, level - 1) if one.kind in _CALLED]
             return list(dict.fromkeys(found))
         if file.endswith(_SOURCES):

@@ -220,7 +220,8 @@ class Agreement:
         if (home, word) in self._seen:
             return True
         values = self._values(home, word)
-        if not values or not all(self._is_set(value) for value in values):
+        self._many = self._many or len(values) > _STEPS
+        if self._many or not values or not all(self._is_set(value) for value in values):
             self.sure = False
             return False
         self._seen.add((home, word))

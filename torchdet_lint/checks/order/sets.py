@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
 from itertools import chain
@@ -32,6 +33,19 @@ _ORDERED_SET = (
 )  # fmt: skip
 
 
+class _Lengths:
+    """Which functions of a file ask for lengths."""
+
+    def __init__(self, module: Module) -> None:
+        # A function is asked once, for its source costs more than a look at it.
+        self._source = functools.cache(module.code)
+        self._text = module.text
+
+    def asked(self, function: cst.FunctionDef | None) -> bool:
+        """Whether `function`, or the file, asks for a length."""
+        return "len(" in self._text and (function is None or "len(" in self._source(function))
+
+
 def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
     """A set iterated into something whose order matters."""
     display = re.compile(rule.patterns[0])
@@ -59,8 +73,7 @@ def _picks_text(module: Module, kind: str, use: Use) -> bool:
         return False
     if isinstance(use.node, cst.Assign):
         return True
-    function = module.enclosing_function(use.node)
-    return "len(" not in (module.code(function) if function is not None else module.text)
+    return not module.shared(_Lengths).asked(module.enclosing_function(use.node))
 
 
 def _is_joined(module: Module, node: cst.BaseExpression) -> bool:

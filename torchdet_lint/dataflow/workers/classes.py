@@ -37,6 +37,7 @@ class Classes:
         self.facts = module.library.facts.workers
         self.files: dict[str, File | None] = {}
         self.constants = Constants()
+        self._given: dict[tuple[str, str, str], list[tuple[ast.expr, File]]] = {}
         # A method is asked once for each object of its class.
         self._own_assignments = functools.cache(own_assignments)
         self._own_attributes = functools.cache(own_attributes)
@@ -177,7 +178,10 @@ class Classes:
         """What `attribute` may be of the class that `call`, `getattr(module, name)`, takes from a module of the
         project."""
         if isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) == 2:
-            yield from self._attributes_of(self.dotted(call.args[0], file), attribute, file, 0)
+            key = (file.path, self.dotted(call.args[0], file), attribute)
+            if key not in self._given:
+                self._given[key] = list(self._attributes_of(key[1], attribute, file, 0))
+            yield from self._given[key]
 
     def _attributes_of(self, module: str, attribute: str, file: File, depth: int) -> Iterator[tuple[ast.expr, File]]:
         """What the classes of `module` have as `attribute`, those too that it takes whole from others."""

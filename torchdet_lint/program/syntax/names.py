@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 200
+_OPTION = lazy(
+    r"\.add_argument\([^()]{0,80}[\"']--(\w+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}=[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
+)
 # A name of a function that is called, no class's and no object's.
 _FUNCTION = lazy(r"[@.\w]*?(?:^|\.)[a-z_]\w*\(\)$")
 
@@ -257,19 +260,16 @@ class Resolver(Registries):
         """The names of the module that the text `node` may spell: a constant of a table, one with a gap in it, or what
         an option of the command line is by default."""
         if isinstance(node, ast.Attribute):
-            return self._by_default(node.attr)
+            return self._defaults.get(node.attr, ())
         table = followed(node.value, scope)[0] if isinstance(node, ast.Subscript) else node
         values = table.values if isinstance(table, ast.Dict) else [node]
         patterns = [pattern_of(followed(value, scope)[0]) for value in values[: 4 * NAMES]]
         return tuple(name for one in patterns if one.strip(".*$") for name in self.defined(f"(?:{one})$"))
 
-    def _by_default(self, option: str) -> Names:
-        """The name that `--option` of the file's command line has by default."""
-        told = re.search(
-            rf"\.add_argument\([^()]{{0,80}}[\"']--{re.escape(option)}[\"'][^()]{{0,200}}\bdefault\s*=\s*[\"']([^\W\d]\w*)[\"']",
-            "".join(self.scopes.hollow.lines),
-        )
-        return (told[1],) if told is not None else ()
+    @functools.cached_property
+    def _defaults(self) -> dict[str, Names]:
+        """The names that options of the file's command line have by default."""
+        return {option: (name,) for option, name in _OPTION.findall("".join(self.scopes.hollow.lines))}
 
     def _taken(self, function: ast.Attribute, args: list[ast.expr], scope: Scope, depth: int) -> list[str]:
         """What a method gives that takes something out of its object, a registry or a module."""
