@@ -549,6 +549,8 @@ class Small:
         ("DataLoader(chosen, num_workers=2, collate_fn=config.collate)", "warning"),
         ("DataLoader(data('d', transform=config.transform), num_workers=2)", "note"),
         ("DataLoader(data('d', transform=config.other), num_workers=2)", "warning"),
+        ("DataLoader(torchvision.datasets.__dict__[kind]('d'), num_workers=2)", "note"),
+        ("DataLoader(settings.__dict__[kind]('d'), num_workers=2)", "warning"),
     ],
 )
 def test_what_tables_and_modules_hold_by_name_is_in_sight(project, loader, severity):

@@ -67,7 +67,7 @@ class Gradients:
                     return True
             elif isinstance(around, cst.FunctionDef) and self.not_tracked(around):
                 return True
-        if self._for_export or self._switched_off(node) or self._becomes_data(node):
+        if self._for_export or self._switched_off(node) or self._becomes_data(node) or self._transforms(node):
             return True
         class_ = self.module.enclosing_class(node)
         return class_ is not None and self._untracked_class(class_)
@@ -78,6 +78,18 @@ class Gradients:
         return isinstance(statement, cst.Assign) and all(
             isinstance(one.target, cst.Attribute) and one.target.attr.value == "data" for one in statement.targets
         )
+
+    def _transforms(self, node: cst.CSTNode) -> bool:
+        """Whether `node` stands in a lambda that a transform of torchvision is given: what a data set holds."""
+        if "transforms" not in self.module.text:
+            return False
+        for around in self.module.ancestors(node):
+            call = self.module.parent(self.module.parent(around) or around) if isinstance(around, cst.Lambda) else None
+            if isinstance(call, cst.Call) and any(
+                name.startswith("torchvision.transforms.") for name in self.module.resolve(call.func)
+            ):
+                return True
+        return False
 
     @cached_property
     def _for_export(self) -> bool:

@@ -240,11 +240,13 @@ class Bindings:
         return made
 
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
-        """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]` or
-        `getattr(module, kind)`, where `node` is called."""
+        """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`,
+        `getattr(module, kind)` or `module.__dict__[kind]`, where `node` is called."""
         if depth > _DEEP:
             return
-        if isinstance(node, ast.Subscript):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
+            yield ast.Attribute(node.value.value, "*"), scope
+        elif isinstance(node, ast.Subscript):
             tables = [(node.value, scope)] if isinstance(node.value, ast.Dict) else list(self.behind(node.value, scope))
             for table, inner in tables:
                 for value in table.values if isinstance(table, ast.Dict) else ():
