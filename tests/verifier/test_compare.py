@@ -232,6 +232,20 @@ def test_what_the_main_thread_reads_of_shared_memory_follows_from_the_processes_
     assert (cause.stream, explain(cause).rule) == ("process spawn 1", "TDL307")
 
 
+def test_processes_that_race_for_several_tensors_of_a_model_are_one_cause(tmp_path):
+    paths = []
+    for n in (8, 9):
+        read = [(op(line), line, (n,), trace.OUTSIDE | trace.SHARED, (n, 0, 0, 0)) for line in (3, 4, 5)]
+        drawn = (op(6, "rand"), 0, (n,), trace.RANDOM | trace.UNSEEDED, (n,))
+        aside = ("process", [(op(2), 1, (1,)), *read, drawn], "spawn 1")
+        paths.append(make(tmp_path / str(n), [(op(1), 1, (1,))], aside=[aside]))
+    report = compare_traces(*paths)
+    race, other = report.causes
+    assert (race.rule, race.line, other.line) == ("TDL307", 3, 6)
+    assert race.message.endswith("; so it was at 2 more of its reads")
+    assert report.spread.consequences == 2
+
+
 @pytest.mark.parametrize(
     ("stream", "name", "rule"),
     [

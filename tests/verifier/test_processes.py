@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,8 +22,6 @@ from torchdet_lint.verifier.verification import session  # noqa: E402
 from torchdet_lint.verifier.verification.verify import compare_traces, verify_program  # noqa: E402
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torchdet_lint.verifier.verification.outcome import Cause
 
 if not hasattr(os, "fork"):
@@ -277,6 +276,13 @@ Root Cause (first observed failure):
 ============================================================"""
 
 
+RAISED = """Traceback (most recent call last):
+  File "/work/train.py", line 4, in <module>
+    table["data"]
+KeyError: 'data'
+"""
+
+
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
@@ -285,11 +291,15 @@ Root Cause (first observed failure):
             FAILED.format(said="[rank1]: Traceback\n[rank1]:   x\n[rank1]: ValueError: no\n", status="1 (pid: 8434)"),
             "rank 1 ended with exit status 1: ValueError: no",
         ),
+        (
+            FAILED.format(said=RAISED + "E1123 15:11:14 failed (exitcode: 1)\n", status="1 (pid: 8434)"),
+            "rank 1 ended with exit status 1: KeyError: 'data' (train.py:4)",
+        ),
         ("ValueError: no", ""),
     ],
 )
 def test_the_rank_that_failed_first_is_named(said, expected):
-    assert session._rank_that_failed(said) == expected
+    assert session._rank_that_failed(said, Path("/work")) == expected
 
 
 SPAWNED = """Traceback (most recent call last):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _VARIED = frozenset({"$PYTHONHASHSEED", "$MALLOC_PERTURB_"})
 """What a stress pair itself sets."""
+_RACE = "TDL307"
 _NEARLY_ALWAYS = 0.95
 _ELSEWHERE = "it read equal values and wrote different ones, in another environment: no rule speaks of that"
 
@@ -146,7 +147,22 @@ def _causes(
         if finding is not None and finding not in [cause.finding for cause in told.values()]:
             alone = msgspec.structs.replace(item, kind="cause")
             told[number] = _cause(alone, outcome, (finding,), root, table, compared=compared)
-    return [told[number] for number in sorted(told)]
+    return _races_as_one([(outcome.divergences[number], told[number]) for number in sorted(told)])
+
+
+def _races_as_one(told: list[tuple[Divergence, Cause]]) -> list[Cause]:
+    """Processes that share a model race for each of its tensors: that is one cause, where it is met first."""
+    races: dict[explain.Finding | None, list[Cause]] = {}
+    for item, cause in told:
+        if item.evidence.shared and cause.rule == _RACE:
+            races.setdefault(cause.finding, []).append(cause)
+    later = {id(cause) for met in races.values() for cause in met[1:]}
+    more = {id(met[0]): f"; so it was at {len(met) - 1} more of its reads" for met in races.values() if len(met) > 1}
+    return [
+        msgspec.structs.replace(cause, message=cause.message + more.get(id(cause), ""))
+        for _, cause in told
+        if id(cause) not in later
+    ]
 
 
 def cause_alone(item: Divergence, outcome: Comparison, root: Path) -> Cause:

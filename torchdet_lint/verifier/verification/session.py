@@ -293,7 +293,7 @@ class Session:
         place = self.workspace.turned_back(result.sentence(self.timeout)).replace(f"{self.root}{os.sep}", "")
         why = f"run {letter(number)} {place}"
         said = self._said(number)
-        tail = _rank_that_failed(said) or _spawned_that_raised(said, self.root)
+        tail = _rank_that_failed(said, self.root) or _spawned_that_raised(said, self.root)
         tail = tail or (_raised(said, self.root) if result.returncode == 1 else "") or said.rpartition("\n")[2].strip()
         if result.status == "timeout" and (result.standing or _ENDED_BY_US.search(tail)):
             tail = ""
@@ -391,15 +391,19 @@ class Session:
             return self.workspace.turned_back(file.read().decode("utf-8", "replace").strip())
 
 
-def _rank_that_failed(said: str) -> str:
-    """How the rank ended that failed first, where torch's launcher says so at the end of `said`."""
+def _rank_that_failed(said: str, root: Path) -> str:
+    """How the rank ended that failed first, where torch's launcher says so at the end of `said`. Before it joins a
+    group it says what it raises without its number.
+    """
     found = _FIRST_FAILURE.search(said)
     if found is None:
         return ""
     rank, status, signal = found["rank"], found["status"], found["signal"]
     last = re.findall(rf"^\[rank{rank}\]: (\S.*)$", said, re.MULTILINE)
     how = f"was ended by {signal}" if signal else f"ended with exit status {status}"
-    return f"rank {rank} {how}" + (f": {last[-1]}" if last and not signal else "")
+    before = said[: found.start()].rpartition("Traceback (most recent call last):\n")[0]
+    raised = last[-1] if last else _raised(before, root)
+    return f"rank {rank} {how}" + (f": {raised}" if raised and not signal else "")
 
 
 def _spawned_that_raised(said: str, root: Path) -> str:
