@@ -244,7 +244,7 @@ class Follower(Calling):
             return False
         if any(isinstance(one, _LOOPS) and self.module.contains(function, one) for one in self.module.ancestors(taken)):
             return False
-        return self.module.shared(Reads).of(function, taken.value.value)[-1] is taken.value
+        return self.module.shared(Reads).of(function, taken.value.value)[-1:] == [taken.value]
 
     def _is_work(self, taken: cst.Attribute) -> bool:
         """Whether `name.pop` takes from a list of work to be done: `while name:`, and what is found joins it."""

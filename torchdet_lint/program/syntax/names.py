@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 _OPTION = lazy(
-    r"\.add_argument\([^()]{0,80}[\"']--(\w+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}=[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
+    r"\.add_argument\([^()]{0,80}[\"']--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}=[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
 )
 # A name of a function that is called, no class's and no object's.
 _FUNCTION = lazy(r"[@.\w]*?(?:^|\.)[a-z_]\w*\(\)$")
@@ -269,7 +269,8 @@ class Resolver(Registries):
     @functools.cached_property
     def _defaults(self) -> dict[str, Names]:
         """The names that options of the file's command line have by default."""
-        return {option: (name,) for option, name in _OPTION.findall("".join(self.scopes.hollow.lines))}
+        options = _OPTION.findall("".join(self.scopes.hollow.lines))
+        return {option.replace("-", "_"): (name,) for option, name in options}
 
     def _taken(self, function: ast.Attribute, args: list[ast.expr], scope: Scope, depth: int) -> list[str]:
         """What a method gives that takes something out of its object, a registry or a module."""
