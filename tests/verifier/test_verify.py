@@ -389,6 +389,22 @@ def test_a_process_that_waits_for_the_one_that_was_looked_at_holds_nothing_up(tm
     assert time.monotonic() - begin < 150
 
 
+def test_a_listed_op_of_equal_runs_is_repeated_where_that_is_asked_for(tmp_path, capsys):
+    source = """import torch
+torch.set_num_threads(1)
+table, index = torch.zeros(4), torch.tensor([0, 0, 1])
+for step in range(3):
+    table.put_(index, torch.ones(3), accumulate=True)
+print(table.sum().item())
+"""
+    script = write(tmp_path, source)
+    status, out, _ = run("verify", "--no-lint", "--replay=7", script, capsys=capsys)
+    assert status == 0
+    told = "put_; repeated 7 times on the same inputs, all gave the same (a rate below"
+    assert told in " ".join(out.split())
+    assert " ".join(out.split()).count("equal here, and listed") == 1
+
+
 SEEDED = "import torch\ntorch.manual_seed(0)\n"
 
 

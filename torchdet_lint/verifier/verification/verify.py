@@ -12,7 +12,7 @@ import msgspec
 
 from torchdet_lint.verifier.comparison.compare import compare
 from torchdet_lint.verifier.launch.interventions import Interventions
-from torchdet_lint.verifier.verification.closer.look import look
+from torchdet_lint.verifier.verification.closer.look import look, repeated
 from torchdet_lint.verifier.verification.closer.tolerance import within
 from torchdet_lint.verifier.verification.closer.turns import settle
 from torchdet_lint.verifier.verification.outcome import RunSummary, VerifyError
@@ -85,7 +85,11 @@ def verify_program(
                 return settle(session, report) if prove else report
             if not result.ok:
                 return session.failed()
-        return session.conclude(lint=lint)
+        report = session.conclude(lint=lint)
+        if not replay or report.verdict != "identical" or session.outcome is None:
+            return report
+        notes = repeated(session, session.outcome.devices, replay=replay)
+        return msgspec.structs.replace(report, not_covered=(*notes, *report.not_covered))
 
 
 def verify_function(

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from torchdet_lint.verifier.comparison.explain import op_rule
 from torchdet_lint.verifier.probe.statistics import interval
+from torchdet_lint.verifier.trace import Trace
 from torchdet_lint.verifier.verification.outcome import Values
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence
+    from torchdet_lint.verifier.trace import Site
     from torchdet_lint.verifier.verification.session import Session
 
 REPLAYS = 100
 """How often an op is repeated on the same inputs, where it is asked for."""
+_MOST_REPEATED = 4
 _ROUNDING, _LARGER = 10.0, 1000.0
 """Up to ten times what one ulp in the inputs gives, a difference is called rounding; from a thousand times on, not."""
 
@@ -37,6 +41,47 @@ def look(session: Session, outcome: Comparison, *, replay: int = REPLAYS) -> tup
         if one is not None and two is not None:
             found.append(_values(item, one, two))
     return tuple(found)
+
+
+def repeated(session: Session, devices: tuple[str, ...], *, replay: int) -> tuple[str, ...]:
+    """A line for each of the first ops of run A's main thread that the table lists as nondeterministic: what it gave
+    when it was repeated on the same inputs. Empty for a program in the user's own folder.
+    """
+    if session.workspace.in_place or not session.trace(0).exists():
+        return ()
+    recorded = Trace(session.trace(0))
+    sites = recorded.sites(recorded.main)
+    listed = {number for number, site in enumerate(sites) if _is_listed(site, devices)}
+    first: dict[int, int] = {}
+    for index, record in enumerate(recorded.records(recorded.main)) if listed else ():
+        if record.site in listed:
+            first.setdefault(record.site, index)
+        if len(first) == min(len(listed), _MOST_REPEATED):
+            break
+    if not first:
+        return ()
+    room = session.closeup(0, "main", list(first.values()), replay)
+    told = []
+    for number, index in first.items():
+        table = _table(room, index)
+        runs = table[0].get("replayed", 0) if table is not None else 0
+        if table is None or not runs:
+            continue
+        differing = table[0]["replay_differing"]
+        low, high = interval(differing, runs)
+        rate = f"{differing} gave another result than most (a rate between {low:.1%} and {high:.1%}, 95 %)"
+        equal = f"all gave the same (a rate below {high:.1%}, 95 %)"
+        site = sites[number]
+        place = f"{site.place} {site.op}".strip()
+        found = rate if differing else equal
+        told.append(f"equal here, and listed: {place}; repeated {runs} times on the same inputs, {found}")
+    return tuple(told)
+
+
+def _is_listed(site: Site, devices: tuple[str, ...]) -> bool:
+    if site.phase == "backward" and site.forward_op and op_rule(site.forward_op, "backward", devices):
+        return True
+    return bool(op_rule(site.op, "forward", devices))
 
 
 def _wanted(outcome: Comparison) -> list[Divergence]:
