@@ -107,6 +107,7 @@ def notebook(cells: Sequence[str]) -> str:
 
 
 HEAD = "import os, glob, random\nimport numpy as np\nimport torch\nfrom torch.utils.data import DataLoader\n"
+UPSAMPLED = "torch.nn.functional.interpolate(x, scale_factor=2, mode='bilinear')"
 LOADER = "DataLoader(data, shuffle=True, num_workers=4)"
 
 
@@ -656,6 +657,24 @@ def _body_items_apart(n: int) -> str:
 @shape(100)
 def _body_ifs(n: int) -> str:
     return block(n, "if y: x = torch.rand(1)", head=HEAD)
+
+
+@shape(60)
+def _body_ops_under_ifs(n: int) -> str:
+    return block(n, f"if y == {{i}}: x = {UPSAMPLED}", head=HEAD)
+
+
+@shape(60)
+def _private_functions_with_ops(n: int) -> str:
+    row = "def _f{i}(x, y):\n    x = x.index_add(0, y, UPSAMPLED)\n    return _f0(_g{i}(x, y), y)"
+    row += "\n\ndef _g{i}(x, y):\n    return _f{i}(x, y)\n"
+    return lines(n, row.replace("UPSAMPLED", UPSAMPLED), HEAD)
+
+
+@shape(60)
+def _private_functions_in_a_chain(n: int) -> str:
+    functions = (f"def _f{i}(x):\n    x = {UPSAMPLED}\n    return _f{i + 1}(x)\n\n" for i in range(n))
+    return HEAD + "".join(functions)
 
 
 @shape(100)

@@ -70,6 +70,36 @@ def test_what_is_hard_to_read_is_linted(text: str, expected: set[tuple[int, str]
 
 
 @pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("def f0(x):\n    return {}\n", "def f{}(x):\n    return f{}(x)\n"),
+        ("def _f0(x):\n    return {}\n", "def _f{}(x):\n    return _f{}(x)\n"),
+        (
+            "class A:\n    def _f0(self, x):\n        return {}\n",
+            "    def _f{}(self, x):\n        return self._f{}(x)\n",
+        ),
+    ],
+    ids=["functions", "private-functions", "private-methods"],
+)
+def test_functions_may_call_each_other_in_a_long_chain(first: str, then: str) -> None:
+    op = "torch.nn.functional.interpolate(x, scale_factor=2, mode='bilinear')"
+    chain = "\n".join([first.format(op), *(then.format(number, number - 1) for number in range(1, 1000))])
+    findings, complaints = lint(f"import torch\n\n{chain}")
+    assert complaints == []
+    assert [finding.code for finding in findings] == ["TDL403"]
+
+
+def test_what_the_far_end_of_a_long_chain_of_callers_says_counts() -> None:
+    op = "torch.nn.functional.interpolate(x, scale_factor=2, mode='bilinear')"
+    chain = "\n".join(f"def f{number}(x):\n    return f{number - 1}(x)\n" for number in range(1, 200))
+    text = f"import torch\n\ndef f0(x):\n    return {op}\n\n{chain}\n"
+    assert [finding.code for finding in lint(f"{text}f199(torch.rand(3))\n")[0]] == ["TDL403", "TDL101"]
+    assert [finding.code for finding in lint(f"{text}with torch.no_grad():\n    f199(torch.rand(3))\n")[0]] == [
+        "TDL101"
+    ]
+
+
+@pytest.mark.parametrize(
     "row",
     [
         "y = x" + " and x" * 10_000,

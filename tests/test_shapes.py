@@ -29,6 +29,7 @@ TOO_FEW = frozenset(
 OF_FEW = 1.35
 # Up to some number of parts each is looked at beside each other: so many parts there must be to see where that ends.
 ENOUGH = {
+    "body-ops-under-ifs": 90,
     "body-tries": 40,
     "chained-draws": 20,
     "chained-subscripts": 60,

@@ -66,6 +66,8 @@ class DefUse:
         self._sorted: dict[tuple[int, str, bool], tuple[int, Sorted]] = {}
         self._split: dict[tuple[str, int, bool], tuple[Sorted, Sorted, list[cst.Name]]] = {}
         self._bound: dict[tuple[Scope, str], tuple[int, list[Binding]]] = {}
+        # With the reads and the number of bindings that there were, and what was asked, which so stays what it is.
+        self._seen: dict[tuple[int, str, int, int, bool], tuple[Sorted, int, list[cst.Name], object]] = {}
 
     def loads_after(self, name: cst.Name, node: cst.CSTNode) -> list[cst.Name]:
         """Where `name`, bound at `node`, is read afterwards, in the order of the source."""
@@ -86,8 +88,26 @@ class DefUse:
     ) -> list[cst.Name]:
         """The reads of `name` in `function` (None: the whole file) that see what `node` binds (None: a parameter);
         with `growing`, those too that only add an element to it."""
-        module = self.module
         reads = self._sorted_reads(function, name.value, growing)
+        key = (id(function), name.value, id(home), id(node), growing)
+        bindings = len(home.bindings.get(name.value) or ()) if home is not None else 0
+        known = self._seen.get(key)
+        if known is None or known[0] is not reads or known[1] != bindings:
+            found = self._found(reads, name, function, home, node, growing=growing)
+            known = self._seen[key] = reads, bindings, found, (function, home, node)
+        return list(known[2])
+
+    def _found(
+        self,
+        reads: Sorted,
+        name: cst.Name,
+        function: cst.FunctionDef | None,
+        home: Scope | None,
+        node: cst.CSTNode | None,
+        *,
+        growing: bool,
+    ) -> list[cst.Name]:
+        module = self.module
         if node is None:
             found, _ = self._straight(reads, 0, name.value, home, None)
             return found

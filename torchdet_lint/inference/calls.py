@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -28,7 +28,7 @@ from torchdet_lint.module.tree import returned
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from torchdet_lint.inference.abstract_values import Dtype, Gradient
     from torchdet_lint.inference.accesses import Accesses
@@ -43,7 +43,8 @@ _GROUP = lazy(r"\([^)]*\)")
 
 
 class Calls:
-    """The calls of one file; `infer` gives the abstract value of an expression."""
+    """The calls of one file; `infer` gives the abstract value of an expression, and `asked` the answer to a question by
+    its key, which is asked once."""
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Calls:
         accesses: Accesses,
         gradients: Gradients,
         infer: Callable[[cst.BaseExpression], AbstractValue],
+        asked: Callable[[Hashable, Callable[[], AbstractValue]], AbstractValue],
     ) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
@@ -61,8 +63,8 @@ class Calls:
         self.accesses = accesses
         self.gradients = gradients
         self.infer = infer
+        self.asked = asked
         self.results = TorchReturns(module, infer)
-        self._returns: dict[int, AbstractValue] = {}
 
     @cached_property
     def _distinctive(self) -> frozenset[str]:
@@ -354,24 +356,21 @@ class Calls:
 
     def returned(self, function: cst.FunctionDef) -> AbstractValue:
         """What a function of the file returns."""
-        key = id(function)
-        if key not in self._returns:
-            self._returns[key] = UNKNOWN
-            if function.returns is not None:
-                annotated = self.annotations.infer(function.returns.annotation)
-                if annotated.what == "other" and annotated != EMPTY and not (annotated.items or annotated.each):
-                    self._returns[key] = annotated
-                    return annotated
-            returns = list(returned(function))
-            found = UNKNOWN
-            if 0 < len(returns) <= _RETURNS:
-                found = joined(self.infer(value) for value in returns)
-            if function.returns is not None and found.what == "unknown" and annotated.what != "unknown":
-                found = replace(annotated, gradient=found.gradient)
-            if self.gradients.not_tracked(function):
-                found = replace(found, gradient="no")
-            self._returns[key] = found
-        return self._returns[key]
+        return self.asked(("returned", id(function)), partial(self._returned, function))
+
+    def _returned(self, function: cst.FunctionDef) -> AbstractValue:
+        annotated = UNKNOWN
+        if function.returns is not None:
+            annotated = self.annotations.infer(function.returns.annotation)
+            if annotated.what == "other" and annotated != EMPTY and not (annotated.items or annotated.each):
+                return annotated
+        returns = list(returned(function))
+        found = UNKNOWN
+        if 0 < len(returns) <= _RETURNS:
+            found = joined(self.infer(value) for value in returns)
+        if found.what == "unknown" and annotated.what != "unknown":
+            found = replace(annotated, gradient=found.gradient)
+        return replace(found, gradient="no") if self.gradients.not_tracked(function) else found
 
     def _iterated(self, node: cst.BaseExpression) -> AbstractValue:
         return iterated(node, self.infer(node))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.inference.chains import ChainedQuestion
 from torchdet_lint.module import names
 from torchdet_lint.regex import lazy
 
@@ -22,6 +23,7 @@ _CAMEL = lazy(r"[A-Z][a-z0-9]*|[a-z0-9]+")
 _ASKED = lazy(r"\bin self\.parameters\(\):\s+\w+\.requires_grad\s*=\s*([A-Za-z]\w*)\b")
 _FORMULA = lazy(r"(?:^|_)(?:backward|bwd|vjp)(?:_|$)")
 _DATA = lazy(r"data|data_?sets?|data_?loaders?|data_?loading", re.IGNORECASE)
+_NAME = lazy(r"\b[^\W\d]\w*")
 _DATA_UTILITIES = lazy(r"data(?:_?set)?_?utils?|augment(?:ation)?s?", re.IGNORECASE)
 
 
@@ -31,8 +33,10 @@ class Gradients:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.facts = module.library.facts.tensors
-        self._busy: set[int] = set()
-        self._tracked: dict[int, bool] = {}
+        self._not_tracked = ChainedQuestion(self._evidently_not_tracked)
+        self._only_called_untracked = ChainedQuestion(self._called_untracked_alone)
+        self._calls_by_name: dict[str, list[Call]] = {}
+        self._calls_taken = 0
         self._evaluating: dict[int, int | None] = {}
         self._scoring: dict[Class, bool] = {}
 
@@ -138,11 +142,7 @@ class Gradients:
 
     def not_tracked(self, function: cst.FunctionDef) -> bool:
         """Whether a function is decorated so, or its name, its parameters or all its callers in the file say so."""
-        key = id(function)
-        if key not in self._tracked:
-            self._tracked[key] = True
-            self._tracked[key] = not self._evidently_not_tracked(function)
-        return not self._tracked[key]
+        return self._not_tracked(function)
 
     def _evidently_not_tracked(self, function: cst.FunctionDef) -> bool:
         if any(self._stops(item.decorator) for item in function.decorators):
@@ -276,17 +276,37 @@ class Gradients:
         function = self.module.enclosing_function(node)
         while function is not None and (outer := self.module.enclosing_function(function)) is not None:
             function = outer
-        name = function.name.value if function is not None else ""
-        if not name.startswith("_") or name.endswith("__") or id(function) in self._busy:
+        return function is not None and self._only_called_untracked(function)
+
+    def _called_untracked_alone(self, function: cst.FunctionDef) -> bool:
+        """Whether `function` is private and nowhere in the file but called, each time where no gradient flows."""
+        name = function.name.value
+        if not name.startswith("_") or name.endswith("__"):
             return False
-        self._busy.add(id(function))
         callers = self._everywhere(
             name,
-            lambda: [call for call in self.module.calls if names.dotted(call.node.func).rpartition(".")[2] == name],
+            lambda: self._calls_of(name),
             lambda call: self.untracked(call) or self.called_untracked(call),
         )
-        self._busy.discard(id(function))
-        return 0 < callers == _rows_with(name, self.module.text)
+        return 0 < callers == self._rows_with[name]
+
+    def _calls_of(self, name: str) -> list[Call]:
+        """The calls of functions and methods called `name`, as far as they are parsed."""
+        calls = self.module.calls
+        for index in range(self._calls_taken, len(calls)):
+            last = names.dotted(calls[index].node.func).rpartition(".")[2]
+            self._calls_by_name.setdefault(last, []).append(calls[index])
+        self._calls_taken = len(calls)
+        return self._calls_by_name.get(name, [])
+
+    @cached_property
+    def _rows_with(self) -> Counter[str]:
+        """How many rows of the file contain a name, without its definition and comments."""
+        rows = Counter[str]()
+        for line in self.module.text.split("\n"):
+            code = line.partition("#")[0]
+            rows.update({match[0] for match in _NAME.finditer(code) if not code[: match.start()].endswith("def ")})
+        return rows
 
     def runs_on_data(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a function of the top level that nothing of the file names, and of the files around
@@ -295,7 +315,7 @@ class Gradients:
         if function is None or self.module.readers is None or self.module.scope_of(function) is not self.module.scope:
             return False
         name = function.name.value
-        if _rows_with(name, self.module.text):
+        if self._rows_with[name]:
             return False
         reads = self.module.readers(name)
         return bool(reads) and all(
@@ -403,17 +423,6 @@ class Gradients:
             value = self.module.value(node.args[0].value)
             return value.known and value.constant is False
         return False
-
-
-def _rows_with(name: str, text: str) -> int:
-    """How many rows contain `name`, without its definition and comments."""
-    rows = set()
-    for match in re.finditer(rf"\b{name}\b", text):
-        start = text.rfind("\n", 0, match.start()) + 1
-        before = text[start : match.start()]
-        if "#" not in before and not before.endswith("def "):
-            rows.add(start)
-    return len(rows)
 
 
 def _words(names_: Iterable[str]) -> set[str]:

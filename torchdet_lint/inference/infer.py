@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 _DEPTH = 24
+# So many questions that were too deep are asked by themselves, and so often in turn.
+_CUT = 4
+_AGAIN = 3
 _LONG = 8
 
 
@@ -58,12 +61,15 @@ class Inference:
             self._asked,
         )
         self.accesses = Accesses(module, attributes, self.infer)
-        self.calls = Calls(module, annotations, attributes, self.accesses, gradients, self.infer)
+        self.calls = Calls(module, annotations, attributes, self.accesses, gradients, self.infer, self._asked)
         self._known: dict[Hashable, AbstractValue] = {}
         self._tentative: dict[Hashable, AbstractValue] = {}
         # The questions that wait for an answer and their depths; the least depth of those that were asked again.
         self._busy: dict[Hashable, int] = {}
         self._low = _DEPTH
+        # The questions that were too deep to be asked, and how often such are being asked by themselves in turn.
+        self._cut: dict[Hashable, Callable[[], AbstractValue]] = {}
+        self._again = 0
 
     def returned(self, function: cst.FunctionDef) -> AbstractValue:
         """What a function of the file returns."""
@@ -102,6 +108,8 @@ class Inference:
             self._low = -1
             return found
         place, depth = self._busy.get(key), len(self._busy)
+        if place is None and depth >= _DEPTH:
+            self._cut[key] = infer
         if place is not None or depth >= _DEPTH:
             self._low = min(self._low, -1 if place is None else place)
             return UNKNOWN if place is None else self.variables.first.get(key, CIRCLE)
@@ -113,10 +121,31 @@ class Inference:
             del self._busy[key]
         if not self._busy:
             self._tentative.clear()
+            if self._cut:
+                found = self._deeper(key, infer, found)
         # What was cut short inside a cycle that somebody further out began holds for their question only.
         final = not self._busy or self._low >= depth
         (self._known if final else self._tentative)[key] = found
         self._low = outer if final else min(outer, self._low)
+        return found
+
+    def _deeper(self, key: Hashable, infer: Callable[[], AbstractValue], found: AbstractValue) -> AbstractValue:
+        """The answer to a question that led too deep: what it was cut short at is asked first. So an answer is the same
+        whatever was asked before it."""
+        cut, self._cut = self._cut, {}
+        if self._again >= _AGAIN:
+            return found
+        self._again += 1
+        try:
+            for inner, inner_infer in list(cut.items())[:_CUT]:
+                self._asked(inner, inner_infer)
+            self._busy[key] = 0
+            found = infer()
+        finally:
+            self._busy.clear()
+            self._again -= 1
+        self._tentative.clear()
+        self._cut.clear()
         return found
 
     def _infer(self, node: cst.BaseExpression) -> AbstractValue:
