@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.dataflow.syntax import last_word, names_read
+from torchdet_lint.dataflow.syntax import bare, last_word, names_read
 
 if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
@@ -66,6 +66,7 @@ class DefUse:
         self._sorted: dict[tuple[int, str, bool], tuple[int, Sorted]] = {}
         self._split: dict[tuple[str, int, bool], tuple[Sorted, Sorted, list[cst.Name]]] = {}
         self._bound: dict[tuple[Scope, str], tuple[int, list[Binding]]] = {}
+        self._counted: dict[int, cst.BaseSuite | bool] = {}
         # With the reads and the number of bindings that there were, and what was asked, which so stays what it is.
         self._seen: dict[tuple[int, str, int, int, bool], tuple[Sorted, int, list[cst.Name], object]] = {}
 
@@ -223,3 +224,24 @@ class DefUse:
     def loads_in(self, function: cst.FunctionDef | None, word: str) -> list[cst.Name]:
         """The places in `function` (None: the whole file) where the name is read, in the order of the source."""
         return self.module.shared(Reads).of(function, word)
+
+    def counted_one(self, load: cst.Name) -> cst.BaseSuite | bool:
+        """Where there is but one, as `load` stands in `len(x) == 1`, `len(x) > 1` or their like: in the branch of an
+        `if`, or everywhere, where somebody is told of more."""
+        if id(load) not in self._counted:
+            self._counted[id(load)] = self._counted_one(load)
+        return self._counted[id(load)]
+
+    def _counted_one(self, load: cst.Name) -> cst.BaseSuite | bool:
+        call = self.module.parent(self.module.parent(load) or load)
+        if not isinstance(call, cst.Call) or last_word(call.func) != "len":
+            return False
+        around = self.module.parent(call)
+        if isinstance(around, cst.Arg):
+            check = self.module.parent(around)
+            return isinstance(check, cst.Call) and any(bare(arg.value) == "1" for arg in check.args)
+        if not isinstance(around, cst.Comparison) or bare(around.comparisons[0].comparator) != "1":
+            return False
+        choice = self.module.parent(around)
+        branch = isinstance(choice, cst.If) and isinstance(around.comparisons[0].operator, cst.Equal)
+        return choice.body if branch else True  # type: ignore[union-attr]

@@ -136,7 +136,7 @@ class Variables(Collecting):
         """The uses of the reads of `name` in `function` that see what `node` binds."""
         again = isinstance(node, (cst.For, cst.While))
         loads = self.definitions.live_loads(name, function, home, node, growing=not again)
-        counted = [where for load in loads if (where := self._counted_one(load)) is not False]
+        counted = [where for load in loads if (where := self.definitions.counted_one(load)) is not False]
         for load in loads:
             if self.trail.is_set and self._is_no_set(load):
                 continue
@@ -146,22 +146,6 @@ class Variables(Collecting):
                     yield use
                 if use.kind == "sorted" and self._in_place(use.node, load):
                     return
-
-    def _counted_one(self, load: cst.Name) -> cst.BaseSuite | bool:
-        """Where there is but one, as `load` stands in `len(x) == 1`, `len(x) > 1` or their like: in the branch of an
-        `if`, or everywhere, where somebody is told of more."""
-        call = self.module.parent(self.module.parent(load) or load)
-        if not isinstance(call, cst.Call) or last_word(call.func) != "len":
-            return False
-        around = self.module.parent(call)
-        if isinstance(around, cst.Arg):
-            check = self.module.parent(around)
-            return isinstance(check, cst.Call) and any(bare(arg.value) == "1" for arg in check.args)
-        if not isinstance(around, cst.Comparison) or bare(around.comparisons[0].comparator) != "1":
-            return False
-        choice = self.module.parent(around)
-        branch = isinstance(choice, cst.If) and isinstance(around.comparisons[0].operator, cst.Equal)
-        return choice.body if branch else True  # type: ignore[union-attr]
 
     def _is_no_set(self, load: cst.Name) -> bool:
         """Whether `load` stands where an `isinstance` says that it is something else than a set."""
