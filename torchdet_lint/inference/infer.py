@@ -130,8 +130,8 @@ class Inference:
         return found
 
     def _deeper(self, key: Hashable, infer: Callable[[], AbstractValue], found: AbstractValue) -> AbstractValue:
-        """The answer to a question that led too deep: what it was cut short at is asked first. So an answer is the same
-        whatever was asked before it."""
+        """The answer to a question that led too deep: what it was cut short at is asked first, so that it hangs less on
+        what somebody asked before."""
         cut, self._cut = self._cut, {}
         if self._again >= _AGAIN:
             return found
