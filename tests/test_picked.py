@@ -414,6 +414,49 @@ def test_a_data_set_is_what_a_function_returns_with_the_constants_it_is_given(pr
     assert ("nothing is drawn" in finding.message) == nothing
 
 
+KEEPS = """
+import random
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+class Stream(IterableDataset):
+    def __init__(self, seed=1):
+        self.seed = seed
+        {0}
+
+    def _begin(self, seed=2):
+        self.rng = np.random.RandomState(seed)
+
+    def __iter__(self):
+        {1}
+        yield self.rng.random()
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.save(list(DataLoader(Stream(), num_workers=2)), "rows.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "begun", "severity"),
+    [
+        ("self.rng = None", "self.rng = np.random.default_rng(torch.initial_seed())", "note"),
+        ("self.rng = None", "self.rng = np.random.default_rng()", "note"),
+        ("self.rng = None", "self._begin(seed=get_worker_info().seed)", "note"),
+        ("self.rng = random.Random(seed)", "worker = get_worker_info(); self.rng.seed(self.seed + worker.id)", "note"),
+        ("self.rng = None", "self.rng = np.random.default_rng(self.seed)", "error"),
+        ("self.rng = random.Random(seed)", "self.rng.seed(self.seed)", "error"),
+        ("self._begin(seed=torch.initial_seed() % 2**32)", "pass", "error"),
+        ("self.rng = np.random.default_rng()", "pass", "error"),
+    ],
+)
+def test_a_generator_that_each_worker_seeds_is_not_copied(project, made, begun, severity):
+    folder = project(main_DOT_py=KEEPS.format(made, begun))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert (finding.severity, "each worker seeds" in finding.message) == (severity, severity == "note")
+
+
 NETS = """
 import torch
 

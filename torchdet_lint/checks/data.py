@@ -57,7 +57,7 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             severity = None if drawn and not idle else "note"
             severity = "error" if handed.draws & {"numpy", "python"} else severity
         elif handed.in_sight:
-            variant, severity = "drawn" if drawn else "nothing", "note"
+            variant, severity = "drawn" if drawn else "own" if handed.seeds else "nothing", "note"
         elif idle:
             severity = "note"
         seeded = handed.in_sight and not handed.owned and module.target.torch >= _WORKERS_SEED_NUMPY

@@ -119,6 +119,7 @@ class Workers(Table, frozen=True, kw_only=True):
 
     generators: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
+    telling_apart: frozenset[str] = frozenset()
     bases: frozenset[str] = frozenset()
     wrappers: frozenset[str] = frozenset()
     handing: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings, Bound
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
 from torchdet_lint.dataflow.workers.project_file import Element, File, Part, below, method, passed, statements
+from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import tells_all
 
@@ -41,11 +42,12 @@ class Owned(NamedTuple):
 
 class Handed(NamedTuple):
     """All that is known of what a loader hands its workers: whether everything is in sight, the generators that are
-    copied, and the libraries whose global generators the workers draw from."""
+    copied, the libraries whose global generators the workers draw from, and whether each seeds a generator itself."""
 
     in_sight: bool
     owned: tuple[Owned, ...]
     draws: frozenset[str]
+    seeds: bool = False
 
 
 class WorkerObjects:
@@ -63,6 +65,7 @@ class WorkerObjects:
         self._owned: dict[Owned, None] = {}
         self._drawn: set[str] = set()
         self._out = False
+        self._seeded = False
         self._made: list[ast.Call] = []
         self._parts: dict[tuple[ast.AST, tuple[ast.AST, ...]], tuple[list[_Part], list[_Part]]] = {}
         self._bodies: set[tuple[int, tuple[ast.AST, ...], str | None]] = set()
@@ -74,7 +77,7 @@ class WorkerObjects:
         arguments = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in _RUN_BY_WORKERS}
         if call.args and not isinstance(call.args[0], ast.Starred):
             arguments.setdefault("dataset", call.args[0])
-        self._owned, self._drawn, self._out = {}, set(), False
+        self._owned, self._drawn, self._out, self._seeded = {}, set(), False, False
         self._seen, self._bodies = set(), set()
         if self.file is None or "dataset" not in arguments:
             return Handed(False, (), frozenset())
@@ -85,7 +88,7 @@ class WorkerObjects:
             self._value(
                 value, scope._replace(way=None, given=given or None), "dataset" if name == "dataset" else None, 0
             )
-        return Handed(not self._out, tuple(self._owned), frozenset(self._drawn))
+        return Handed(not self._out, tuple(self._owned), frozenset(self._drawn), self._seeded)
 
     # -------------------------------------------------------------------------------------------------- expressions
 
@@ -322,8 +325,10 @@ class WorkerObjects:
         instance = self.classes.instance(class_, file, call, scope)
         self._out = self._out or not self.classes.in_sight(instance)
         used = self.classes.run_in_worker(instance, called)
+        functions = tuple(function for function, *_ in used)
+        own = reseeded(functions, self.facts.telling_apart, self.facts.methods)
         for function, owner_file, owner in used:
-            inner = Scope(owner_file, function, instance, None, way)
+            inner = Scope(owner_file, function, instance, None, way, own_seeds=own)
             dead = self.classes.constants.dead(function, instance.constants)
             self._body(function, inner, depth + 1, owner=owner, dead=dead)
 
@@ -358,6 +363,9 @@ class WorkerObjects:
         for value, inner in self.bindings.behind(node, scope):
             made = self._maker(value, inner, 0)
             if made is None or not (own or inner.function is None or inner is scope.outer):
+                continue
+            if isinstance(node, ast.Attribute) and node.attr in scope.own_seeds and _is_of_self(node):
+                self._seeded = True
                 continue
             maker, place = made
             name = ast.unparse(node)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class Scope(NamedTuple):
     """Where an expression stands: its file, the function around it, the class of `self`, what its parameters are given,
     the way to `self` from the data set, for a function in a function where that stands, the parameters that `*args` or
-    `**options` of the call may hold, where they do not keep their defaults, and what of the function does not run with
-    what it is given."""
+    `**options` of the call may hold, where they do not keep their defaults, what of the function does not run with what
+    it is given, and the attributes of `self` that each worker seeds for itself."""
 
     file: File
     function: Function | None = None
@@ -25,6 +25,7 @@ class Scope(NamedTuple):
     outer: Scope | None = None
     left_open: frozenset[str] = frozenset()
     dead: tuple[ast.AST, ...] = ()
+    own_seeds: frozenset[str] = frozenset()
 
 
 class Instance(NamedTuple):
