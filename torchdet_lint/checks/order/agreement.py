@@ -120,7 +120,7 @@ class Agreement:
         return False
 
     def _values(self, home: Scope | None, word: str) -> list[cst.BaseExpression]:
-        """What is assigned to a name; nothing where it gets a value in another way too."""
+        """What is assigned to a name; nothing where it gets a value in another way too, or very many."""
         found: list[cst.BaseExpression] = []
         for binding in home.bindings.get(word, ()) if home is not None else ():
             if binding.kind == "augment":
@@ -129,6 +129,9 @@ class Agreement:
             if not isinstance(value, cst.BaseExpression):
                 return []
             found.append(value)
+            if len(found) > _STEPS:
+                self._many = True
+                return []
         return found
 
     def _elements(self, node: cst.BaseExpression, depth: int = 6) -> set[str]:
@@ -220,7 +223,6 @@ class Agreement:
         if (home, word) in self._seen:
             return True
         values = self._values(home, word)
-        self._many = self._many or len(values) > _STEPS
         if self._many or not values or not all(self._is_set(value) for value in values):
             self.sure = False
             return False
