@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
 _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
 _GOES = lazy(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
+_FOR = lazy(r"(?<![^\s(\[{])for\s")
 _RESULT = lazy(r"= *((?:\w+\.)?\w+)\(")
 _GIVEN = lazy(r"(?<![.\w])(\w+) *\Z")
 _TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
@@ -96,7 +97,7 @@ def _taken(text: str) -> Iterator[tuple[str, str, str, str]]:
         while start >= 0:
             end = start + len(lead)
             match = _GOES.match(text, end)
-            if match is not None and (lead != " in " or " for " in text[max(0, start - _LINE) : start]):
+            if match is not None and (lead != " in " or _FOR.search(text, max(0, start - _LINE), start)):
                 yield match[1] or "", match[2] or "", match[3] or "", match[4] or ""
             start = text.find(lead, end)
 
