@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.module import Module
 
+_KEEPING = ("gathered", "saved", "written")
 _PROPERTIES = ("property", "cached_property")
 
 
@@ -163,25 +164,33 @@ class Calling(Variables):
         for holder in holders if not self.trail.is_set else ():
             arg = self.module.parent(holder)
             call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
-            if isinstance(call, cst.Call) and self.goes_out_of_sight(call, torch=option):
-                yield Use(call, "handed")
+            if isinstance(call, cst.Call) and (kind := self._kept_by(call, torch=option)):
+                yield Use(call, kind)
                 return
         yield Use(node, "other")
 
+    def _kept_by(self, call: cst.Call, *, torch: bool) -> str:
+        """How `call` keeps what stands in a display that it is given, if it does."""
+        kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
+        if kind in _KEEPING:
+            return kind
+        return "handed" if self.goes_out_of_sight(call, torch=torch) else ""
+
     def entry(self, node: Any, parent: Any) -> Iterator[Use]:
         """A value of a dictionary: `{"names": x}`, `{key: x for …}`."""
-        table: Any = parent if isinstance(parent, cst.DictComp) else self.module.parent(parent)
-        above = self.module.parent(table)
-        call = self.module.parent(above) if isinstance(above, cst.Arg) else None
         if node is not parent.value:
             yield Use(node, "keyed")
-        elif isinstance(above, (cst.Return, cst.Yield)):
+        else:
+            yield from self.in_table(node, parent if isinstance(parent, cst.DictComp) else self.module.parent(parent))
+
+    def in_table(self, node: Any, table: Any) -> Iterator[Use]:
+        """A value of the dictionary `table`, or of one that is made by `dict(names=x)`."""
+        above = self.module.parent(table)
+        call = self.module.parent(above) if isinstance(above, cst.Arg) else None
+        if isinstance(above, (cst.Return, cst.Yield)):
             yield from self.of(table)
         elif isinstance(call, cst.Call) and not self.trail.is_set:
-            kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
-            if kind not in ("gathered", "saved", "written"):
-                kind = "handed" if self.goes_out_of_sight(call, torch=True) else "other"
-            yield Use(call, kind)
+            yield Use(call, self._kept_by(call, torch=True) or "other")
         elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
             yield from self.of_entries(self.definitions.loads_after(above.targets[0].target, above))
         else:

@@ -136,7 +136,9 @@ class Follower(Calling):
         if self.trail.nested and (some := self._of_many(call, arg, word, kind)) is not None:
             yield from some
             return
-        if kind == "passes":
+        if arg.keyword is not None and names == ("builtins.dict",):
+            yield from self.in_table(node, call)
+        elif kind == "passes":
             yield from self._passed_on(node, call, arg, word)
         elif kind == "copies":
             yield from self.of(call)
