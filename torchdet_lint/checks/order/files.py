@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchdet_lint.checks.order.objects import parameter_annotation
 from torchdet_lint.checks.order.results import first_ordered, telling
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word
@@ -28,6 +29,8 @@ _ENTRIES = "os.scandir"
 _WALK = "os.walk"
 # What a walk gives of a folder besides its path.
 _LISTS = ("[1]", "[2]", "[-1]", "[-2]")
+# So many callers of a function are asked for the path that they give.
+_CALLERS = 20
 # A fix that sorts more listings than this at once is too long to read.
 _PAIRED = 40
 _WILDCARD = lazy(r"[*?[]")
@@ -198,8 +201,34 @@ def _is_one_file(module: Module, call: Call) -> bool:
     functions = module.library.facts.orders.files["functions"]
     if not call.node.args or not (functions & set(call.names) or call.attribute == "glob"):
         return False
-    pieces = list(_pieces(module, call.node.args[0].value, call))
-    return bool(pieces) and bool(pieces[-1]) and not any(_WILDCARD.search(piece) for piece in pieces)
+    paths = [list(_pieces(module, node, site)) for node, site in _given(module, call.node.args[0].value, call)]
+    return bool(paths) and all(
+        pieces and pieces[-1] and not any(_WILDCARD.search(piece) for piece in pieces) for pieces in paths
+    )
+
+
+def _given(module: Module, node: cst.BaseExpression, call: Call) -> Iterator[tuple[cst.BaseExpression, Call]]:
+    """What `node` is and the call that says so: where it is a parameter, what each caller in the file gives for it."""
+    home = call.scope.home(node.value) if isinstance(node, cst.Name) else None
+    bound = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else []
+    function = home.function.node if home is not None else None
+    edges = CallEdges(module)
+    callers = (
+        edges.callers(function)
+        if isinstance(function, cst.FunctionDef) and [binding.kind for binding in bound] == ["parameter"]
+        else []
+    )
+    if not 0 < len(callers) <= _CALLERS:
+        yield node, call
+        return
+    for site in callers:
+        caller = module.call_at(site)
+        callee = edges.callee(site, caller.own) if caller is not None else None
+        given = [arg for arg in site.args if callee is not None and callee.parameter(site, arg) == bare(node)]
+        if caller is None or not given:
+            yield node, call
+            return
+        yield given[0].value, caller
 
 
 def _pieces(module: Module, node: cst.BaseExpression, call: Call, depth: int = 4) -> Iterator[str]:
