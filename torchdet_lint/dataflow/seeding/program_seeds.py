@@ -109,17 +109,27 @@ class ProgramSeeds:
 
     def beside(self, node: cst.CSTNode, libraries: Sequence[str]) -> str:
         """The variable that the call `node` seeds with, as it is written, where `libraries` may be given it right
-        below; empty for a number, and where the call may run more than once, or on a condition that is not about the
-        seed."""
+        below, or what they may be given of it; empty for a number, and where the call may run more than once, or on a
+        condition that is not about the seed."""
         call = self.chains.call_at(node)
         seeding = self.seeding(call) if call is not None and self.chains.to(call) is not None else None
-        if seeding is None or seeding.value is None or not all(self.values.suits(seeding, one) for one in libraries):
+        if seeding is None or seeding.value is None:
+            return ""
+        suits = all(self.values.suits(seeding, one) for one in libraries)
+        if not suits and not self.values.may_be_negative(seeding):
             return ""
         kinds = {type(one) for one in ast.walk(seeding.value)}
         if ast.Name not in kinds or not all(issubclass(kind, _REPEATABLE) for kind in kinds):
             return ""
         text = ast.unparse(seeding.value)
-        return "" if self._perhaps(seeding.call, unless=text) else text
+        if self._perhaps(seeding.call, unless=text):
+            return ""
+        # As the file quotes it.
+        if text not in self.module.text and (other := text.replace("'", '"')) in self.module.text:
+            text = other
+        if suits:
+            return text
+        return f"({text}) % 2**32" if ast.BinOp in kinds else f"{text} % 2**32"
 
     def below_arguments(self, node: cst.CSTNode, option: Option) -> str:
         """The seed that the call `node` parses, as the statement below can read it; empty where it cannot, where the

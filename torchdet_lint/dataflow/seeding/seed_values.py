@@ -18,6 +18,7 @@ _SEEDS = range(2**32)
 _MODULI = tuple(f"2 ** {bits}" for bits in range(8, 33))
 _DEEP = 4
 _OTHER = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.JoinedStr)
+_TEXT = lazy(r"\b(?:environ|getenv|argv|input)\b")
 _SEED = lazy(r"(?:(?:global|manual|random|rng|torch)_?)?seed")
 
 
@@ -43,6 +44,13 @@ class SeedValues:
         if value is None or self._is_natural(value, _DEEP):
             return value is not None
         if library != "python" and "numpy" not in seeding.libraries:
+            return False
+        return self._may_be_number(_key(value))
+
+    def may_be_negative(self, seeding: Seeding) -> bool:
+        """Whether what torch is seeded with is a whole number, as far as anybody sees; NumPy refuses a negative one."""
+        value = seeding.value
+        if value is None or "torch" not in seeding.libraries or _TEXT.search(ast.unparse(value)) is not None:
             return False
         return self._may_be_number(_key(value))
 
