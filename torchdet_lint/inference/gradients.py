@@ -253,13 +253,21 @@ class Gradients:
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         if not isinstance(target, cst.Attribute) or names.dotted(target) != f"self.{target.attr.value}":
             return False
-        held = target.attr.value
-        uses = self._attributes[held] - 1 if self._speaks_of_no_grad else 0
-        if not uses:
+        if not self._speaks_of_no_grad:
             return False
+        calls = self.held_calls(target)
+        return bool(calls) and all(self.untracked(call.node) for call in calls)
+
+    def held_calls(self, target: cst.Attribute) -> list[Call]:
+        """The calls of the module that `target`, an attribute of `self`, holds; none where something else is done with
+        it, too."""
+        held = target.attr.value
+        uses = self._attributes[held] - 1
+        if not uses:
+            return []
         self.module.load_where(word=held)
-        calls = [call for call in self.module.calls if names.dotted(call.node.func) == f"self.{held}"]
-        return len(calls) == uses and all(self.untracked(call.node) for call in calls)
+        calls = [call for call in self._calls_of(held) if names.dotted(call.node.func) == f"self.{held}"]
+        return calls if len(calls) == uses else []
 
     @cached_property
     def _attributes(self) -> Counter[str]:

@@ -395,13 +395,25 @@ class Operations:
         """Whether a gradient may flow through what the op is given, where one may flow at all."""
         operation, call, made = candidate
         if self._is_class(operation) and made is None:
-            return True
+            return not self._is_given_data(call)
         if operation.op.gradient == "evident":
             return inferred.gradient == "yes" and not inferred.is_integral
         if inferred.gradient != "no" and not inferred.is_integral:
             return True
         others = [self.inference.infer(value.node) for value in call.arguments.positional[1:]]
         return any(other.gradient == "yes" for other in others)
+
+    def _is_given_data(self, made: Call) -> bool:
+        """Whether the module that `made` makes is kept by an attribute, and only called with what has no gradient."""
+        statement = self.module.parent(made.node)
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if not isinstance(target, cst.Attribute) or names.dotted(target.value) != "self":
+            return False
+        calls = self.gradients.held_calls(target)
+        return bool(calls) and all(
+            len(call.node.args) == 1 and self.inference.infer(call.node.args[0].value).gradient == "no"
+            for call in calls
+        )
 
     def _floating(self, candidate: Candidate, inferred: AbstractValue) -> bool:
         """Whether the tensors may be, or evidently are, of a floating type that does not add up exactly."""

@@ -122,16 +122,15 @@ class Agreement:
     def _values(self, home: Scope | None, word: str) -> list[cst.BaseExpression]:
         """What is assigned to a name; nothing where it gets a value in another way too, or very many."""
         found: list[cst.BaseExpression] = []
-        for binding in home.bindings.get(word, ()) if home is not None else ():
+        bound = home.bindings.get(word, []) if home is not None else []
+        self._many = self._many or len(bound) > _STEPS
+        for binding in () if self._many else bound:
             if binding.kind == "augment":
                 continue
             value = bound_value(binding) if binding.kind in ("assign", "unpack") else None
             if not isinstance(value, cst.BaseExpression):
                 return []
             found.append(value)
-            if len(found) > _STEPS:
-                self._many = True
-                return []
         return found
 
     def _elements(self, node: cst.BaseExpression, depth: int = 6) -> set[str]:
