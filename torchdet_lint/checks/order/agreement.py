@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torchdet_lint.module.module import Module
-    from torchdet_lint.module.names import Scope
+    from torchdet_lint.module.names import Binding, Scope
 
 _OPERATORS = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
 _TESTS = (
@@ -122,7 +122,7 @@ class Agreement:
     def _values(self, home: Scope | None, word: str) -> list[cst.BaseExpression]:
         """What is assigned to a name; nothing where it gets a value in another way too, or very many."""
         found: list[cst.BaseExpression] = []
-        bound = home.bindings.get(word, []) if home is not None else []
+        bound: list[Binding] = home.bindings.get(word, []) if home is not None else []
         self._many = self._many or len(bound) > _STEPS
         for binding in () if self._many else bound:
             if binding.kind == "augment":
