@@ -277,7 +277,7 @@ Root Cause (first observed failure):
 
 
 RAISED = """Traceback (most recent call last):
-  File "/work/train.py", line 4, in <module>
+  File "/project/train.py", line 4, in <module>
     table["data"]
 KeyError: 'data'
 """
@@ -299,7 +299,7 @@ KeyError: 'data'
     ],
 )
 def test_the_rank_that_failed_first_is_named(said, expected):
-    assert session._rank_that_failed(said, Path("/work")) == expected
+    assert session._rank_that_failed(said, Path("/project")) == expected
 
 
 SPAWNED = """Traceback (most recent call last):

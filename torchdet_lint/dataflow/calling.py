@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.dataflow.syntax import last_word, unpacked
-from torchdet_lint.dataflow.uses import Trace, Trail, Use
+from torchdet_lint.dataflow.uses import KEEPING, Trace, Trail, Use
 from torchdet_lint.dataflow.variables import Variables
 from torchdet_lint.source.modules import STANDARD
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.module import Module
 
-_KEEPING = ("gathered", "saved", "written")
 _PROPERTIES = ("property", "cached_property")
 
 
@@ -172,7 +171,7 @@ class Calling(Variables):
     def _kept_by(self, call: cst.Call, *, torch: bool) -> str:
         """How `call` keeps what stands in a display that it is given, if it does."""
         kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
-        if kind in _KEEPING:
+        if kind in KEEPING:
             return kind
         return "handed" if self.goes_out_of_sight(call, torch=torch) else ""
 

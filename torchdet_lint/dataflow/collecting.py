@@ -17,7 +17,7 @@ from torchdet_lint.dataflow.loops import (
     takes_in,
 )
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
-from torchdet_lint.dataflow.uses import KEPT, Trace, Use
+from torchdet_lint.dataflow.uses import KEEPING, KEPT, Trace, Use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -211,7 +211,7 @@ class Collecting(Trace):
             call = self.module.parent(parent) if isinstance(parent, cst.Arg) else None
             if isinstance(call, cst.Call):
                 kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
-                yield Use(call, kind if kind in ("gathered", "saved", "written") else "other")
+                yield Use(call, kind if kind in KEEPING else "other")
             elif isinstance(parent, cst.Return):
                 yield Use(parent, "returned")
 

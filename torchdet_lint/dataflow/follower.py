@@ -11,7 +11,7 @@ from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import counts, displays, uses_index, uses_number
 from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite
-from torchdet_lint.dataflow.uses import KEPT, Trail, Use
+from torchdet_lint.dataflow.uses import KEEPING, KEPT, Trail, Use
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Follower(Calling):
         names = self.module.resolve(call.func)
         word = last_word(call.func)
         kind = self.kind_of_call(names, word)
-        if self.trail.is_set and kind in ("saved", "gathered", "written") and word != "writelines":
+        if self.trail.is_set and kind in KEEPING and word != "writelines":
             kind = "called"
         if self.trail.nested and (some := self._of_many(call, arg, word, kind)) is not None:
             yield from some

@@ -22,6 +22,7 @@ _IN_TEXT = (
 )  # fmt: skip
 _ASSIGNS = (cst.Assign, cst.AugAssign)
 KEPT = ("returned", "yielded", "written", "saved")
+KEEPING = ("gathered", "saved", "written")
 
 
 class Use(NamedTuple):

@@ -212,12 +212,11 @@ def _given(module: Module, node: cst.BaseExpression, call: Call) -> Iterator[tup
     home = call.scope.home(node.value) if isinstance(node, cst.Name) else None
     bound = home.bindings[node.value] if home is not None and isinstance(node, cst.Name) else []
     function = home.function.node if home is not None else None
+    if not isinstance(function, cst.FunctionDef) or [binding.kind for binding in bound] != ["parameter"]:
+        yield node, call
+        return
     edges = CallEdges(module)
-    callers = (
-        edges.callers(function)
-        if isinstance(function, cst.FunctionDef) and [binding.kind for binding in bound] == ["parameter"]
-        else []
-    )
+    callers = edges.callers(function)
     if not 0 < len(callers) <= _CALLERS:
         yield node, call
         return

@@ -14,6 +14,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     bindings,
     gone_through,
     passed,
+    picked_from,
     statements,
 )
 from torchdet_lint.dataflow.workers.scopes import Scope
@@ -252,8 +253,8 @@ class Bindings:
                 for value in table.values if isinstance(table, ast.Dict) else ():
                     yield value, inner
         elif isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name) and node.func.id == "getattr" and len(node.args) == 2:
-                yield ast.Attribute(node.args[0], "*"), scope
+            if (module := picked_from(node)) is not None:
+                yield ast.Attribute(module, "*"), scope
         elif isinstance(node, ast.Name):
             for value, inner in self.behind(node, scope):
                 if isinstance(value, (ast.Subscript, ast.Call)):

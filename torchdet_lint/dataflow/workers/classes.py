@@ -16,6 +16,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     own_assignments,
     own_attributes,
     passed,
+    picked_from,
 )
 from torchdet_lint.dataflow.workers.scopes import Instance, Scope
 from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, parsed
@@ -177,8 +178,8 @@ class Classes:
     def given_by_module(self, call: ast.Call, attribute: str, file: File) -> Iterator[tuple[ast.expr, File]]:
         """What `attribute` may be of the class that `call`, `getattr(module, name)`, takes from a module of the
         project."""
-        if isinstance(call.func, ast.Name) and call.func.id == "getattr" and len(call.args) == 2:
-            key = (file.path, self.dotted(call.args[0], file), attribute)
+        if (module := picked_from(call)) is not None:
+            key = (file.path, self.dotted(module, file), attribute)
             if key not in self._given:
                 self._given[key] = list(self._attributes_of(key[1], attribute, file, 0))
             yield from self._given[key]

@@ -325,10 +325,9 @@ class WorkerObjects:
         instance = self.classes.instance(class_, file, call, scope)
         self._out = self._out or not self.classes.in_sight(instance)
         used = self.classes.run_in_worker(instance, called)
-        functions = tuple(function for function, *_ in used)
-        own = reseeded(functions, self.facts.telling_apart, self.facts.methods)
+        methods = tuple(function for function, *_ in used)
         for function, owner_file, owner in used:
-            inner = Scope(owner_file, function, instance, None, way, own_seeds=own)
+            inner = Scope(owner_file, function, instance, None, way, methods=methods)
             dead = self.classes.constants.dead(function, instance.constants)
             self._body(function, inner, depth + 1, owner=owner, dead=dead)
 
@@ -364,7 +363,7 @@ class WorkerObjects:
             made = self._maker(value, inner, 0)
             if made is None or not (own or inner.function is None or inner is scope.outer):
                 continue
-            if isinstance(node, ast.Attribute) and node.attr in scope.own_seeds and _is_of_self(node):
+            if isinstance(node, ast.Attribute) and _is_of_self(node) and node.attr in self._seeded_by(scope.methods):
                 self._seeded = True
                 continue
             maker, place = made
@@ -373,6 +372,10 @@ class WorkerObjects:
                 f"{scope.way}.{outside_name(node.attr, owner)}" if scope.way and isinstance(node, ast.Attribute) else ""
             )
             self._owned[Owned(name, owner, inner.file.path, place.lineno, way, maker)] = None
+
+    def _seeded_by(self, methods: tuple[ast.FunctionDef, ...]) -> frozenset[str]:
+        """The attributes of `self` to which `methods`, run by a worker, give a generator or a seed of its own."""
+        return reseeded(methods, self.facts.telling_apart, self.facts.methods)
 
     def _maker(self, node: ast.expr, scope: Scope, depth: int) -> tuple[str, ast.expr] | None:
         """The name of what makes a generator, if `node` is one, and where."""

@@ -167,6 +167,12 @@ def own_assignments(function: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
     return [(target.attr, value) for target, value in pairs if _is_own(target)]
 
 
+def picked_from(node: ast.expr) -> ast.expr | None:
+    """What `getattr(module, name)` takes something from."""
+    picks = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
+    return node.args[0] if picks and isinstance(node, ast.Call) and len(node.args) == 2 else None
+
+
 def own_attributes(function: ast.FunctionDef, dead: tuple[ast.AST, ...] = ()) -> list[str]:
     """The attributes of `self` that a method names, outside of what is `dead`."""
     idle = {id(one) for part in dead for one in ast.walk(part)}

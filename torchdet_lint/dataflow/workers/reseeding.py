@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.workers.project_file import assigned
+from torchdet_lint.prefilter.skeleton import dotted_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _SEEDS = ("seed", "manual_seed")
 _ROUNDS = 3
-
-
-class _Told(NamedTuple):
-    """One statement or call: the names that get something, as they are written, and what they get."""
-
-    names: tuple[str, ...]
-    given: tuple[ast.expr, ...]
 
 
 @functools.lru_cache(maxsize=64)
@@ -36,10 +30,9 @@ def reseeded(
         before = len(attributes) + sum(map(len, special.values()))
         for function, statements in told:
             own = special[function.name]
-            for one in statements:
-                if any(word in telling or word in own or word in attributes for word in _words(one.given)):
-                    own.update(name for name in one.names if not name.startswith("self."))
-                    attributes.update(name for name in one.names if name.startswith("self."))
+            for name, words in statements:
+                if any(word in telling or word in own or word in attributes for word in words):
+                    (attributes if name.startswith("self.") else own).add(name)
             for name, word in _handed(function, own | telling | attributes):
                 if name in special:
                     special[name].add(word)
@@ -48,16 +41,15 @@ def reseeded(
     return frozenset(name.removeprefix("self.") for name in attributes)
 
 
-def _told(function: ast.FunctionDef) -> Iterator[_Told]:
+def _told(function: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
+    """The names that are given or seeded with something in `function`, and the names in that."""
     for node in ast.walk(function):
-        for target, value in assigned(node):
-            if name := _name(target):
-                yield _Told((name,), (value,))
+        given = [(target, [value]) for target, value in assigned(node)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SEEDS:
-            if name := _name(node.func.value):
-                yield _Told((name,), tuple(node.args))
+            given.append((node.func.value, node.args))
         elif isinstance(node, ast.NamedExpr):
-            yield _Told((node.target.id,), (node.value,))
+            given.append((node.target, [node.value]))
+        yield from ((name, list(_words(values))) for target, values in given if (name := _name(target)))
 
 
 def _handed(function: ast.FunctionDef, special: set[str] | frozenset[str]) -> Iterator[tuple[str, str]]:
@@ -80,19 +72,13 @@ def _words(nodes: Iterable[ast.expr]) -> Iterator[str]:
                 yield _name(node) or node.attr
             elif isinstance(node, ast.Call) and not (node.args or node.keywords):
                 # What is made without a seed takes one from the operating system.
-                yield f"{_last(node.func)}()"
-
-
-def _last(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+                yield f"{dotted_name(node.func).rpartition('.')[2]}()"
 
 
 def _name(node: ast.expr) -> str:
     """`name`, or `self.name`; empty for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-    return f"self.{node.attr}" if own and isinstance(node, ast.Attribute) else ""
+    name = dotted_name(node)
+    return name if "." not in name.removeprefix("self.") else ""
 
 
 def _parameters(function: ast.FunctionDef) -> Iterator[str]:

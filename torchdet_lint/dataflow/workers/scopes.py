@@ -15,7 +15,7 @@ class Scope(NamedTuple):
     """Where an expression stands: its file, the function around it, the class of `self`, what its parameters are given,
     the way to `self` from the data set, for a function in a function where that stands, the parameters that `*args` or
     `**options` of the call may hold, where they do not keep their defaults, what of the function does not run with what
-    it is given, and the attributes of `self` that each worker seeds for itself."""
+    it is given, and the methods of the object that a worker runs."""
 
     file: File
     function: Function | None = None
@@ -25,7 +25,7 @@ class Scope(NamedTuple):
     outer: Scope | None = None
     left_open: frozenset[str] = frozenset()
     dead: tuple[ast.AST, ...] = ()
-    own_seeds: frozenset[str] = frozenset()
+    methods: tuple[ast.FunctionDef, ...] = ()
 
 
 class Instance(NamedTuple):
