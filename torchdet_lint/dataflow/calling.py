@@ -15,8 +15,10 @@ from torchdet_lint.source.modules import STANDARD
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.module import Call, Module
 
+# What leaves nothing of an order.
+_LETS_GO = ("sorted", "measured", "told")
 _PROPERTIES = ("property", "cached_property")
 
 
@@ -102,10 +104,27 @@ class Calling(Variables):
             yield from read
             return
         callers = self.edges.callers(function) if function is not None else []
-        if all(any(one is function for one in self.module.ancestors(call)) for call in callers):
+        unseen = all(any(one is function for one in self.module.ancestors(call)) for call in callers)
+        if unseen and (function is None or self.trail.is_set or not self._let_go(function, node, position)):
             yield Use(node, "other" if self.trail.is_set else kind)
         for call in callers:
             yield from self.answered(call, node, position)
+
+    def _let_go(self, function: cst.FunctionDef, node: cst.CSTNode, position: int) -> bool:
+        """Whether other files call `function`, and all of them evidently let the order of what it gives go."""
+        module = self.module
+        if module.callers is None or module.scope_of(function) is not module.scope:
+            return False
+        calls = module.callers(function.name.value)
+        return bool(calls) and all(self._forgets(self.beside(there), call, node, position) for there, call in calls)
+
+    def _forgets(self, other: Calling, call: Call, node: cst.CSTNode, position: int) -> bool:
+        """Whether nothing is left of the order of what `call` in another file gives; one that only binds the function,
+        as `partial` does, may lead anywhere."""
+        if not set(call.own).intersection(other.module.resolve(call.node.func)):
+            return False
+        uses = list(other.answered(call.node, node, position))
+        return bool(uses) and all(use.kind in _LETS_GO for use in uses)
 
     def _read_as_property(self, function: cst.FunctionDef) -> list[Use]:
         """The uses of what the property `function` gives, where it is read in sight; none where it is no property."""

@@ -13,7 +13,7 @@ from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramS
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport, RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.module.names import dotted, member
-from torchdet_lint.module.tree import children
+from torchdet_lint.module.tree import children, positional, returned
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ _MAIN_GUARD = lazy(r"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*
 _ANY = "any"
 _WORKER_ARGUMENT = "worker_init_fn"
 _WORKER_SEED = "{torch}.initial_seed() % 2**32"
+# So many functions are asked for what they return as a seed.
+_FUNCTIONS = 16
 _ROOTS = {"random": "python", "numpy": "numpy", "torch": "torch"}
 
 
@@ -230,34 +232,51 @@ def _seeds_by_its_name(module: Module, call: Call) -> bool:
 
 
 def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
-    """The calls that make the value of `sink` another one in every run, and what they read (empty: a generator)."""
-    queue, seen, spread = [sink.value], set[int](), set[int]()
+    """The calls that make the value of `sink` another one in every run, and what they read (empty: a generator). Of a
+    function of another file, it is the call of that function."""
+    queue: list[tuple[Module, Value, Call | None]] = [(module, sink.value, None)]
+    seen, spread, entered = set[int](), set[int](), set[int]()
     draws = _draws(module)
     while queue:
-        value = queue.pop(0)
+        there, value, left_by = queue.pop(0)
         stack: list[cst.CSTNode] = [value.node]
         while stack:
             node = stack.pop()
             if id(node) in seen:
                 continue
             seen.add(id(node))
-            call = module.call_at(node)
+            call = there.call_at(node)
             if call is not None:
                 name = call.own[0] if len(call.own) == 1 else ""
                 what = module.library.facts.entropy.get(name)
                 if what is not None:
-                    yield call, what
+                    yield left_by or call, what
                 elif name in draws:
-                    if module.meets(call, draws[name].when, draws[name].parameters) and _unseeded(module, call, sink):
+                    met = there is module and module.meets(call, draws[name].when, draws[name].parameters)
+                    if met and _unseeded(module, call, sink):
                         yield call, ""
                 else:
-                    stack.extend(_passed_on(module, call, name))
+                    stack.extend(_passed_on(there, call, name))
+                    found = there.function(name) if name and len(entered) < _FUNCTIONS else None
+                    if found is not None and id(found[1]) not in entered and not _takes_seed(call, found[1]):
+                        entered.add(id(found[1]))
+                        leaves = left_by or (call if found[0] is not module else None)
+                        queue += [(found[0], found[0].value(one), leaves) for one in returned(found[1])]
             elif isinstance(node, cst.Name) or (isinstance(node, (cst.Attribute, cst.Subscript)) and member(node)):
-                queue.extend(assigned(module, module.value_at(node, value.scope, value.order)))
+                bound = assigned(there, there.value_at(node, value.scope, value.order))
+                queue += [(there, one, left_by) for one in bound]
             elif id(node) not in spread and not (isinstance(node, cst.Subscript) and dotted(node.value)):
                 parts = [part for part in inside(node) if part is not node]
                 spread.update(map(id, parts))
                 stack.extend(parts)
+
+
+def _takes_seed(call: Call, function: cst.FunctionDef) -> bool:
+    """Whether `call` passes `function` a seed, which it may well return."""
+    parameters = positional(function)
+    seeds = [parameter for parameter in parameters if "seed" in parameter.lower()]
+    given = [call.argument(parameter, parameters) for parameter in seeds]
+    return call.opaque or any(value is not None and not value.is_none for value in given)
 
 
 def _passed_on(module: Module, call: Call, name: str) -> Iterator[cst.CSTNode]:
