@@ -16,8 +16,9 @@ pytest.importorskip("torch")
 from torchdet_lint.verifier.commands import terminal
 from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.outcome import Comparison, Divergence, Evidence, Parting
+from torchdet_lint.verifier.launch import standard
 from torchdet_lint.verifier.trace import Site
-from torchdet_lint.verifier.verification import machine, report, session
+from torchdet_lint.verifier.verification import machine, report
 from torchdet_lint.verifier.verification.workspace import Workspace
 
 
@@ -119,7 +120,7 @@ def test_what_comes_through_a_pipe_is_there_for_every_run(monkeypatch):
         monkeypatch.setattr(sys, "stdin", stdin)
         terminal.keep_piped_input()
         for _ in range(2):
-            with session._standard_input() as given:
+            with standard.standard_input() as given:
                 assert given.read() == b"3\n4\n"
 
 
@@ -129,7 +130,7 @@ def test_a_pipe_that_says_nothing_is_waited_for_no_longer_than_a_moment(monkeypa
         monkeypatch.setattr(sys, "stdin", stdin)
         monkeypatch.setattr(terminal, "_PATIENCE", 0.01)
         terminal.keep_piped_input()
-        with session._standard_input() as given:
+        with standard.standard_input() as given:
             assert given == subprocess.DEVNULL
     os.close(writing)
 

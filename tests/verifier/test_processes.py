@@ -15,10 +15,10 @@ torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
+from torchdet_lint.verifier.launch import standard  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program, run_child  # noqa: E402
 from torchdet_lint.verifier.recording import onset  # noqa: E402
 from torchdet_lint.verifier.trace import Site, Trace, Writer  # noqa: E402
-from torchdet_lint.verifier.verification import session  # noqa: E402
 from torchdet_lint.verifier.verification.verify import compare_traces, verify_program  # noqa: E402
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ KeyError: 'data'
     ],
 )
 def test_the_rank_that_failed_first_is_named(said, expected):
-    assert session._rank_that_failed(said, Path("/project")) == expected
+    assert standard._rank_that_failed(said, Path("/project")) == expected
 
 
 SPAWNED = """Traceback (most recent call last):
@@ -321,8 +321,8 @@ RuntimeError: shapes do not fit
 def test_a_process_of_spawn_that_raises_is_told_with_its_own_line(tmp_path):
     said = SPAWNED.format(root=tmp_path)
     told = "process 1 of mp.spawn at models/net.py:5: RuntimeError: shapes do not fit"
-    assert session._spawned_that_raised(said.strip(), tmp_path) == told
-    assert session._spawned_that_raised("ValueError: no", tmp_path) == ""
+    assert standard._spawned_that_raised(said.strip(), tmp_path) == told
+    assert standard._spawned_that_raised("ValueError: no", tmp_path) == ""
 
 
 def test_a_program_that_raises_is_told_by_the_first_line_of_its_error_and_its_own_line(tmp_path):
@@ -337,7 +337,7 @@ Traceback (most recent call last):
 _pickle.UnpicklingError: Weights only load failed.
 
 Check the documentation of torch.load."""
-    assert session._raised(said, tmp_path) == "_pickle.UnpicklingError: Weights only load failed. (train.py:9)"
-    assert session._raised(said.replace("Weights", "W" * 999), tmp_path).endswith("W… (train.py:9)")
-    assert session._raised(said.replace("only", "\x1b[1monly\x1b[0m"), tmp_path) == session._raised(said, tmp_path)
-    assert session._raised("epoch 1\nkilled", tmp_path) == ""
+    assert standard._raised(said, tmp_path) == "_pickle.UnpicklingError: Weights only load failed. (train.py:9)"
+    assert standard._raised(said.replace("Weights", "W" * 999), tmp_path).endswith("W… (train.py:9)")
+    assert standard._raised(said.replace("only", "\x1b[1monly\x1b[0m"), tmp_path) == standard._raised(said, tmp_path)
+    assert standard._raised("epoch 1\nkilled", tmp_path) == ""

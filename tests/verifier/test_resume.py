@@ -235,7 +235,7 @@ def test_words_stand_where_the_command_has_their_place():
         ((), {"resume_with": ""}, "the resumed run loads nothing"),
         (("--epochs", "2"), {}, "made no step of an optimizer: let the program make twice as many steps"),
         (("--to", "/tmp/../dev/null"), {}, "outside of its working folder"),
-        (("--forget", "crash"), {}, "ended with exit status 1: ZeroDivisionError: as planted"),
+        (("--forget", "crash"), {}, r"ended with exit status 1: ZeroDivisionError: as planted \(train.py:76\)$"),
         ((), {"resume_with": "--resume '"}, "No closing quotation"),
     ],
 )
@@ -270,9 +270,31 @@ def test_the_command(capsys):
         assert said.count("\n") == 1
 
 
+def test_each_run_reads_what_verify_reads(folder, monkeypatch):
+    (folder / "words").write_text("3\n")
+    seen = []
+
+    def run(_, *, stdin, **others):
+        seen.append(stdin.read())
+        others["tick"]()
+        return ChildResult("failed", 2, 0.0)
+
+    monkeypatch.setattr(check.launch, "run_child", run)
+    told = []
+    with (
+        (folder / "words").open() as words,
+        pytest.raises(VerifyError, match=r"the saving run ended with exit status 2$"),
+    ):
+        monkeypatch.setattr(sys, "stdin", words)
+        check.check_resume(Program("script", "train.py"), 7, progress=lambda *how: told.append(how))
+    assert seen == [b"3\n"]
+    assert told == [("1 of 3, saving", 0, 0)]
+
+
 @pytest.mark.slow
-def test_in_processes_of_its_own(monkeypatch, capfd):
+def test_in_processes_of_its_own(folder, monkeypatch, capfd):
     monkeypatch.undo()
+    monkeypatch.chdir(folder)
     command = ["verify", "--resume", "step=7", "--resume-with", "--resume last.pt", "python", "train.py"]
     assert cli.main([*command, "--forget", "scaler"]) == 1
     assert "GradScaler" in capfd.readouterr().out

@@ -208,6 +208,8 @@ def test_a_program_that_uses_no_torch_has_no_verdict_to_give(tmp_path, capsys):
         (["record", "-o", "/nonexistent/a.tdtrace", __file__], "no such folder"),
         (["record", "-o", str(Path(__file__).parent), __file__], "a folder"),
         (["record", "-o", __file__, __file__], "is no trace of torchdet-lint, and is not written over"),
+        (["verify", "-o", "/nonexistent/report.html", __file__], "report.html: no such folder"),
+        (["verify", "-o", str(Path(__file__).parent), __file__], "is a folder"),
         (["compare", __file__, __file__], "not a trace of torchdet-lint"),
         (["compare", "only-one"], "a second file is needed"),
         (["nonsense"], "which of"),
@@ -239,6 +241,11 @@ def test_two_recordings_are_compared(tmp_path, capsys):
     assert run("compare", a, a, capsys=capsys)[0] == 0
     status, out, _ = run("compare", "--output-format", "json", a, b, capsys=capsys)
     assert status == 1
+    report = tmp_path / "report.json"
+    status, verdict, err = run("compare", "--output-format", "json", "-o", report, a, b, capsys=capsys)
+    assert (status, err, report.read_text()) == (1, "", out)
+    assert verdict == "✗ 2 runs diverged · 1 root cause · 1 of 1 ops differ\n"
+    assert run("compare", "-o", "/dev/null", a, b, capsys=capsys)[1] == ""
     assert json.loads(out)["causes"][0]["rule"] == "TDL105"
     b.write_bytes(b.read_bytes()[:40])
     status, _, err = run("compare", a, b, capsys=capsys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import NoReturn
 
@@ -34,10 +35,31 @@ def _fix_options(parser: Parser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed that fixes start from (default 0)")
 
 
+def _new_file(text: str) -> Path:
+    """A file that can be written, as far as can be told before the runs. Raises `UsageError`."""
+    path = Path(text)
+    why = ""
+    if path.is_dir():
+        why = "is a folder"
+    elif not path.parent.is_dir():
+        why = "no such folder"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "cannot be written"
+    if why:
+        raise argparse.ArgumentTypeError(f"{text}: {why}")
+    return path
+
+
 def _report_options(parser: Parser) -> None:
     parser.add_argument("--output-format", choices=FORMATS, default="text", help="(default: text)")
     parser.add_argument(
-        "-o", "--output-file", "--output", type=Path, default=None, metavar="FILE", help="write the report there"
+        "-o",
+        "--output-file",
+        "--output",
+        type=_new_file,
+        default=None,
+        metavar="FILE",
+        help="write the report there; the screen shows the verdict",
     )
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto, on a terminal)"

@@ -97,5 +97,6 @@ class Progress:
         if expected:
             part = min(done / expected, 1.0)
             bar = f" [{'=' * int(24 * part):24}] {part:4.0%}"
-        sys.stderr.write(f"\r\x1b[K run {name}{bar} · {done / 1e6:.1f} MB of trace · {now - self._begin:.0f} s")
+        size = f" · {done / 1e6:.1f} MB of trace" if done or expected else ""
+        sys.stderr.write(f"\r\x1b[K run {name}{bar}{size} · {now - self._begin:.0f} s")
         sys.stderr.flush()

@@ -83,7 +83,16 @@ def _resume(options: argparse.Namespace, program: Program) -> int:
     if options.in_place:
         raise UsageError("torchdet-lint verify: --resume needs copies of the working folder, and not --in-place")
     least = least_of(options.resume)
-    report = check_resume(program, least, options.resume_with, timeout=options.timeout, workdir=options.workdir)
+    terminal.keep_piped_input()
+    with terminal.Progress() as progress:
+        report = check_resume(
+            program,
+            least,
+            options.resume_with,
+            timeout=options.timeout,
+            workdir=options.workdir,
+            progress=progress,
+        )
     return put(report, text, options)
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import re
-import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
 
@@ -19,6 +15,7 @@ from torchdet_lint.verifier.comparison.lasting import Lasting
 from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.launch import launch
 from torchdet_lint.verifier.launch.interventions import environment as environment_of
+from torchdet_lint.verifier.launch.standard import last_words, standard_input
 from torchdet_lint.verifier.patching.events import read_events
 from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
@@ -38,15 +35,6 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.workspace import Workspace
 
 
-_FIRST_FAILURE = re.compile(
-    r"Root Cause \(first observed failure\):.*?^\s*rank\s*: (?P<rank>\d+).*?"
-    r"^\s*exitcode\s*: (?P<status>-?\d+)[^\n(]*\([^)]*\)(?:\s*\((?P<signal>SIG\w+)\))?",
-    re.DOTALL | re.MULTILINE,
-)
-_SPAWNED = re.compile(r"^-- Process (\d+) terminated with the following error:\n(.*)", re.DOTALL | re.MULTILINE)
-_FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-_LONGEST_ERROR = 200
 _NO_LAUNCHER = re.compile(r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT) expected, but not set")
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
@@ -215,7 +203,7 @@ class Session:
         path, events = self._recording
         environment = {**environment_of(asked, self.environment, events=events), EVENTS: str(events)}
         self.workspace.begin()
-        with _standard_input() as stdin:
+        with standard_input() as stdin:
             return launch.run_child(
                 self._program_there(),
                 environment={name: self.workspace.turned(value) for name, value in environment.items()},
@@ -293,8 +281,7 @@ class Session:
         place = self.workspace.turned_back(result.sentence(self.timeout)).replace(f"{self.root}{os.sep}", "")
         why = f"run {letter(number)} {place}"
         said = self._said(number)
-        tail = _rank_that_failed(said, self.root) or _spawned_that_raised(said, self.root)
-        tail = tail or (_raised(said, self.root) if result.returncode == 1 else "") or said.rpartition("\n")[2].strip()
+        tail = last_words(said, result, self.root)
         if result.status == "timeout" and (result.standing or _ENDED_BY_US.search(tail)):
             tail = ""
         failure = why + (f": {tail}" if tail else "")
@@ -391,46 +378,6 @@ class Session:
             return self.workspace.turned_back(file.read().decode("utf-8", "replace").strip())
 
 
-def _rank_that_failed(said: str, root: Path) -> str:
-    """How the rank ended that failed first, where torch's launcher says so at the end of `said`. Before it joins a
-    group it says what it raises without its number.
-    """
-    found = _FIRST_FAILURE.search(said)
-    if found is None:
-        return ""
-    rank, status, signal = found["rank"], found["status"], found["signal"]
-    last = re.findall(rf"^\[rank{rank}\]: (\S.*)$", said, re.MULTILINE)
-    how = f"was ended by {signal}" if signal else f"ended with exit status {status}"
-    before = said[: found.start()].rpartition("Traceback (most recent call last):\n")[0]
-    raised = last[-1] if last else _raised(before, root)
-    return f"rank {rank} {how}" + (f": {raised}" if raised and not signal else "")
-
-
-def _spawned_that_raised(said: str, root: Path) -> str:
-    """Where a process of `mp.spawn` raised, and what, as torch says at the end of `said`: the last line in `root`."""
-    number, traceback = (_SPAWNED.findall(said) or [("", "")])[-1]
-    place, error = _raised_at(traceback, root)
-    return f"process {number} of mp.spawn at {place}: {error}" if place else ""
-
-
-def _raised(said: str, root: Path) -> str:
-    """What a program raised at the end, and where."""
-    place, error = _raised_at(said, root)
-    return f"{error} ({place})" if place else ""
-
-
-def _raised_at(said: str, root: Path) -> tuple[str, str]:
-    """Of the last traceback in `said` the last line in `root`, and the first line of the error; empty without one."""
-    traceback = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):\n")
-    frames = _FRAME.findall(traceback[2])
-    error = next((line.strip() for line in traceback[2].splitlines() if line.strip() and line[0] != " "), "")
-    if not traceback[1] or not frames or not error:
-        return "", ""
-    own = [frame for frame in frames if Path(frame[0]).is_relative_to(root) and "site-packages" not in frame[0]]
-    file, line = (own or frames)[-1]
-    return f"{shown(file, (root,))}:{line}", error if len(error) <= _LONGEST_ERROR else error[:_LONGEST_ERROR] + "…"
-
-
 def _nothing_recorded() -> Comparison:
     return Comparison(
         identical=True,
@@ -444,21 +391,3 @@ def _nothing_recorded() -> Comparison:
         environment={},
         notes=("no op of torch was recorded",),
     )
-
-
-@contextlib.contextmanager
-def _standard_input() -> Iterator[int | IO[bytes] | None]:
-    """Every run reads the same: a file from its beginning, the terminal, else nothing."""
-    try:
-        descriptor = sys.stdin.fileno()
-        kind = os.fstat(descriptor).st_mode
-    except (OSError, ValueError, AttributeError):
-        yield subprocess.DEVNULL
-        return
-    if os.isatty(descriptor):
-        yield None
-    elif stat.S_ISREG(kind) and Path(f"/proc/self/fd/{descriptor}").exists():
-        with Path(f"/proc/self/fd/{descriptor}").open("rb") as file:
-            yield file
-    else:
-        yield subprocess.DEVNULL

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import torchdet_lint
 from torchdet_lint.verifier.comparison.verdict import Verdicts
 from torchdet_lint.verifier.launch import launch
+from torchdet_lint.verifier.launch.standard import last_words, standard_input
 from torchdet_lint.verifier.patching.inheritance import RESUME, with_bootstrap
 from torchdet_lint.verifier.steps.compare import Difference, difference, losses_of
 from torchdet_lint.verifier.steps.format import (
@@ -38,8 +39,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from torchdet_lint.verifier.launch.launch import Program
+    from torchdet_lint.verifier.verification.session import Progress
 
 PLACEHOLDER = "{resume}"
+_NAMES = ("saving", "resumed", "uninterrupted")
 _HELD = (PARAMETERS, BUFFERS, OPTIMIZER, STATES)
 _ORDER = (PARAMETERS, OPTIMIZER, STATES, BATCH, LOSS, GRADIENTS)
 """What stands before a step comes first, then what happens in it."""
@@ -84,7 +87,13 @@ def least_of(words: str) -> int:
 
 
 def check_resume(
-    program: Program, least: int, resume_with: str = "", *, timeout: float | None = None, workdir: Path | None = None
+    program: Program,
+    least: int,
+    resume_with: str = "",
+    *,
+    timeout: float | None = None,
+    workdir: Path | None = None,
+    progress: Progress | None = None,
 ) -> ResumeReport:
     """Run `program` until it has saved after step `least` or later, end it, start it again in the folder that it left,
     and compare that run with an uninterrupted one, step by step.
@@ -98,16 +107,16 @@ def check_resume(
         raise VerifyError(f"--resume-with {resume_with}: {error}") from error
     with contextlib.ExitStack() as stack:
         room = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torchdet-", dir=workdir)))
-        runs = _Runs(program, room, timeout, bounded=workdir is None)
-        until = runs.run("saving", (), least=least, end=2 * least + 1)
+        runs = _Runs(program, room, timeout, progress, bounded=workdir is None)
+        until = runs.run(_NAMES[0], (), least=least, end=2 * least + 1)
         saved = until.saved(least)
         left = runs.left
-        resumed = runs.run("resumed", more, begin=left, census=1, end=saved + 1)
+        resumed = runs.run(_NAMES[1], more, begin=left, census=1, end=saved + 1)
         if not any(what == "load" for what, _, _ in resumed.notes):
             raise VerifyError(
                 "the resumed run loads nothing by torch.load or safetensors: tell it what to load with --resume-with"
             )
-        whole = runs.run("uninterrupted", (), census=saved + 1, end=2 * saved + 1)
+        whole = runs.run(_NAMES[2], (), census=saved + 1, end=2 * saved + 1)
         return _judged(program, more, saved, until, resumed, whole)
 
 
@@ -141,8 +150,10 @@ class _Run:
 class _Runs:
     """Runs of a program, each in a copy of its folder."""
 
-    def __init__(self, program: Program, room: Path, timeout: float | None, *, bounded: bool) -> None:
-        self.program, self.room, self.timeout = program, room, timeout
+    def __init__(
+        self, program: Program, room: Path, timeout: float | None, progress: Progress | None, *, bounded: bool
+    ) -> None:
+        self.program, self.room, self.timeout, self.progress = program, room, timeout, progress
         self.workspace = Workspace(Path(program.directory or Path.cwd()), room, bounded=bounded)
         if self.workspace.in_place:
             raise VerifyError(f"--resume needs copies of the working folder: {self.workspace.in_place}")
@@ -158,21 +169,24 @@ class _Runs:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(kept, target)
         told = json.dumps(Order(str(steps), str(notes), **order)._asdict(), separators=(",", ":"))
-        with (self.room / f"{name}.err").open("w+b") as errors:
+        with (self.room / f"{name}.err").open("w+b") as errors, standard_input() as stdin:
             result = launch.run_child(
                 self._there(more),
                 environment=with_bootstrap({RESUME: told}),
                 timeout=self.timeout,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
+                tick=lambda: self.progress(f"{_NAMES.index(name) + 1} of 3, {name}", 0, 0) if self.progress else None,
             )
             errors.seek(0)
-            tail = errors.read()[-4096:].decode("utf-8", "replace").strip().splitlines()[-1:]
+            said = self.workspace.turned_back(errors.read()[-16384:].decode("utf-8", "replace"))
         if result.status == "interrupted":
             raise KeyboardInterrupt
         if not result.ok:
-            raise VerifyError(": ".join([f"the {name} run {result.sentence(self.timeout)}", *tail]))
+            root = Path(self.program.directory or Path.cwd())
+            tail = last_words(said, result, root)
+            raise VerifyError(f"the {name} run {result.sentence(self.timeout)}" + (f": {tail}" if tail else ""))
         self.left = self.workspace.end(self.room / f"{name}.left")
         found = _Run(name, steps, notes)
         outside = [path for what, _, path in found.notes if what == "save" and not self._inside(path)]
