@@ -29,6 +29,7 @@ from torchdet_lint.verifier.verification.workspace import Workspace, scan
         ("|    time_elapsed      | 3  |", "|    time_elapsed      | 4  |"),
         ("|    fps               | 812 |", "|    fps               | 799 |"),
         ("Epoch 3/10 [00:03<00:00, 12.1it/s, loss=0.45]", "Epoch 3/10 [00:04<00:01, 11.9it/s, loss=0.45]"),
+        ("SPS: 1269", "SPS: 1173"),
         ("took 3.2 seconds", "took 12 seconds"),
         ("Sun Nov 22 04:07:40 UTC 2026 acc 0.9", "Mon Nov 23 05:00:00 UTC 2026 acc 0.9"),
         ("<Net object at 0x7f3344aa10>", "<Net object at 0x7e0011bb20>"),
@@ -119,7 +120,7 @@ def written(folder, kind, when, value):
         tensors(path, {"w": [1.0, float(value)]}, {"format": "pt"})
     elif kind == ".tfevents":
         path = folder / f"events.out.tfevents.{when}.host.{when}.0"
-        path.write_bytes(event(when, 3, "loss", 0.25 * value))
+        path.write_bytes(event(when, 3, "loss", 0.25 * value) + event(when, 3, "charts/SPS", 100.0 * when))
     elif kind == ".csv":
         path.write_text(f"step,loss,time/fps\n1,0.{value},{when}\n")
     elif kind == ".json":
@@ -138,6 +139,15 @@ def test_a_file_is_compared_by_what_is_in_it(tmp_path, kind):
     assert difference(a, written(tmp_path / "b", kind, 2, 5)) == ""
     assert difference(a, written(tmp_path / "c", kind, 1, 6)) != ""
     assert "\n" not in difference(a, written(tmp_path / "c", kind, 2, 6))
+
+
+def test_a_scalar_that_differs_in_an_event_is_named(tmp_path):
+    a, b = (written(tmp_path / name, ".tfevents", 1, value) for name, value in (("a", 5), ("b", 6)))
+    assert difference(a, b) == "event 1: 'step 3: loss 1.25' | 'step 3: loss 1.5'"
+    for path, name in ((a, b"a"), (b, b"b")):
+        # A field of a length that the message has not.
+        path.write_bytes(struct.pack("<Q", 3) + b"\0\0\0\0" + b"\x2a\x7f" + name + b"\0\0\0\0")
+    assert difference(a, b) == "byte 14 differs"
 
 
 def test_a_tensor_that_differs_is_named(tmp_path):

@@ -164,8 +164,8 @@ def _tarred(path: Path) -> dict[str, Any]:
     return found
 
 
-def _events(path: Path) -> Iterator[bytes]:
-    """The events of a TensorBoard file without their time."""
+def _events(path: Path) -> Iterator[str]:
+    """The events of a TensorBoard file without their time, and without scalars that are times or speeds by name."""
     size = path.stat().st_size
     with path.open("rb") as opened:
         while head := opened.read(12):
@@ -174,34 +174,67 @@ def _events(path: Path) -> Iterator[bytes]:
                 raise ValueError("cut off")
             event = opened.read(length)
             opened.read(4)
-            if (rest := _without_time(event)) is not None:
-                yield rest
+            if told := _told(event):
+                yield told
 
 
-def _without_time(event: bytes) -> bytes | None:
-    """A message `Event` of TensorBoard's without field 1, its time; None where it only tells of the session."""
-    kept = []
+_WALL_TIME, _STEP, _SUMMARY = 1, 2, 5
+_VALUE = _TAG = 1
+_SCALAR = 2
+"""Numbers of fields in TensorBoard's messages `Event`, `Summary` and `Value`."""
+
+
+def _told(event: bytes) -> str:
+    """A message `Event` as text; empty where it only tells of the session or of the clock."""
+    step, values, rest = 0, [], []
+    for field, value in _fields(event):
+        if field == _STEP and isinstance(value, int):
+            step = value
+        elif field == _SUMMARY and isinstance(value, bytes):
+            if b"hparams" in value:
+                return ""
+            values += [_value(one) for number, one in _fields(value) if number == _VALUE and isinstance(one, bytes)]
+        elif field != _WALL_TIME:
+            rest.append(f"{field} {value!r}")
+    return f"step {step}: {', '.join(kept)}" if (kept := [*filter(None, values), *rest]) else ""
+
+
+def _value(message: bytes) -> str:
+    """A message `Value` as text; empty where its name is that of a time or a speed."""
+    fields = _fields(message)
+    tag = next(
+        (one.decode("utf-8", "replace") for field, one in fields if field == _TAG and isinstance(one, bytes)), ""
+    )
+    if TIMED_NAME.search(tag):
+        return ""
+    told = [
+        f"{struct.unpack('<f', one)[0]:.9g}" if field == _SCALAR and len(one) == 4 else _digest(io.BytesIO(one))
+        for field, one in _fields(message)
+        if field != _TAG and isinstance(one, bytes)
+    ]
+    return " ".join([tag, *map(str, told)])
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a message of protocol buffers: number, and an integer or bytes."""
     at = 0
-    while at < len(event):
-        start = at
-        key, at = _varint(event, at)
+    while at < len(message):
+        key, at = _varint(message, at)
         field, kind = key >> 3, key & 7
         if kind == 0:
-            _, at = _varint(event, at)
-        elif kind == 1:
-            at += 8
-        elif kind == 2:
-            length, at = _varint(event, at)
-            at += length
-        elif kind == 5:
-            at += 4
+            number, at = _varint(message, at)
+            yield field, number
+            continue
+        if kind == 2:
+            length, at = _varint(message, at)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
         else:
             raise ValueError("no event")
-        if field == 5 and b"hparams" in event[start:at]:
-            return None
-        if field != 1:
-            kept.append(event[start:at])
-    return b"".join(kept)
+        if at + length > len(message):
+            raise ValueError("cut off")
+        yield field, message[at : at + length]
+        at += length
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
