@@ -61,6 +61,19 @@ POOL: dict[str, tuple[str, ...]] = {
         "    def __getitem__(self, i):\n        return torch.rand(3)\n"),
         "def setup():\n    pass\n",
     ),
+    "pkg/files.py": (
+        "import os\ndef names(folder):\n    return os.listdir(folder)\n",
+        "import os\nclass Base:\n    def __init__(self, folder):\n        self.files = os.listdir(folder)\n",
+    ),
+    "pkg/many.py": (
+        "from .files import names\nprint(sorted(names('x')))\n",
+        "from .files import names as n\nprint(n('x')[0])\n",
+    ),
+    "use.py": (
+        "from pkg.files import names\nprint(names('x')[0])\n",
+        "import pkg.files\nprint(len(pkg.files.names('x')))\n",
+    ),
+    "heir.py": ("from pkg.files import Base\nclass Heir(Base):\n    def first(self):\n        return self.files[0]\n",),
     "trainers.py": ("import lightning\ndef build(**more):\n    return lightning.Trainer(deterministic=True)\n",),
     "conf/config.yaml": (
         "trainer:\n  _target_: lightning.Trainer\n  deterministic: true\n",
@@ -183,6 +196,36 @@ def test_python_s_own_cache_changes_nothing(folder: Path, linted: Linted, monkey
     put(folder, "events.log", "")
     monkeypatch.setattr("torchdet_lint.engine.program_run.ProgramRun.run", lambda _: pytest.fail("looked again"))
     assert linted("train.py") == cold
+
+
+LISTING = "import os\ndef names(folder):\n    return os.listdir(folder)\n"
+LOADER = (
+    "import torch\nclass Fast(torch.utils.data.DataLoader):\n    def __init__(self, data, **options):\n"
+    "        super().__init__(data, num_workers=2, **options)\n"
+)
+
+
+def test_a_look_for_callers_is_kept(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("pkg", "pkg/deep", "other"):
+        put(folder, f"{package}/__init__.py", "")
+    put(folder, "pkg/deep/files.py", LISTING + LOADER)
+    put(folder, "pkg/deep/many.py", "from .files import names\nprint(sorted(names('x')))\n")
+    put(folder, "use.py", "from pkg.deep.files import Fast, names\nprint(len(names('x')), Fast([]))\n")
+    cold = linted.same(".")
+    monkeypatch.setattr("torchdet_lint.engine.linter.Linter.record", lambda *_: pytest.fail("looked again"))
+    assert linted(".") == cold
+
+
+def test_a_caller_that_was_not_there_is_seen_when_it_is(folder: Path, linted: Linted) -> None:
+    put(folder, "pkg/__init__.py", "")
+    put(folder, "pkg/files.py", LISTING)
+    put(folder, "use.py", "from pkg.files import names\nprint(sorted(names('x')))\n")
+    assert codes(linted.same(".")) == []
+    for name in ("more.py", "pkg/more.py"):
+        put(folder, name, "from pkg.files import names\nprint(names('x')[0])\n")
+        assert codes(linted.same(".")) == ["TDL304"]
+        (folder / name).unlink()
+        assert codes(linted.same(".")) == []
 
 
 def test_paths_are_those_of_the_folder_that_asks(folder: Path, linted: Linted, monkeypatch: pytest.MonkeyPatch) -> None:

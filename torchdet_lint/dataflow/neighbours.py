@@ -12,7 +12,7 @@ from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.module.module import Module, SyntaxFault
 from torchdet_lint.source.cache import content_hash
 from torchdet_lint.source.decoding import SourceFault, decode
-from torchdet_lint.source.modules import Relied, namesake
+from torchdet_lint.source.modules import Relied, folder_state, namesake
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _HOPS = 5
 _FILES = 64
-# So many files of a folder are looked through for classes that derive from one, and for calls.
-_BESIDE = 40
+# So many reads of one name in a file are told.
+_READS = 40
 # So many folders are looked through for callers and readers, that of a file and those above it, and so often.
 _ABOVE = 3
 _LOOKS = 16
@@ -45,6 +45,7 @@ class Neighbours:
         self._contents: dict[str, tuple[bytes | None, str]] = {}
         self._known: dict[str, tuple[str, Module | None]] = {}
         self._around: dict[str, Surroundings] = {}
+        self._folders: dict[str, Relied] = {}
 
     def find(self, name: str, file: str, hops: int = _HOPS) -> tuple[Module, str] | None:
         """The module that defines what `file` calls `name`, followed through imports of other files, and what it is
@@ -91,12 +92,15 @@ class Neighbours:
 
     def in_folder(self, folder: str, file: str, wanted: re.Pattern[bytes]) -> Iterator[Module]:
         """The files of `folder` other than `file` in whose text `wanted` is found."""
-        for name in self.modules.python_files(folder)[:_BESIDE]:
+        if folder not in self._folders:
+            state = folder_state(self.modules, folder, lambda path: self._content(path)[1])
+            self._folders[folder] = Relied("", "", folder, state)
+        self.relied.add(self._folders[folder])
+        for name in self.modules.python_files(folder):
             path = f"{folder}{os.sep}{name}"
             if path == file:
                 continue
-            data, content = self._content(path)
-            self.relied.add(Relied(file, name[:-3], path, content))
+            data, _ = self._content(path)
             module = self._module(path)[1] if data is not None and wanted.search(data) else None
             if module is not None:
                 yield module
@@ -146,6 +150,7 @@ class Neighbours:
         self._known.clear()
         self._contents.clear()
         self._around.clear()
+        self._folders.clear()
 
 
 class Surroundings:
@@ -186,7 +191,7 @@ class Surroundings:
                 reads += module.attributes_under(unit.root, name) if unit.root is not None else ()
             found += [
                 (module, read)
-                for read in reads[:_BESIDE]
+                for read in reads[:_READS]
                 if any(self._means(own, name, module) for own in module.resolve(read))
             ]
         return found

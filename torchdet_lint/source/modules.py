@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # A file of the project may have the name of a package that everybody means otherwise: `utils/torch.py`.
 _LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "scipy", "sklearn", "pandas"})
 STANDARD = frozenset(sys.stdlib_module_names)
+# So many files of a folder are looked through for what has to do with one of them.
+_FILES = 40
 # A part of a dotted name holds no dot.
 _NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
@@ -32,7 +34,8 @@ class Place(NamedTuple):
 
 class Relied(msgspec.Struct, frozen=True, array_like=True, order=True):
     """A look at another file: the file that named it, the dotted name, where that led ("": nowhere), and the hash of
-    what was found there ("": no file, or one that cannot be read)."""
+    what was found there ("": no file, or one that cannot be read). Or, without file and name, a look at the folder
+    `path`, and the hash of what its files are."""
 
     file: str
     name: str
@@ -81,10 +84,10 @@ class ModuleMap:
         return known
 
     def python_files(self, folder: str) -> tuple[str, ...]:
-        """The names in `folder` that end in `.py`, in order."""
+        """The names in `folder` that end in `.py`, in order: as many as are looked through."""
         known = self._python_files.get(folder)
         if known is None:
-            known = tuple(sorted(name for name in self.listing(folder) if name.endswith(".py")))
+            known = tuple(sorted(name for name in self.listing(folder) if name.endswith(".py"))[:_FILES])
             self._python_files[folder] = known
         return known
 
@@ -244,12 +247,28 @@ class Still:
         self.modules = modules
         self._read = read
         self._contents: dict[str, str] = {}
+        self._folders: dict[str, str] = {}
 
     def holds(self, relied: Relied) -> bool:
         """Whether the same look finds the same."""
+        if not relied.name:
+            folder = relied.path
+            if folder not in self._folders:
+                self._folders[folder] = folder_state(self.modules, folder, self._content)
+            return self._folders[folder] == relied.content
         place = self.modules.locate(relied.name, relied.file)
         path = place.path if place is not None else ""
+        return path == relied.path and self._content(path) == relied.content
+
+    def _content(self, path: str) -> str:
+        """The hash of a file; "" where it cannot be read."""
         if path not in self._contents:
             data = self._read(path) if path.endswith(".py") else None
             self._contents[path] = content_hash(data) if data is not None else ""
-        return path == relied.path and self._contents[path] == relied.content
+        return self._contents[path]
+
+
+def folder_state(modules: ModuleMap, folder: str, content: Callable[[str], str]) -> str:
+    """A hash of the names of the Python files of `folder` and of their hashes, which `content` tells by path."""
+    told = (f"{name}\0{content(f'{folder}{os.sep}{name}')}" for name in modules.python_files(folder))
+    return content_hash("\0".join(told).encode(errors="surrogatepass"))
