@@ -345,6 +345,62 @@ def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, to
     assert told in finding.message
 
 
+HANDED_ON = """import random
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Words(Dataset):
+    def __init__(self):
+        self.rng = random.Random(0)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return index
+
+    def collate(self, rows):
+        return torch.tensor(rows)
+
+    def cropped(self, rows):
+        return torch.tensor(rows[self.rng.randrange(len(rows)) :])
+
+
+class Expert:
+    data = None
+
+    def __init__(self, other=None):
+        self.data = GIVEN
+
+    def _loader(self, dataset, workers=2):
+        return DataLoader(dataset, num_workers=workers, collate_fn=dataset.COLLATE)
+
+    def batches(self):
+        return self._loader(self.data)
+
+
+torch.manual_seed(0)
+for batch in Expert(input()).batches():
+    print(batch)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "collate", "severity"),
+    [
+        ("Words()", "collate", "note"),
+        ("Words()", "cropped", "error"),
+        ("other or Words()", "collate", "warning"),
+    ],
+)
+def test_a_collate_function_is_the_method_of_the_data_set_that_methods_hand_on(project, given, collate, severity):
+    folder = project(main_DOT_py=HANDED_ON.replace("GIVEN", given).replace("COLLATE", collate))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
+
+
 RETURNED = """import random
 
 import numpy as np

@@ -301,6 +301,13 @@ CUDNN = "\n    torch.backends.cudnn.deterministic = True"
         ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
         ("torchvision.models.resnet18()", {}, "error", "without it: 1 × resnet18"),
         ("timm.models.vgg11(timm.models.layers.Drop())", {}, "error", "without it: 1 × vgg11"),
+        ("timm.create_model('vgg11')", {}, "error", "without it: 1 × timm.create_model"),
+        (
+            "torchvision.models.__dict__[sorted(torchvision.models.__dict__.keys())[0]]()",
+            {},
+            "error",
+            "without it: 1 × torchvision.models",
+        ),
         ("Scatters()", {}, "error", "`torch.use_deterministic_algorithms(True)`"),
         (f"nn.Conv2d(4, 4, 3){CUDNN}", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         (f"nn.Sequential(nn.Conv2d(4, 4, 3), nn.Embedding(4, 4)){CUDNN}", {}, "error", "it: 1 × Embedding"),

@@ -306,9 +306,17 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         parent = module.parent(call.node)
         if isinstance(parent, cst.Arg) and parent.keyword is not None and parent.keyword.value == "shuffle":
             continue  # torch asks only whether it is true
-        changes, safe = _own_generator(module, call, permutes=True, at_once=row.variant == "split")
-        details = {"call": call.names[-1].rpartition(".")[2]}
-        yield Violation(call.node, details, row.variant, changes=changes, applicability=safe)
+        at_once = row.variant == "split"
+        below = at_once and module.shared(ProgramSeeds).right_below_a_seed(call.node)
+        changes, safe = _own_generator(module, call, permutes=True, at_once=at_once)
+        yield Violation(
+            call.node,
+            {"call": call.names[-1].rpartition(".")[2]},
+            "below" if below else row.variant,
+            "note" if below else None,
+            changes=changes,
+            applicability=safe,
+        )
 
 
 def _own_generator(

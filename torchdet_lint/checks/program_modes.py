@@ -23,6 +23,8 @@ _MODE_SINCE = (1, 8)
 _WORKSPACE_SINCE = (1, 7)
 _CONVOLUTIONS = "torch.nn.Conv"
 _WORKSPACE_UNTIL = (2, 10)
+# The last part of these names says nothing by itself.
+_SHOWN_WHOLE = ("timm.create_model", "torchvision.models")
 
 
 def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
@@ -89,10 +91,9 @@ def _varies(entry: Entry, name: str) -> bool:
 
 
 def _counted(places: list[Ref]) -> str:
-    """`3 × Conv2d, 1 × Embedding, 1 × torchvision.models`."""
-    counts = Counter(
-        ref.what.removesuffix(".*") if ref.what.endswith(".*") else ref.what.rpartition(".")[2] for ref in places
-    )
+    """`3 × Conv2d, 1 × Embedding, 1 × torchvision.models, 1 × timm.create_model`."""
+    names = (ref.what.removesuffix(".*") for ref in places)
+    counts = Counter(name if name in _SHOWN_WHOLE else name.rpartition(".")[2] for name in names)
     return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
 

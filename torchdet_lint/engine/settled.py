@@ -115,6 +115,8 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
             return finding
         told = f"; {_UNSEEDED[settled.seeded]}, so the workers' random numbers differ in every run"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
+    if finding.severity == "note":
+        return finding
     if rows.first in settled.unseeded:
         told = f"; {_UNSEEDED[settled.seeded]}, so every run differs"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told)

@@ -12,12 +12,18 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.abstract_values import Device
     from torchdet_lint.module.module import Module
 
+_ASKED = "is_available"
+_AVAILABLE = f"torch.cuda.{_ASKED}"
+
 
 def asks_for_cuda(module: Module, test: cst.BaseExpression) -> bool | None:
-    """Whether `test` is evidently true (or false) on CUDA, as `x.is_cuda` and `x.device.type == "cpu"` are."""
+    """Whether `test` is evidently true (or false) on CUDA, as `x.is_cuda`, `x.device.type == "cpu"` and what comes from
+    `torch.cuda.is_available()` are."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         inner = asks_for_cuda(module, test.expression)
         return None if inner is None else not inner
+    if _is_of_cuda(module, test):
+        return True
     if isinstance(test, cst.Attribute) and test.attr.value in ("is_cuda", "is_cpu"):
         return test.attr.value == "is_cuda"
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
@@ -32,6 +38,22 @@ def asks_for_cuda(module: Module, test: cst.BaseExpression) -> bool | None:
     if isinstance(part.operator, (cst.Equal, cst.In)):
         return "cuda" in devices
     return "cuda" not in devices if isinstance(part.operator, (cst.NotEqual, cst.NotIn)) else None
+
+
+def _is_of_cuda(module: Module, test: cst.BaseExpression) -> bool:
+    """Whether `test` holds only where there is CUDA: it is, or stands for, `torch.cuda.is_available()`, whatever is
+    asked for beside it."""
+    if not isinstance(test, (cst.Call, cst.Name, cst.Attribute, cst.BooleanOperation)) or _ASKED not in module.text:
+        return False
+    made = module.followed(test, module.scope_of(test), module.order_of(test))
+    stack = [made.node] if made is not None else []
+    while made is not None and stack:
+        one = stack.pop()
+        if isinstance(one, cst.BooleanOperation) and isinstance(one.operator, cst.And):
+            stack += [one.left, one.right]
+        elif isinstance(one, cst.Call) and _AVAILABLE in module.resolve(one.func, made.scope, made.order):
+            return True
+    return False
 
 
 def choices(module: Module, node: cst.IfExp) -> tuple[cst.BaseExpression, ...]:

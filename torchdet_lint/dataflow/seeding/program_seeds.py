@@ -73,7 +73,7 @@ class ProgramSeeds:
         """The seed of a `torch.Generator` made at `node` that belongs to that call alone. A call that draws `at_once`,
         right below a seed of torch, draws the same with that very seed: so two splits after one seed go on agreeing.
         What `permutes` does so first of all: with torch's own seed it would repeat the program's first `randperm`."""
-        kept = at_once and self._right_below_a_seed(node)
+        kept = at_once and self.right_below_a_seed(node)
         taken = INITIAL_SEED in self.given
         offset = self._apart(INITIAL_SEED, INITIAL_SEED, int(permutes and not kept)) if not (kept and taken) else ""
         text = INITIAL_SEED if kept else INITIAL_SEED + offset
@@ -81,7 +81,7 @@ class ProgramSeeds:
         safe = not self._elsewhere and not repeated and self.torch_seeded(node)
         return GeneratorSeed(text, None if safe else "unsafe", (NeedImport("torch"),))
 
-    def _right_below_a_seed(self, node: cst.CSTNode) -> bool:
+    def right_below_a_seed(self, node: cst.CSTNode) -> bool:
         """Whether the statement before that of `node` seeds torch."""
         statement = self.module.statement(node)
         block = self.module.parent(statement)

@@ -233,12 +233,20 @@ class Bindings:
         function, owner = _around(call, chains)
         return Scope(file, function, self.classes.instance(owner, file) if owner is not None else None)
 
-    def objects(self, node: ast.expr, scope: Scope) -> list[tuple[ast.Call, Scope]]:
-        """The calls that make the object that `node` is, by itself or by a name."""
-        made = [(node, scope)] if isinstance(node, ast.Call) else []
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            made += [(value, inner) for value, inner in self.behind(node, scope) if isinstance(value, ast.Call)]
-        return made
+    def objects(self, node: ast.expr, scope: Scope) -> tuple[list[tuple[ast.Call, Scope]], bool]:
+        """The calls that make the object that `node` is, by itself or through names, and whether these are all."""
+        made: list[tuple[ast.Call, Scope]] = []
+        queue, seen, whole = [(node, scope)], set[int](), True
+        while queue and len(made) < _MANY:
+            one, where = queue.pop()
+            if isinstance(one, ast.Call):
+                made.append((one, where))
+            elif id(one) not in seen and not isinstance(one, ast.Constant):
+                seen.add(id(one))
+                behind = list(self.behind(one, where)) if isinstance(one, (ast.Name, ast.Attribute, Element)) else []
+                queue += reversed(behind)
+                whole &= bool(behind)
+        return made, whole and not queue
 
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
         """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`,

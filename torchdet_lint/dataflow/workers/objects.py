@@ -162,16 +162,20 @@ class WorkerObjects:
     def _method_of(self, node: ast.Name | ast.Attribute | Element, scope: Scope, depth: int) -> bool:
         """Look at the method that `node` is of an object that a class of the project makes, or at the attribute of a
         class that is taken from a module by name; whether it is one."""
-        owners = self.bindings.objects(node.value, scope) if isinstance(node, ast.Attribute) else []
+        if not isinstance(node, ast.Attribute):
+            return False
+        owners, whole = self.bindings.objects(node.value, scope)
         found = False
         for owner, inner in owners:
-            for value, home in self.classes.given_by_module(owner, node.attr, inner.file):  # type: ignore[union-attr]
+            for value, home in self.classes.given_by_module(owner, node.attr, inner.file):
                 self._value(value, Scope(home), None, depth + 1)
                 found = True
             made = self.classes.definition(self.classes.dotted(owner.func, inner.file), inner.file)
-            if made is not None and isinstance(made[0], ast.ClassDef):
-                self._instance(*made, owner, inner, None, depth + 1, node.attr)  # type: ignore[arg-type, union-attr]
+            kind, home = made if made is not None else (None, inner.file)
+            if isinstance(kind, ast.ClassDef):
+                self._instance(kind, home, owner, inner, None, depth + 1, node.attr)
                 found = True
+        self._out |= found and not whole
         return found
 
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:

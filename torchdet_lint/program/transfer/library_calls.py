@@ -107,7 +107,7 @@ class LibraryCalls:
         hints = self.facts.hints
         if not name.startswith(hints.networks) or name.startswith(hints.no_networks):
             return False
-        return not any(part in name for part in ("()", "eight", "._"))
+        return not any(part in name for part in ("()", "eight", "._", ".*."))
 
     def in_workers(self, event: Event, runner: Runner) -> bool:
         """Whether a loader runs its dataset in worker processes, which torch seeds from its own generator."""
