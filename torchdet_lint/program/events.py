@@ -67,7 +67,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """A condition on a parameter: that it is true (`kind` `true`), or equal to `value` (`equal`); the arms of `if`s
     that do not run where it holds, and where it does not (0: none). One of `kind` `passed` is not asked here, but
-    handed on to the constructor of a base class, which may ask."""
+    handed on to another function, which may ask."""
 
     parameter: str
     kind: str

@@ -74,19 +74,21 @@ def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int) -> Iter
 
 
 def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
-    """The parameters that `super().__init__(…)` hands on as they came: there they may decide."""
+    """The parameters that `super().__init__(…)` hands on as they came, and those with a default that another call does:
+    there they may decide."""
     function = call.func
-    if not (
+    above = (
         isinstance(function, ast.Attribute)
         and function.attr == "__init__"
         and isinstance(function.value, ast.Call)
         and isinstance(function.value.func, ast.Name)
         and function.value.func.id == "super"
-    ):
-        return
+    )
     for value in (*call.args, *(keyword.value for keyword in call.keywords)):
         if isinstance(value, ast.Name) and _is_constant(value.id, scope):
-            yield Test(value.id, PASSED)
+            bounds = scope.bindings[value.id]
+            if above or any(bound.kind == "default" and isinstance(bound.value, ast.Constant) for bound in bounds):
+                yield Test(value.id, PASSED)
 
 
 def workers_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:

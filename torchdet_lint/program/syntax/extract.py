@@ -165,6 +165,20 @@ class Extractor(Expressions):
         else:
             self.simple(node, branch)
 
+    def condition(self, test: ast.expr, branch: tuple[int, ...]) -> None:
+        """Record a test: what follows `and` runs only where what stands before it holds."""
+        if not isinstance(test, ast.BoolOp) or self.scope.kind != "function":
+            self.expression(test, branch)
+            return
+        for part in test.values:
+            self.expression(part, branch)
+            arm = self.arms + 1
+            asked = list(tested(part, self.scope, -arm, arm))
+            if asked:
+                self.arms = arm
+                self.tests.extend(asked)
+                branch = (*branch, arm if isinstance(test.op, ast.And) else -arm)
+
     def conditional(self, node: ast.If, branch: tuple[int, ...]) -> int:
         """Record an `if`; the arm in which the rest of the block stands, or 0."""
         first = 0
@@ -177,7 +191,7 @@ class Extractor(Expressions):
             if not checking:
                 trained = asks_for_training(node.test)
                 self.trained += trained
-                self.expression(node.test, branch)
+                self.condition(node.test, branch)
                 if not guards:
                     self.arms += 1
                     arm = self.arms
