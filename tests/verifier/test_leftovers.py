@@ -27,7 +27,9 @@ from torchdet_lint.verifier.verification.workspace import Workspace, scan
             "{'train_runtime': 4, 'train_samples_per_second': 1}",
         ),
         ("|    time_elapsed      | 3  |", "|    time_elapsed      | 4  |"),
-        ("|    fps               | 812 |", "|    fps               | 799 |"),
+        ("|    fps               | 812 |", "|    fps               | 1799 |"),
+        ("|    fps       | 812   |", "|    fps       | 1799  |"),
+        ("-----------------", "------------------"),
         ("Epoch 3/10 [00:03<00:00, 12.1it/s, loss=0.45]", "Epoch 3/10 [00:04<00:01, 11.9it/s, loss=0.45]"),
         ("SPS: 1269", "SPS: 1173"),
         ("took 3.2 seconds", "took 12 seconds"),
@@ -49,6 +51,8 @@ def test_what_tells_of_the_clock_and_of_the_machine_is_no_difference(one, two):
         ("iter 10: loss 2.3208, time 55.31ms", "iter 10: loss 2.3209, time 55.31ms"),
         ("timesteps: 100", "timesteps: 101"),
         ("sometimes 3", "sometimes 4"),
+        ("---", "----"),
+        ("loss  3", "loss 3"),
         ("accuracy: 97.1%", "accuracy: 97.2%"),
         ("step 12 -3.5e-05", "step 12 -3.6e-05"),
         ("[0.1, 0.2]", "[0.2, 0.1]"),
@@ -148,6 +152,21 @@ def test_a_scalar_that_differs_in_an_event_is_named(tmp_path):
         # A field of a length that the message has not.
         path.write_bytes(struct.pack("<Q", 3) + b"\0\0\0\0" + b"\x2a\x7f" + name + b"\0\0\0\0")
     assert difference(a, b) == "byte 14 differs"
+
+
+def test_settings_in_an_archive_are_compared_without_their_times(tmp_path):
+    told = '{{"start_time": {when}, "ep_info_buffer": {{":serialized:": "gASV{when}"}}, "n_steps": {steps}}}'
+
+    def settings(name, when, steps, policy=b"\0\1"):
+        text = told.format(when=1795450036123456789 + when, steps=steps).encode()
+        archive(tmp_path / name, {"data": text, "policy.pth": policy}, (2026, 1, 1, 0, 0, 0))
+        return tmp_path / name
+
+    a = settings("a.zip", 1, 128)
+    assert difference(a, settings("b.zip", 2, 128)) == ""
+    assert difference(a, settings("b.zip", 2, 129)) == "data differs"
+    assert difference(a, settings("b.zip", 2, 128, b"\0\2")) == "policy.pth differs"
+    assert difference(settings("a.zip", 1, 128, b"\xff"), settings("b.zip", 2, 128, b"\xfe")) == "policy.pth differs"
 
 
 def test_a_tensor_that_differs_is_named(tmp_path):

@@ -253,6 +253,21 @@ def test_two_recordings_are_compared(tmp_path, capsys):
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(("own", "rule"), [("", ""), ("random.random()\n", "TDL103")])
+def test_what_a_library_draws_as_it_is_imported_explains_no_data(tmp_path, capsys, own, rule):
+    library = tmp_path / "site-packages" / "styled.py"
+    library.parent.mkdir()
+    library.write_text("from random import getrandbits\nNUMBER = getrandbits(24)\n")
+    source = (
+        f"import os, random, sys, torch\nsys.path.append({str(library.parent)!r})\nimport styled\n"
+        f"assert styled.NUMBER >= 0\n{own}torch.tensor(list(os.urandom(8)))\n"
+    )
+    words = ["verify", "--no-values", "--no-lint", "--output-format", "json"]
+    status, out, _ = run(*words, write(tmp_path, source), capsys=capsys)
+    assert status == 1
+    assert [cause["rule"] for cause in json.loads(out)["causes"]] == [rule]
+
+
 def test_a_disk_that_fills_up_is_one_line_and_no_verdict(tmp_path, capsys):
     source = (
         "import resource, torch\nresource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\n"

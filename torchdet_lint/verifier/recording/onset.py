@@ -7,21 +7,26 @@ environment. Nothing is imported here that a program could have wanted to config
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import random
 import sys
+import threading
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.verifier.patching import reach
 from torchdet_lint.verifier.patching.events import Reporter
+from torchdet_lint.verifier.patching.frames import is_users
 from torchdet_lint.verifier.patching.inheritance import EVENTS, RECORD, with_bootstrap
 from torchdet_lint.verifier.patching.patches import Patches, after_import
 from torchdet_lint.verifier.recording.watching import stacks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
 
     from torchdet_lint.verifier.recording.recorder import Recorder
 
@@ -33,12 +38,20 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
     after how many optimizer steps to end (`steps`); with `limited` the process says where it stands when it is asked.
     `started` is a process that the program started.
     """
-    starts: dict[str, int] = {"python": hash(random.getstate()[1]) & (1 << 64) - 1}
+    starts: dict[str, int] = {"python": _python_digest()}
     numpy_state: list[dict[str, Any]] = []
     patches = Patches()
     if order.get("limited"):
         stacks.arm(order["trace"])
     reach.watch(patches, Reporter(os.environ.get(EVENTS, "")))
+    recorders: list[Recorder] = []
+
+    def drawn(digest: int) -> None:
+        starts["python"] = digest
+        for one in recorders:
+            one.begin_python_at(digest)
+
+    _watch_imports(patches, starts, drawn)
 
     def torch_begins(_: object) -> None:
         from torchdet_lint.verifier.recording import generators, recorder
@@ -59,12 +72,41 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
         except TraceError as error:
             _say(order["trace"], str(error))
             return
+        recorders.append(one)
         atexit.register(_end, one, os.getpid())
         if order.get("steps"):
             one.end_after(int(order["steps"]))
 
     after_import(patches, "numpy.random", lambda module: numpy_state.append(module.get_state(legacy=False)))
     after_import(patches, "torch", torch_begins)
+
+
+def _python_digest() -> int:
+    """As `generators.python_digest`, before torch is there."""
+    return hash(random.getstate()[1]) & (1 << 64) - 1
+
+
+def _watch_imports(patches: Patches, starts: Mapping[str, int], drawn: Callable[[int], object]) -> None:
+    """Call `drawn` with the digest of Python's generator where the body of a library's module, `rich.style` say, is the
+    first to draw from it: no value of the program's comes of that.
+    """
+    execute = SourceFileLoader.exec_module
+    busy = threading.local()
+
+    @functools.wraps(execute)
+    def exec_module(loader: SourceFileLoader, module: ModuleType) -> None:
+        if getattr(busy, "inside", False) or is_users(loader.path):
+            execute(loader, module)
+            return
+        busy.inside, before = True, _python_digest()
+        try:
+            execute(loader, module)
+        finally:
+            busy.inside = False
+            if before == starts["python"] and (now := _python_digest()) != before:
+                drawn(now)
+
+    patches.set(SourceFileLoader, "exec_module", exec_module)
 
 
 def begin_below(order: Mapping[str, Any]) -> None:

@@ -107,6 +107,11 @@ class Recorder:
             run.writer.close()
         run.live.clear()
 
+    def begin_python_at(self, digest: int) -> None:
+        """Take this as the state in which the program found `random`'s generator."""
+        if self._run is not None:
+            self._run.starts = (digest, *self._run.starts[1:])
+
     def end_after(self, steps: int) -> None:
         """End the program, in order, when an optimizer of it has made so many steps."""
         from torch.optim import optimizer as optimizers

@@ -234,9 +234,20 @@ def fixed_entropy(context: Context) -> None:
     )
     for owner, name, repeat in sources:
         patches.set(owner, name, _in_seeds_only(getattr(owner, name), repeat))
+    for name in ("randint", "randrange", "getrandbits"):
+
+        def draw(*args: Any, name: str = name, **kwargs: Any) -> Any:
+            return getattr(random.Random(sequence(f"random.{name}()")), name)(*args, **kwargs)
+
+        patches.set(random, name, _in_seeds_only(getattr(random, name), draw))
 
     def numpy_seed(module: ModuleType) -> None:
         original = module.seed
+
+        def randint(*args: Any, **kwargs: Any) -> Any:
+            return module.RandomState(sequence("numpy.random.randint()") % _NUMPY_LIMIT).randint(*args, **kwargs)
+
+        patches.set(module, "randint", _in_seeds_only(module.randint, randint))
 
         def seed(seed: Any = None) -> None:
             original(sequence("numpy.random.seed()") % _NUMPY_LIMIT if seed is None else seed)

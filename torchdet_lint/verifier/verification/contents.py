@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import csv
 import filecmp
+import functools
 import gzip
 import io
 import itertools
 import json
+import re
 import struct
 import tarfile
 import zipfile
@@ -21,12 +23,16 @@ from typing import IO, TYPE_CHECKING, Any
 from torchdet_lint.verifier.verification.masking import TIMED_NAME, masked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 _CHUNK = 1 << 20
 _MOST_TEXT = 64 << 20
+_MOST_MEMBER = 8 << 20
 _SHOWN = 60
+_SERIALIZED = re.compile(r'(":serialized:": )"[^"]*"')
+"""What stable-baselines3 has pickled into its settings: episodes with the time that each took, say. Parameters and the
+states of optimizers have files of their own beside it."""
 VOLATILE = frozenset({".db", ".sqlite", ".sqlite3", ".pdf", ".svg", ".prof", ".lock", ".wandb", ".pyc"})
 """Files into which their libraries write times or names of their own, where a reading of bytes says nothing."""
 
@@ -45,7 +51,7 @@ def _by_format(a: Path, b: Path) -> str:
     if "tfevents" in a.name:
         return _first(_events(a), _events(b), "event")
     if zipfile.is_zipfile(a) and zipfile.is_zipfile(b):
-        return _members(_zipped(a), _zipped(b))
+        return _members(_zipped(a), _zipped(b), functools.partial(_alike, a, b))
     if a.suffix == ".safetensors":
         return _members(_safetensors(a), _safetensors(b))
     if a.suffix in (".gz", ".tgz") or tarfile.is_tarfile(a):
@@ -95,14 +101,30 @@ def _shown(value: Any) -> str:
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 
-def _members(a: dict[str, Any], b: dict[str, Any]) -> str:
-    """Named parts; each is compared as a whole."""
+def _members(a: dict[str, Any], b: dict[str, Any], alike: Callable[[str], bool] = lambda _: False) -> str:
+    """Named parts; each is compared as a whole, and then by `alike`."""
     for name in sorted({*a, *b}):
         if name not in a or name not in b:
             return f"{name} is in one of them only"
-        if a[name] != b[name]:
+        if a[name] != b[name] and not alike(name):
             return f"{name} differs"
     return ""
+
+
+def _alike(a: Path, b: Path, name: str) -> bool:
+    """Whether a member of two zip archives is a text that tells the same."""
+    texts = []
+    for path in (a, b):
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo(name).file_size > _MOST_MEMBER:
+                return False
+            data = archive.read(name)
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            return False
+        texts.append(_SERIALIZED.sub(r"\1", text).splitlines())
+    return not lines(*texts)
 
 
 def _zipped(path: Path) -> dict[str, tuple[int, int]]:

@@ -36,11 +36,20 @@ _SHAPES = [
 ]
 
 
+_LEAST_RULE = 8
+_RULE = re.compile(rf"([-=_*#~])\1{{{_LEAST_RULE - 1},}}")
+_PADDING = re.compile(r"[ \t]{2,}")
+
+
 def masked(line: str) -> str:
     """`line` with what tells of the clock, the machine's memory and random names replaced by what it is."""
+    if _RULE.fullmatch(line.strip()):
+        # A table is as wide as what stands in it.
+        return line.strip()[:_LEAST_RULE]
+    plain = line
     for shape, name in _SHAPES:
-        line = shape.sub(name, line)
-    return line.rstrip()
+        plain = shape.sub(name, plain)
+    return (line if plain == line else _PADDING.sub(" ", plain)).rstrip()
 
 
 def masked_name(path: str) -> str:
