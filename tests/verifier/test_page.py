@@ -212,3 +212,16 @@ def test_a_browser_shows_the_page_and_its_keys_zoom(tmp_path):
     # The first difference, op 30 of 90, is at the left edge.
     assert float(shift) == pytest.approx(200 - (200 + 1000 * 30 / 90) * 2.25, abs=0.1)
     assert "alert" not in re.sub(r"&lt;.*?&gt;", "", done.stdout)
+
+
+def test_the_losses_say_that_they_are_equal_and_by_how_much_they_differ():
+    nan = float("nan")
+
+    def page(*rows):
+        told = Losses(len(rows), len(rows), 1.0, 1.0, None, rows[-1], rows)
+        return page_of(report(losses=told), Picture((), ()))
+
+    assert "The losses are equal." in page(Loss(1, 2.0, 2.0), Loss(2, nan, nan))
+    assert "No difference that is a finite number." in page(Loss(1, 2.0, 2.0), Loss(2, nan, 1.0))
+    assert 'y="14">50<' in page(Loss(1, 2.0, 2.5), Loss(2, 50.0, 0.0))
+    assert 'y="14">1e308<' in page(Loss(1, 2.0, 2.5), Loss(2, 1e308, 0.0))

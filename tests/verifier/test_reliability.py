@@ -56,6 +56,16 @@ PROGRAMS = {
         "the recording ends early",
     ),
 }
+ABORTED = """
+import atexit, os, pathlib, sys
+def end():
+    if os.path.exists(seen := os.environ["SEEN"]) < times:
+        pathlib.Path(seen).touch()
+        os.write(2, b"terminate called without an active exception\\n")
+        os.abort()
+times = 1
+atexit.register(end)
+"""
 HABITS = (
     STEADY
     + """
@@ -89,6 +99,23 @@ def test_a_program_that(tmp_path, capfd, name):
         assert len((out + err).splitlines()) == 1
     assert {process.pid for process in psutil.Process().children(recursive=True)} <= before
     assert not _running(script)
+
+
+def test_an_abort_as_python_ends_is_no_difference(tmp_path, monkeypatch, capfd):
+    """What is registered before torch is imported runs after the recorder has closed the trace."""
+    monkeypatch.setenv("SEEN", str(tmp_path / "seen"))
+    script = tmp_path / "here" / "program.py"
+    script.parent.mkdir()
+    monkeypatch.chdir(script.parent)
+    for source, status, says in (
+        (ABORTED + STEADY, 0, "run A was made twice: the first time a process was aborted after its last op"),
+        (ABORTED.replace("times = 1", "times = 2") + STEADY, 3, "run A was ended by SIGABRT: terminate called"),
+        (STEADY + ABORTED + "end()", 3, "run A was ended by SIGABRT: terminate called"),
+    ):
+        (tmp_path / "seen").unlink(missing_ok=True)
+        script.write_text(source)
+        assert cli.main(["verify", "--no-lint", "--no-values", str(script)]) == status
+        assert says in " ".join(capfd.readouterr().out.split())
 
 
 def test_bad_habits_beside_a_link_to_itself_are_no_obstacle(tmp_path, monkeypatch, capsys):

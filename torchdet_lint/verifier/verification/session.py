@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.workspace import Workspace
 
 
+_ABORTED = "terminate called without an active exception"
 _NO_LAUNCHER = re.compile(r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT) expected, but not set")
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
@@ -78,6 +79,7 @@ class Session:
         self.left = Leftovers()
         self.valid = valid
         self.early_end = False
+        self.again: list[int] = []
 
     @property
     def root(self) -> Path:
@@ -111,8 +113,13 @@ class Session:
             if self.progress is not None:
                 self.progress(letter(number), path.stat().st_size if path.exists() else 0, before)
 
-        with self.output(number).open("wb") as out, self.output(number, "err").open("wb") as err:
-            result = self._started(number, out, err, tick)
+        for attempt in (1, 2):
+            with self.output(number).open("wb") as out, self.output(number, "err").open("wb") as err:
+                result = self._started(number, out, err, tick)
+            if attempt == 2 or result.ok or not self._aborted_at_its_end(number):
+                break
+            self.again.append(number)
+            events.unlink(missing_ok=True)
         self.results.append(result)
         self.files.append(self.workspace.end(self.folder / f"{letter(number)}.left"))
         for event in read_events(events):
@@ -131,6 +138,15 @@ class Session:
         if "could not be written" in result.recording or "cannot be written" in result.recording:
             raise VerifyError(f"run {letter(number)}: {result.recording}")
         return result
+
+    def _aborted_at_its_end(self, number: int) -> bool:
+        """Whether C++ ended a process of a run that had done all its work: a thread of gloo's, say, that meets the end
+        of Python. That says nothing of the program, and happens on a busy machine now and then.
+        """
+        path = self._recording[0]
+        if _ABORTED not in self._said(number) or not path.exists():
+            return False
+        return all(stream.complete for stream in Trace(path).streams)
 
     def beside(self, name: str, *fixes: str) -> Session:
         """No runs yet of the same program, with `fixes` besides; what they record goes into the folder `name`."""
@@ -337,6 +353,11 @@ class Session:
         notes += [f"{held.file}:{held.line}: {held.message}" for held in self.held.values() if not held.rule]
         if self.workspace.in_place and self.workspace.in_place != "asked for":
             notes.append(f"every run took place in the working folder itself, not in a copy: {self.workspace.in_place}")
+        notes += [
+            f"run {letter(number)} was made twice: the first time a process was aborted after its last op, as Python "
+            "ended there while a thread of C++ still ran"
+            for number in self.again
+        ]
         notes += [
             f"run {letter(number)} was ended after {self.records[number]} ops, its losses being others for good: what "
             "it would have left behind, how it would have ended, and what else differs later"

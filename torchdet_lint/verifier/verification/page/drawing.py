@@ -27,7 +27,7 @@ def lanes(rows: Sequence[Lane]) -> str:
     names = [_name(number, lane) for number, lane in enumerate(shown)]
     height = len(shown) * _ROW + 18
     ticks = [
-        f'<text x="{_x(record, longest):.1f}" y="{height - 5}">step {step}</text>'
+        f'<text x="{min(_x(record, longest), _WIDTH - 44):.1f}" y="{height - 5}">step {step}</text>'
         for record, step in (shown[0].steps[:: max(1, len(shown[0].steps) // 8)] if shown else ())
     ]
     more = f"<p class=dim>{len(order) - len(shown)} more streams are not drawn.</p>" if len(order) > len(shown) else ""
@@ -105,7 +105,9 @@ def losses(told: Losses) -> str:
     picture = _svg("The loss of run A and of run B", lines + labels + _first(told))
     gaps = [abs(row.a - row.b) for row in rows if math.isfinite(row.a - row.b) and row.a != row.b]
     if not gaps:
-        return picture + "<p class=dim>No difference that is a finite number.</p>"
+        equal = all(row.a == row.b or (math.isnan(row.a) and math.isnan(row.b)) for row in rows)
+        words = "The losses are equal." if equal else "No difference that is a finite number."
+        return f"{picture}<p class=dim>{words}</p>"
     least, most = math.log10(min(gaps)), math.log10(max(gaps))
     least, most = (least - 0.5, most + 0.5) if most - least < 1 else (least, most)
 
@@ -115,8 +117,13 @@ def losses(told: Losses) -> str:
             return None
         return 14 + (_HEIGHT - 28) * (1 - (math.log10(gap) - least) / (most - least))
 
-    labels = f'<text x="4" y="14">1e{most:.1f}</text><text x="4" y="{_HEIGHT - 8}">1e{least:.1f}</text>'
+    labels = f'<text x="4" y="14">{_power(most)}</text><text x="4" y="{_HEIGHT - 8}">{_power(least)}</text>'
     return picture + _svg("The absolute difference on a log scale", _line(rows, "gap", depth) + labels + _first(told))
+
+
+def _power(exponent: float) -> str:
+    """A power of ten as a number."""
+    return f"{10**exponent:.2g}" if abs(exponent) < 300 else f"1e{exponent:.0f}"
 
 
 def _svg(label: str, body: str) -> str:
