@@ -291,6 +291,26 @@ CUDNN = "\n    torch.backends.cudnn.deterministic = True"
 
 
 @pytest.mark.parametrize(
+    ("start", "draw", "fixed"),
+    [
+        ("Process(target=work)", "random.random()", False),
+        ("Process(target=work)", "np.random.rand()", True),
+        ("Process(target=work)", "torch.rand(1)", True),
+        ("torch.multiprocessing.spawn(work, nprocs=2)", "torch.rand(1)", False),
+        ("work()", "random.random()", True),
+    ],
+)
+def test_a_seed_that_reaches_no_process_is_no_fix(project, start, draw, fixed):
+    """Python seeds `random` anew in a forked process, and a spawned one takes no state along."""
+    folder = project(
+        main_DOT_py="import random\nfrom multiprocessing import Process\n\nimport numpy as np\n"
+        f"import torch\n\ndef work(rank=0):\n    print({draw})\n\n{GUARD}    {start}\n"
+    )
+    (found,) = [one for one in lint(folder) if one.code in ("TDL101", "TDL102", "TDL103")]
+    assert (found.fix is not None, "only new processes" in found.help) == (fixed, not fixed)
+
+
+@pytest.mark.parametrize(
     ("layer", "settings", "severity", "words"),
     [
         ("nn.Linear(4, 4)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),

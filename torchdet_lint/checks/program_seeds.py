@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.effects import Ref
     from torchdet_lint.program.entry import Entry
 
+_IN_PROCESSES = "only new processes use random numbers, and each has to seed itself (TDL108)"
+
 
 def unseeded_torch(entry: Entry, rule: Rule) -> Iterator[Fault]:
     """A draw from torch's generator and no seed of it."""
@@ -38,8 +40,11 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
         return
     here, draw = found[0].ref, found[1]
     missing = tuple(
-        name for name in ("python", "numpy", "torch") if entry.draws(name) and f"seed:{name}" not in entry.effects
+        name
+        for name in ("python", "numpy", "torch")
+        if entry.draws(name) and f"seed:{name}" not in entry.effects and entry.seed_reaches(name)
     )
+    change: Change = entry.seeds(missing) if library in missing else Withhold(_IN_PROCESSES)
     variant = "cuda-only" if library == "torch" and "seed:cuda" in entry.effects else ""
     details = {"draw": draw.what, "place": entry.place(draw, here)}
     yield Fault(
@@ -47,7 +52,7 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
         details,
         variant,
         related=(Story(draw, f"`{draw.what}` draws here"),),
-        changes=(entry.seeds(missing),),
+        changes=(change,),
     )
 
 

@@ -245,6 +245,23 @@ class Entry(NamedTuple):
         """Whether a module that the program makes and runs is in training mode, as it is made: nothing evaluates."""
         return not (self.has("evaluates") or self.has("loads"))
 
+    def seed_reaches(self, library: str) -> bool:
+        """Whether a seed of `library` in the program itself reaches a draw: a new process takes no state with it that
+        is spawned, and none of `random` in any case. What a process runs first belongs to it."""
+        seen = {self.node}
+        queue = [self.node]
+        while queue:
+            for step in self.project.steps(queue.pop()):
+                if step.node is None:
+                    if step.kind in ("draw", "borrow") and (step.kind == "borrow" or step.channel in CHANNELS[library]):
+                        return True
+                elif step.node not in seen and not (
+                    step.kind == "process" and (library == "python" or step.channel in ("spawn", "first"))
+                ):
+                    seen.add(step.node)
+                    queue.append(step.node)
+        return False
+
     def place(self, what: Ref, here: Ref) -> str:
         """Where `what` happens, in words: nothing where it is on the line of the finding itself."""
         if what.file == here.file:
