@@ -513,6 +513,74 @@ def test_a_generator_that_each_worker_seeds_is_not_copied(project, made, begun, 
     assert (finding.severity, "each worker seeds" in finding.message) == (severity, severity == "note")
 
 
+STEPS = """
+import random
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Jitter:
+    def __init__(self):
+        self.state = random.Random(7)
+
+    def apply(self, x):
+        return x if self.state.random() > 0.1 else -x
+
+    def plain(self, x):
+        return -x
+
+    def __call__(self, x):
+        return self.apply(x)
+
+class Pipeline:
+    def __init__(self, flip=False):
+        {0}
+
+    def run(self, x):
+        {1}
+        return x
+
+class Rows(Dataset):
+    def __init__(self, train=True):
+        self.pipe = Pipeline() if train else None
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        return self.pipe.run(i) if self.pipe else i
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.save(list(DataLoader(Rows({2}), num_workers=2)), "rows.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "run", "train", "severity"),
+    [
+        ("self.steps = [Jitter()]", "for step in self.steps: x = step.apply(x)", "", "error"),
+        ("self.steps = [Jitter()]", "for step in self.steps: x = step(x)", "", "error"),
+        ("self.steps = [Jitter()]", "x = self.steps[0].apply(x)", "", "error"),
+        ("self.steps = [Jitter()]", "x = [step.apply(x) for step in self.steps][-1]", "", "error"),
+        ("self.steps = (None, Jitter())", "for n, step in enumerate(self.steps): x = step.apply(x)", "", "error"),
+        ("self.steps = {'a': Jitter()}", "for name, step in self.steps.items(): x = step.apply(x)", "", "error"),
+        ("self.steps = {'a': Jitter()}", "step = self.steps['a']; x = step.apply(x)", "", "error"),
+        ("self.steps = Jitter()", "step = self.steps; x = step.apply(x)", "", "error"),
+        ("self.steps = Jitter() if flip else None", "step = self.steps; x = step.apply(x)", "", "note"),
+        ("self.steps = []; self.steps.append(Jitter())", "for step in self.steps: x = step.apply(x)", "", "error"),
+        ("self.steps = []; self.steps += [Jitter()]", "for step in self.steps: x = step.apply(x)", "", "error"),
+        ("self.steps = {}; self.steps['a'] = Jitter()", "for step in self.steps.values(): x = step(x)", "", "error"),
+        ("self.steps = [Jitter()]", "for step in self.steps: x = step.plain(x)", "", "note"),
+        ("self.steps = [Jitter()]", "for step in self.others: x = step.apply(x)", "", "note"),
+        ("self.steps = [Jitter()]", "for step in self.steps: x = step.apply(x)", "train=False", "note"),
+    ],
+)
+def test_a_generator_is_found_in_what_a_list_or_dictionary_holds(project, kept, run, train, severity):
+    folder = project(main_DOT_py=STEPS.format(kept, run, train))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert (finding.severity, "`self.state` of `Jitter`" in finding.message) == (severity, severity == "error")
+
+
 NETS = """
 import torch
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
@@ -12,7 +13,10 @@ from torchdet_lint.dataflow.workers.project_file import (
     Part,
     added,
     bindings,
+    branches,
     gone_through,
+    left_of,
+    once,
     passed,
     picked_from,
     statements,
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 _DEEP = 12
 _MANY = 30
+# So many expressions are looked behind for what makes one object.
+_STEPS = 200
 Bound = tuple[ast.expr, Scope]
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -40,6 +46,7 @@ class Bindings:
         self.chains = chains
         self.classes = classes
         self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        self._comprehended: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._added: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._named: dict[ast.AST, frozenset[str]] = {}
         self._nested: dict[ast.AST, dict[str, _Definition]] = {}
@@ -80,7 +87,9 @@ class Bindings:
             for value in self._bound_in(scope.function).get(node.id, ()):
                 if value is not node and id(value) not in idle:
                     local = True
-                    yield value, scope
+                    yield left_of(value, idle), scope
+            for value in self._gone_through_in(scope.function).get(node.id, ()):
+                yield value, scope
             if not local and node.id in self._parameters(scope.function):
                 yield from self._passed(node.id, scope)
                 return
@@ -91,7 +100,7 @@ class Bindings:
 
     def _elements(self, node: Element, scope: Scope) -> Iterator[Bound]:
         """What the elements of a display may be that `node` goes through, by itself, by a name, through `enumerate`,
-        `zip`, or the entries of a dictionary; the whole where that is no display."""
+        `zip`, or the entries of a dictionary; the whole where that is no display. Or what is picked from it."""
         over, places = node.over, node.places
         function = over.func if isinstance(over, ast.Call) else None
         if isinstance(over, ast.Call) and isinstance(function, ast.Name) and places:
@@ -102,7 +111,9 @@ class Bindings:
         if isinstance(function, ast.Attribute) and (method, places) in (("values", ()), ("items", (1,))):
             over, places = function.value, ()
         for value, inner in self._displays(over, scope) if not places else ():
-            entries = value.values if isinstance(value, ast.Dict) and method else getattr(value, "elts", [value])
+            entries = getattr(value, "elts", [value])
+            if isinstance(value, ast.Dict) and (method or node.picked):
+                entries = value.values
             yield from ((entry, inner) for entry in entries)
 
     def _displays(self, node: ast.expr, scope: Scope) -> list[Bound]:
@@ -118,12 +129,17 @@ class Bindings:
                 continue
             seen.add(id(one))
             queue += made
-            if isinstance(one, ast.Name):
+            if isinstance(one, (ast.Name, ast.Attribute)):
                 found += [(ast.List([value]), inner) for value, inner in self.put_into(one, where)]
         return found
 
-    def put_into(self, name: ast.Name, scope: Scope) -> Iterator[Bound]:
-        """What is added to the list that goes by `name`, in the function around or at the top of the file."""
+    def put_into(self, name: ast.Name | ast.Attribute, scope: Scope) -> Iterator[Bound]:
+        """What is added to the list that goes by `name`: in the function around, at the top of the file, or where it is
+        an attribute of `self`, in the methods of its class."""
+        if isinstance(name, ast.Attribute):
+            own = scope.instance is not None and isinstance(name.value, ast.Name) and name.value.id == "self"
+            yield from scope.instance.added.get(name.attr, ()) if own and scope.instance is not None else ()
+            return
         local = scope.function if not isinstance(scope.function, ast.Lambda) else None
         root: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef = scope.file.tree
         if local is not None and name.id in self._bound_in(local):
@@ -133,8 +149,8 @@ class Bindings:
             self._added[root] = found
             for statement in statements(root.body):
                 for to, value in added(statement):
-                    values = found.setdefault(to, [])
-                    if len(values) < _MANY:
+                    values = found.setdefault(to.id, []) if isinstance(to, ast.Name) else None
+                    if values is not None and len(values) < _MANY:
                         values.append(value)
         for value in self._added[root].get(name.id, ()):
             yield value, scope
@@ -186,6 +202,18 @@ class Bindings:
             self._bound[function] = found
         return self._bound[function]
 
+    def _gone_through_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
+        """What the comprehensions of a function give their names."""
+        if function not in self._comprehended:
+            found: dict[str, list[ast.expr]] = {}
+            for node in ast.walk(function):
+                for name, value in gone_through(node) if isinstance(node, ast.comprehension) else ():
+                    values = found.setdefault(name, [])
+                    if len(values) < _MANY:
+                        values.append(value)
+            self._comprehended[function] = found
+        return self._comprehended[function]
+
     def _passed(self, name: str, scope: Scope) -> Iterator[Bound]:
         """What the calls in sight pass for a parameter of a function or constructor of this file."""
         function = scope.function
@@ -234,19 +262,30 @@ class Bindings:
         return Scope(file, function, self.classes.instance(owner, file) if owner is not None else None)
 
     def objects(self, node: ast.expr, scope: Scope) -> tuple[list[tuple[ast.Call, Scope]], bool]:
-        """The calls that make the object that `node` is, by itself or through names, and whether these are all."""
+        """The calls that make the object that `node` is, by itself, through names, as an element or as one of a choice,
+        and whether these are all."""
         made: list[tuple[ast.Call, Scope]] = []
         queue, seen, whole = [(node, scope)], set[int](), True
-        while queue and len(made) < _MANY:
+        while queue and len(made) < _MANY and len(seen) < _STEPS:
             one, where = queue.pop()
             if isinstance(one, ast.Call):
                 made.append((one, where))
             elif id(one) not in seen and not isinstance(one, ast.Constant):
                 seen.add(id(one))
-                behind = list(self.behind(one, where)) if isinstance(one, (ast.Name, ast.Attribute, Element)) else []
+                behind = list(self._behind_object(one, where))
                 queue += reversed(behind)
                 whole &= bool(behind)
         return made, whole and not queue
+
+    def _behind_object(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:
+        if isinstance(node, (ast.Name, ast.Attribute, Element)):
+            yield from self.behind(node, scope)
+        elif isinstance(node, ast.Subscript):
+            yield once(node, functools.partial(Element, node.value, picked=True)), scope
+        elif isinstance(node, (ast.List, ast.Tuple)):
+            yield from ((element, scope) for element in node.elts)
+        elif isinstance(node, (ast.IfExp, ast.BoolOp)):
+            yield from ((branch, scope) for branch in branches(node))
 
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
         """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`,

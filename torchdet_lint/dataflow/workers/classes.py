@@ -12,7 +12,9 @@ from torchdet_lint.dataflow.workers.project_file import (
     below,
     bindings,
     handed_on,
+    left_of,
     method,
+    own_added,
     own_assignments,
     own_attributes,
     passed,
@@ -41,6 +43,7 @@ class Classes:
         self._given: dict[tuple[str, str, str], list[tuple[ast.expr, File]]] = {}
         # A method is asked once for each object of its class.
         self._own_assignments = functools.cache(own_assignments)
+        self._own_added = functools.cache(own_added)
         self._own_attributes = functools.cache(own_attributes)
         self._bindings = functools.cache(_bindings)
 
@@ -50,7 +53,7 @@ class Classes:
         """An object of a class, made by `call` in `scope` where that is known."""
         foreign: list[str] = []
         classes = tuple(self._lineage(class_, file, foreign))
-        instance = Instance(classes, {}, tuple(foreign), call, {})
+        instance = Instance(classes, {}, {}, tuple(foreign), call, {})
         taken: list[tuple[str, tuple[ast.expr, Scope]]] = []
         given: dict[str, tuple[ast.expr, Scope]] = {}
         arguments = (call, scope)
@@ -88,11 +91,14 @@ class Classes:
     def _attributes(
         self, function: ast.FunctionDef, scope: Scope, instance: Instance, dead: tuple[ast.AST, ...] = ()
     ) -> None:
-        """What a method gives to attributes of `self`, outside of what is `dead`."""
+        """What a method gives to attributes of `self`, and adds to them, outside of what is `dead`."""
         idle = {id(one) for part in dead for one in ast.walk(part)}
+        for name, value in self._own_added(function):
+            if id(value) not in idle:
+                instance.added.setdefault(name, []).append((value, scope))
         for name, value in self._own_assignments(function):
             if id(value) not in idle:
-                instance.attributes.setdefault(name, []).append((value, scope))
+                instance.attributes.setdefault(name, []).append((left_of(value, idle), scope))
 
     def _lineage(self, class_: ast.ClassDef, file: File, foreign: list[str]) -> Iterator[tuple[ast.ClassDef, File]]:
         """The class and its base classes of the project; the names of the others are added to `foreign`."""

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings, Bound
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
-from torchdet_lint.dataflow.workers.project_file import Element, File, Part, below, method, passed, statements
+from torchdet_lint.dataflow.workers.project_file import (
+    Element,
+    File,
+    Part,
+    below,
+    branches,
+    method,
+    passed,
+    statements,
+)
 from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import tells_all
@@ -109,7 +118,7 @@ class WorkerObjects:
         elif isinstance(node, ast.Lambda):
             self._body(node, scope._replace(function=node), depth + 1)
         elif isinstance(node, (ast.IfExp, ast.BoolOp)):
-            for branch in _branches(node):
+            for branch in branches(node):
                 self._value(branch, scope, way, depth)
         elif isinstance(node, (ast.Subscript, Part)):
             self._part(node, scope, way, depth)
@@ -155,7 +164,7 @@ class WorkerObjects:
         self._within.add(id(node))
         for value, inner in found:
             self._value(value, inner, way, depth + 1)
-        for value, inner in self.bindings.put_into(node, scope) if isinstance(node, ast.Name) and found else ():
+        for value, inner in self.bindings.put_into(node, scope) if not isinstance(node, Element) and found else ():
             self._value(value, inner, None, depth + 1)
         self._within.discard(id(node))
 
@@ -395,7 +404,7 @@ class WorkerObjects:
                 return self._maker(node.func.value, scope, depth + 1) if node.func.attr == "manual_seed" else None
             return None
         if isinstance(node, (ast.BoolOp, ast.IfExp)):
-            return next((made for part in _branches(node) if (made := self._maker(part, scope, depth + 1))), None)
+            return next((made for part in branches(node) if (made := self._maker(part, scope, depth + 1))), None)
         if isinstance(node, (ast.Name, ast.Attribute)):
             for value, inner in self.bindings.behind(node, scope):
                 made = self._maker(value, inner, depth + 1) if value is not node else None
@@ -438,6 +447,8 @@ class WorkerObjects:
                 and not (below(name, self.facts.quiet) or self.classes.known(name))
             ):
                 self._out = True
+            elif isinstance(function, ast.Attribute):
+                self._method_of(function, scope, depth)
             return
         where, file = found
         if isinstance(where, ast.ClassDef):
@@ -479,11 +490,10 @@ class WorkerObjects:
             if self._maker(value, inner, 0) is not None or not self._may_run(value, inner):
                 continue
             self._value(value, inner, way, depth + 1)
-            if not (called and isinstance(value, ast.Call)):
-                continue
-            found = self.classes.definition(self.classes.dotted(value.func, inner.file), inner.file)
-            if found is not None and isinstance(found[0], ast.ClassDef):
-                self._instance(found[0], found[1], value, inner, way, depth + 1, called)
+            for made, home in self.bindings.objects(value, inner)[0] if called else ():
+                found = self.classes.definition(self.classes.dotted(made.func, home.file), home.file)
+                if found is not None and isinstance(found[0], ast.ClassDef):
+                    self._instance(found[0], found[1], made, home, way, depth + 1, called)
 
     def _may_run(self, value: ast.expr, scope: Scope) -> bool:
         """Whether `value` may be an object with code of its own: data are not."""
@@ -494,21 +504,6 @@ class WorkerObjects:
                 isinstance(value.func, ast.Attribute) and not self.classes.dotted(value.func, scope.file)
             )
         return True
-
-
-def _branches(node: ast.expr) -> list[ast.expr]:
-    """What a choice may give: `a if x else b if y else c`, `a or b`."""
-    found: list[ast.expr] = []
-    stack: list[ast.expr] = [node]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, ast.IfExp):
-            stack += [one.orelse, one.body]
-        elif isinstance(one, ast.BoolOp):
-            stack += reversed(one.values)
-        else:
-            found.append(one)
-    return found
 
 
 def _operands(node: ast.BinOp) -> list[ast.expr]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from torchdet_lint.prefilter.skeleton import imported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -86,7 +86,7 @@ def assigned(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
                 value = statement.value
                 parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
                 if isinstance(value, ast.Call):
-                    parts = [_once(one, functools.partial(Part, value, place)) for place, one in enumerate(target.elts)]
+                    parts = [once(one, functools.partial(Part, value, place)) for place, one in enumerate(target.elts)]
                 parts = parts if len(parts) == len(target.elts) else [value] * len(target.elts)
                 yield from zip(target.elts, parts, strict=True)
             else:
@@ -95,12 +95,34 @@ def assigned(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield statement.target, statement.value
 
 
-def _once(target: ast.expr, make: Callable[[], ast.expr]) -> ast.expr:
+def once(target: ast.expr, make: Callable[[], ast.expr]) -> ast.expr:
     """What is made for `target`, once: who follows values knows them by their identity."""
     known: dict[str, ast.expr] = vars(target)
     if "given" not in known:
         known["given"] = make()
     return known["given"]
+
+
+def branches(node: ast.expr) -> list[ast.expr]:
+    """What a choice may give: `a if x else b if y else c`, `a or b`."""
+    found: list[ast.expr] = []
+    stack: list[ast.expr] = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, ast.IfExp):
+            stack += [one.orelse, one.body]
+        elif isinstance(one, ast.BoolOp):
+            stack += reversed(one.values)
+        else:
+            found.append(one)
+    return found
+
+
+def left_of(value: ast.expr, idle: Collection[int]) -> ast.expr:
+    """What `value` is where the nodes with the ids `idle` do not run: of a choice, what is left of it."""
+    while isinstance(value, ast.IfExp) and (id(value.body) in idle or id(value.orelse) in idle):
+        value = value.orelse if id(value.body) in idle else value.body
+    return value
 
 
 class Part(ast.expr):
@@ -113,22 +135,24 @@ class Part(ast.expr):
 
 
 class Element(ast.expr):
-    """Any element of what `over` is, or of each of these elements what stands at `places`, the outermost first."""
+    """Any element of what `over` is, or of each of these elements what stands at `places`, the outermost first; with
+    `picked` any entry of a dictionary too."""
 
-    def __init__(self, over: ast.expr, places: tuple[int, ...] = ()) -> None:
+    def __init__(self, over: ast.expr, places: tuple[int, ...] = (), *, picked: bool = False) -> None:
         super().__init__()
         self.over = over
         self.places = places
+        self.picked = picked
 
 
 def gone_through(loop: ast.For | ast.AsyncFor | ast.comprehension) -> Iterator[tuple[str, ast.expr]]:
     """The names that a loop gives one element after the other."""
     if isinstance(loop.target, ast.Name):
-        yield loop.target.id, _once(loop.target, functools.partial(Element, loop.iter))
+        yield loop.target.id, once(loop.target, functools.partial(Element, loop.iter))
     paired = isinstance(loop.target, ast.Tuple) and isinstance(loop.iter, ast.Call)
     for place, target in enumerate(loop.target.elts) if paired and isinstance(loop.target, ast.Tuple) else ():
         if isinstance(target, ast.Name):
-            yield target.id, _once(target, functools.partial(Element, loop.iter, (place,)))
+            yield target.id, once(target, functools.partial(Element, loop.iter, (place,)))
 
 
 def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -140,20 +164,24 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
             yield target.id, value
 
 
-def added(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """The names of lists and dictionaries to which a statement adds something, and what it adds."""
+def added(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The lists and dictionaries to which a statement adds something, and what it adds."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:
-            if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                yield target.value.id, statement.value
+            if isinstance(target, ast.Subscript):
+                yield target.value, statement.value
     elif isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        if isinstance(statement.target, ast.Name):
-            yield statement.target.id, statement.value
+        yield statement.target, statement.value
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function, args = statement.value.func, statement.value.args
-        grows = isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert")
-        if grows and args and isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-            yield function.value.id, args[-1]
+        if isinstance(function, ast.Attribute) and function.attr in ("append", "extend", "insert") and args:
+            yield function.value, args[-1]
+
+
+def own_added(function: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
+    """What a method adds to lists and dictionaries that attributes of `self` hold: their names and the values."""
+    pairs = (pair for node in every_statement(function) for pair in added(node))
+    return [(target.attr, value) for target, value in pairs if _is_own(target)]
 
 
 def method(class_: ast.ClassDef, name: str) -> ast.FunctionDef | None:

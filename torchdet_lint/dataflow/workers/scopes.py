@@ -29,12 +29,13 @@ class Scope(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """An object: its class and the base classes of the project, what its attributes may be, the names of its base
-    classes that are not the project's, and the call that made it, where that is known; then also those attributes,
-    `self.mode`, that are evidently one constant."""
+    """An object: its class and the base classes of the project, what its attributes may be and what is added to those
+    that are lists or dictionaries, the names of its base classes that are not the project's, and the call that made it,
+    where that is known; then also those attributes, `self.mode`, that are evidently one constant."""
 
     classes: tuple[tuple[ast.ClassDef, File], ...]
     attributes: dict[str, list[tuple[ast.expr, Scope]]]
+    added: dict[str, list[tuple[ast.expr, Scope]]]
     foreign: tuple[str, ...]
     made: ast.Call | None
     constants: dict[str, object]
