@@ -1,5 +1,6 @@
 """A file -> the sets that it goes through and does not make: parameters and attributes that are annotated as sets,
-attributes that a class of another file fills, and what functions of other files return."""
+attributes that a class of another file fills, what functions of other files return, and those that are said to return
+one, and what is left of the keys of a dictionary."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
-from torchdet_lint.checks.order.elements import set_kind
+from torchdet_lint.checks.order.elements import collection_kind, set_kind
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import last_word, names_read
@@ -32,6 +33,14 @@ _RESULT = lazy(r"= *((?:\w+\.)?\w+)\(")
 _GIVEN = lazy(r"(?<![.\w])(\w+) *\Z")
 _TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
 _RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
+_RETURNS = lazy(
+    r"^[ \t]*def (\w+)\([^\n]*\)[ \t]*->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b", re.MULTILINE
+)
+_VIEWS = lazy(r"\.(?:keys|items)\(\)[ \t]*[-&|^]")
+# What makes a set of the keys of a dictionary.
+_OF_KEYS = (cst.Subtract, cst.BitAnd, cst.BitOr, cst.BitXor)
+# So deeply the elements of a collection are looked for.
+_DEEP = 4
 # So far before its `in` the `for` of a loop stands, and before its `=` a name begins.
 _LINE = 100
 
@@ -50,12 +59,14 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
     annotates = _ANNOTATED.search(text) is not None
     if annotates:
         yield from _parameters(module)
+    yield from _views(module)
+    own = frozenset(_RETURNS.findall(text)) if "->" in text else frozenset()
     imported = _imported(module)
     inherits = any(name.partition(".")[0] in imported for name in _bases(module))
     words: dict[str, None] = {}
     functions: dict[str, None] = {}
     names: dict[str, None] = {}
-    results = _results(text) if imported else {}
+    results = _results(text) if imported or own else {}
 
     @functools.cache
     def made(owner: str) -> bool:
@@ -69,13 +80,14 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
             or (f".{word}: " in text and re.search(rf"\.{word}: [^\n=#]+=", text) is not None)
         )
 
-    for owner, word, function, name in _taken(text) if imported or annotates else ():
+    for owner, word, function, name in _taken(text) if imported or annotates or own else ():
         if name and name in imported:
             names[name] = None
         elif name or function:
             for called in (function,) if function else results.get(name, ()):
                 head, _, method = called.partition(".")
-                if head in imported or (method and not imported.isdisjoint(results.get(head, ()))):
+                mine = (method if head in ("self", "cls") else called) in own
+                if mine or head in imported or (method and not imported.isdisjoint(results.get(head, ()))):
                     functions[called] = None
         elif not assigned(word):
             mine = owner in ("self", "cls")
@@ -158,6 +170,23 @@ def _parameters(module: Module) -> Iterator[GivenSet]:
                 yield GivenSet(param.name, kind, Follower(module).uses_of_parameter(param.name, function))
 
 
+def _views(module: Module) -> Iterator[GivenSet]:
+    """What is left of the keys or the entries of a dictionary: `a.keys() - b.keys()`."""
+    if not _VIEWS.search(module.text):
+        return
+    module.load_where(lambda text: _VIEWS.search(text) is not None)
+    for call in module.calls:
+        if call.attribute not in ("keys", "items") or call.node.args:
+            continue
+        left: cst.CSTNode = call.node
+        around = module.parent(left)
+        while isinstance(around, cst.BinaryOperation) and isinstance(around.operator, _OF_KEYS) and around.left is left:
+            left, around = around, module.parent(around)
+        if isinstance(left, cst.BinaryOperation):
+            kind = collection_kind(module, call.node, _DEEP)
+            yield GivenSet(left, kind, Follower(module).uses(left, is_set=True))
+
+
 def _attributes(module: Module, word: str) -> Iterator[GivenSet]:
     """`x.word`, an attribute that the file assigns nowhere."""
     module.load_where(lambda text: any(one == word for _, one, *_ in _taken(text)), word)
@@ -225,16 +254,17 @@ def _kind_of_constant(module: Module, name: str) -> str:
 
 
 def _kind_of_result(module: Module, call: Call) -> str:
-    """What the set holds that a function of another file returns to `call`; empty where it is no set in sight."""
+    """What the set holds that a function of another file returns to `call`, or one that says so; empty where it is no
+    set in sight."""
     callee = CallEdges(module).callee(call.node, call.own)
-    if callee is None or callee.module is module or callee.function is None:
+    if callee is None or callee.function is None:
         return ""
     other, function = callee.module, callee.function
     if _RETURNED.search(other.text) is None:
         return ""
     if function.returns is not None and is_set(text := other.code(function.returns.annotation)):
         return elements_of(text)
-    made = [_followed(other, one) for one in returned(function)]
+    made = [_followed(other, one) for one in returned(function)] if other is not module else []
     return set_kind(other, made[0]) if made and all(makes_set(other, one) for one in made) else ""
 
 
