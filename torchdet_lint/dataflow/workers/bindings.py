@@ -274,7 +274,7 @@ class Bindings:
                 seen.add(id(one))
                 behind = list(self._behind_object(one, where))
                 queue += reversed(behind)
-                whole &= bool(behind)
+                whole &= bool(behind) and not (isinstance(one, ast.Name) and one.id in where.left_open)
         return made, whole and not queue
 
     def _behind_object(self, node: ast.expr, scope: Scope) -> Iterator[Bound]:

@@ -176,14 +176,16 @@ class WorkerObjects:
         owners, whole = self.bindings.objects(node.value, scope)
         found = False
         for owner, inner in owners:
-            for value, home in self.classes.given_by_module(owner, node.attr, inner.file):
+            given = list(self.classes.given_by_module(owner, node.attr, inner.file))
+            for value, home in given:
                 self._value(value, Scope(home), None, depth + 1)
-                found = True
-            made = self.classes.definition(self.classes.dotted(owner.func, inner.file), inner.file)
+            name = self.classes.dotted(owner.func, inner.file)
+            made = self.classes.definition(name, inner.file)
             kind, home = made if made is not None else (None, inner.file)
             if isinstance(kind, ast.ClassDef):
                 self._instance(kind, home, owner, inner, None, depth + 1, node.attr)
-                found = True
+            found |= bool(given) or isinstance(kind, ast.ClassDef)
+            whole &= bool(given) or isinstance(kind, ast.ClassDef) or self.classes.known(name)
         self._out |= found and not whole
         return found
 
