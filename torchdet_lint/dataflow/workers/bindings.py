@@ -14,6 +14,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     added,
     bindings,
     branches,
+    contents_of,
     gone_through,
     left_of,
     once,
@@ -289,14 +290,16 @@ class Bindings:
 
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
         """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`,
-        `getattr(module, kind)` or `module.__dict__[kind]`, where `node` is called."""
+        `getattr(module, kind)`, `vars(module)[kind]` or `module.__dict__[kind]`, where `node` is called."""
         if depth > _DEEP:
             return
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
             yield ast.Attribute(node.value.value, "*"), scope
+        elif isinstance(node, ast.Subscript) and (module := contents_of(node.value)) is not None:
+            yield ast.Attribute(module, "*"), scope
         elif isinstance(node, ast.Subscript):
-            tables = [(node.value, scope)] if isinstance(node.value, ast.Dict) else list(self.behind(node.value, scope))
-            for table, inner in tables:
+            named = isinstance(node.value, (ast.Name, ast.Attribute))
+            for table, inner in self.behind(node.value, scope) if named else [(node.value, scope)]:
                 for value in table.values if isinstance(table, ast.Dict) else ():
                     yield value, inner
         elif isinstance(node, ast.Call):

@@ -201,6 +201,12 @@ def picked_from(node: ast.expr) -> ast.expr | None:
     return node.args[0] if picks and isinstance(node, ast.Call) and len(node.args) == 2 else None
 
 
+def contents_of(node: ast.expr) -> ast.expr | None:
+    """The module of which `vars(module)` gives all names."""
+    gives = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "vars"
+    return node.args[0] if gives and isinstance(node, ast.Call) and len(node.args) == 1 else None
+
+
 def own_attributes(function: ast.FunctionDef, dead: tuple[ast.AST, ...] = ()) -> list[str]:
     """The attributes of `self` that a method names, outside of what is `dead`."""
     idle = {id(one) for part in dead for one in ast.walk(part)}
