@@ -126,7 +126,10 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
             return "text" if _is_text_array(module, node.value) else "number"
         if isinstance(index, cst.Slice):
             return collection_kind(module, node.value, depth - 1, by_name=by_name) if depth > 0 else "unknown"
-        return module.shared(_Variables).entry(node.value)
+        held = module.shared(_Variables).entry(node.value)
+        if held == "unknown" and depth > 0 and isinstance(index, cst.Index) and _means(module, "numbers", index.value):
+            held = collection_kind(module, node.value, depth - 1, by_name=by_name)
+        return held
     if isinstance(node, cst.Call):
         return _kind_of_call(module, node, depth, by_name=by_name)
     if isinstance(node, (cst.Name, cst.Attribute)):
@@ -256,6 +259,8 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
             kind = collection_kind(module, node.args[0].value, 2)
             return "unsortable" if word == "frozenset" and kind != "number" else kind
         return object_kind(module, node)
+    if isinstance(node, cst.Subscript) and isinstance(node.value, cst.Call):
+        return "text" if last_word(node.value.func) in _calls(module, "texts") else "unknown"
     if isinstance(node, cst.Tuple):
         kinds = {scalar_kind(module, element.value) for element in node.elements}
         return "number" if kinds == {"number"} else "unknown"
@@ -434,4 +439,6 @@ def _part_of_call(module: Module, node: cst.Call, path: tuple[int, ...], depth: 
         return _part_kind(module, given[0], path, depth)
     if word == "map" and len(given) == 2 and last_word(given[0]) in _calls(module, "copies"):
         return _part_kind(module, given[1], path, depth)
+    if word == "map" and not rest and given and last_word(given[0]) in _calls(module, "number"):
+        return "number"
     return "unknown"
