@@ -25,6 +25,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     samples: dict[str, str] = msgspec.field(default_factory=dict)
     configures: dict[str, str] = msgspec.field(default_factory=dict)
     instantiates: frozenset[str] = frozenset()
+    obeys: frozenset[str] = frozenset()
     configured: frozenset[str] = frozenset()
     commands: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()

@@ -185,6 +185,12 @@ class NameHints:
             if self.hints.mode.search(last) or any(self.hints.mode.search(key) for key in event.keywords):
                 self.recorder.add("flag", last, "relaxed")
 
+    def configured(self, event: Event) -> None:
+        """What makes the calls that a text names, `event`, seeds perhaps where the text is not in sight, or says so."""
+        text = event.positional[0].value if event.positional and event.positional[0].known else None
+        if not isinstance(text, str) or self.hints.seeds.search(text):
+            self.recorder.add("flag", "seed", "perhaps")
+
     def _is_of_complete_libraries(self, event: Event) -> bool:
         """Whether a method is called that a class of the project can only have from libraries of which all that seeds
         is in the tables."""

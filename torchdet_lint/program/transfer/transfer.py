@@ -287,6 +287,8 @@ class Transfer(Recorder):
             event = self.configured.filled(event)
         if name in facts.words.instantiates:
             self._instantiated(self.configured.mappings(event.positional[:1]), event)
+        if name in facts.words.obeys:
+            self.hints.configured(event)
         known = [self.tabled(full, name, event, owner) for full in facts.spellings(name)]
         if not any(known) and not facts.makes(name):
             self.hints.perhaps_seeds(Referent("external", "", name), event)
