@@ -124,9 +124,7 @@ class ProgramSeeds:
         text = ast.unparse(seeding.value)
         if self._perhaps(seeding.call, unless=text):
             return ""
-        # As the file quotes it.
-        if text not in self.module.text and (other := text.replace("'", '"')) in self.module.text:
-            text = other
+        text = self._quoted(text)
         if suits:
             return text
         return f"({text}) % 2**32" if ast.BinOp in kinds else f"{text} % 2**32"
@@ -369,7 +367,12 @@ class ProgramSeeds:
         if not here and (site.function is not None or self._bound_inside(place, root)):
             return ""
         text = ast.unparse(seeding.value)
-        return text if self._bound_before(text, root, site, seeding.call) else ""
+        return self._quoted(text) if self._bound_before(text, root, site, seeding.call) else ""
+
+    def _quoted(self, text: str) -> str:
+        """An expression of the file, in the quotes that the file has there."""
+        other = text.replace("'", '"')
+        return other if text not in self.module.text and other in self.module.text else text
 
     def _perhaps(self, call: ast.Call, unless: str = "__name__") -> bool:
         """Whether `call` runs on some condition other than the main guard, and than one that speaks of `unless`."""
