@@ -268,6 +268,25 @@ def test_what_a_library_draws_as_it_is_imported_explains_no_data(tmp_path, capsy
     assert [cause["rule"] for cause in json.loads(out)["causes"]] == [rule]
 
 
+def test_a_generator_that_a_library_makes_without_a_seed_is_told(tmp_path, capsys):
+    library = tmp_path / "site-packages" / "games.py"
+    library.parent.mkdir()
+    library.write_text(
+        "import numpy as np\nIDLE = np.random.default_rng()\n"
+        "def state(seed=None):\n    return np.random.default_rng(seed).random(3)\n"
+    )
+    source = (
+        f"import sys, torch\nsys.path.append({str(library.parent)!r})\nimport games\n"
+        "games.state(1)\ntorch.tensor(games.state({seed}))\n"
+    )
+    words = ["verify", "--no-values", "--no-lint", "--output-format", "json"]
+    status, out, _ = run(*words, write(tmp_path, source.replace("{seed}", "")), capsys=capsys)
+    [cause] = json.loads(out)["causes"]
+    assert (status, cause["rule"], cause["also"][0]) == (1, "", "TDL104")
+    assert cause["message"].endswith("agreed; NumPy made a generator without a seed at program.py:5")
+    assert run(*words, write(tmp_path, source.replace("{seed}", "2")), capsys=capsys)[0] == 0
+
+
 def test_a_disk_that_fills_up_is_one_line_and_no_verdict(tmp_path, capsys):
     source = (
         "import resource, torch\nresource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\n"

@@ -14,6 +14,8 @@ from torchdet_lint.verifier.patching.frames import user_line
 if TYPE_CHECKING:
     from pathlib import Path
 
+ENTROPY = "entropy"
+"""The code of an event that is no guard's: NumPy made a generator without a seed."""
 _BEGIN = b'{"code": '
 
 

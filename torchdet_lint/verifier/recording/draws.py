@@ -42,6 +42,27 @@ def watch(patches: Patches, tell: Told) -> None:
     after_import(patches, "numpy.random", numpy)
 
 
+def watch_entropy(patches: Patches, tell: Callable[[], object]) -> None:
+    """Call `tell` where NumPy makes a generator without a seed once it is imported: an environment of gym's that is
+    reset without one, say.
+    """
+
+    def numpy(module: Any) -> None:
+        sequences = module.bit_generator
+        original = getattr(sequences, "randbits", None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def randbits(bits: int) -> Any:
+            tell()
+            return original(bits)
+
+        patches.set(sequences, "randbits", randbits)
+
+    after_import(patches, "numpy.random", numpy)
+
+
 def watch_generators(patches: Patches, tell: Told) -> None:
     """Call `tell(code, message, file, line)` where the user's code makes a generator of NumPy's without a seed."""
 

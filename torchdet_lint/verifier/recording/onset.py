@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.verifier.patching import reach
-from torchdet_lint.verifier.patching.events import Reporter
+from torchdet_lint.verifier.patching.events import ENTROPY, Reporter
 from torchdet_lint.verifier.patching.frames import is_users
 from torchdet_lint.verifier.patching.inheritance import EVENTS, RECORD, with_bootstrap
 from torchdet_lint.verifier.patching.patches import Patches, after_import
+from torchdet_lint.verifier.recording import draws
 from torchdet_lint.verifier.recording.watching import stacks
 
 if TYPE_CHECKING:
@@ -43,7 +44,10 @@ def begin(order: Mapping[str, Any], *, started: bool = False) -> None:
     patches = Patches()
     if order.get("limited"):
         stacks.arm(order["trace"])
-    reach.watch(patches, Reporter(os.environ.get(EVENTS, "")))
+    reporter = Reporter(os.environ.get(EVENTS, ""))
+    reach.watch(patches, reporter)
+    if reporter.path:
+        draws.watch_entropy(patches, functools.partial(reporter.report, ENTROPY, ""))
     recorders: list[Recorder] = []
 
     def drawn(digest: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import linecache
 import os
 import re
 from pathlib import Path
@@ -16,7 +17,7 @@ from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.launch import launch
 from torchdet_lint.verifier.launch.interventions import environment as environment_of
 from torchdet_lint.verifier.launch.standard import last_words, standard_input
-from torchdet_lint.verifier.patching.events import read_events
+from torchdet_lint.verifier.patching.events import ENTROPY, read_events
 from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
 from torchdet_lint.verifier.probe.validity import differing
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.comparison.outcome import Divergence
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
+    from torchdet_lint.verifier.patching.events import Event
     from torchdet_lint.verifier.probe.validity import Valid
+    from torchdet_lint.verifier.verification.outcome import Cause
     from torchdet_lint.verifier.verification.workspace import Workspace
 
 
+_MOST_PLACES = 3
 _ABORTED = "terminate called without an active exception"
 _NO_LAUNCHER = re.compile(r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|MASTER_PORT) expected, but not set")
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
@@ -80,6 +84,7 @@ class Session:
         self.valid = valid
         self.early_end = False
         self.again: list[int] = []
+        self.unseeded: dict[str, None] = {}
 
     @property
     def root(self) -> Path:
@@ -123,6 +128,9 @@ class Session:
         self.results.append(result)
         self.files.append(self.workspace.end(self.folder / f"{letter(number)}.left"))
         for event in read_events(events):
+            if event.code == ENTROPY:
+                self._unseeded(event)
+                continue
             held = Held(
                 event.code,
                 event.text,
@@ -147,6 +155,24 @@ class Session:
         if _ABORTED not in self._said(number) or not path.exists():
             return False
         return all(stream.complete for stream in Trace(path).streams)
+
+    def _unseeded(self, event: Event) -> None:
+        """Keep where the program had NumPy make a generator without a seed; not where it only imports."""
+        path = Path(self.workspace.turned_back(event.file))
+        if event.line and not linecache.getline(str(path), event.line).lstrip().startswith(("import ", "from ")):
+            place = seen_from_here(shown(str(path), (self.root,)), self.root)
+            self.unseeded[f"{place}:{event.line}"] = None
+
+    def _with_unseeded(self, cause: Cause) -> Cause:
+        """A cause that no rule is named for, with the generators that may be it."""
+        if cause.rule or cause.source != "outside" or "TDL104" not in cause.also or not self.unseeded:
+            return cause
+        places = " and ".join([*self.unseeded][:_MOST_PLACES])
+        return msgspec.structs.replace(
+            cause,
+            message=f"{cause.message.partition(': ')[0]}; NumPy made a generator without a seed at {places}",
+            also=("TDL104", *(code for code in cause.also if code != "TDL104")),
+        )
 
     def beside(self, name: str, *fixes: str) -> Session:
         """No runs yet of the same program, with `fixes` besides; what they record goes into the folder `name`."""
@@ -374,6 +400,7 @@ class Session:
             not_covered=tuple(notes),
             held=tuple(held for held in self.held.values() if held.rule),
             crash=crash,
+            causes=tuple(map(self._with_unseeded, report.causes)),
         )
 
     def _steps_not_made(self) -> Iterator[str]:
