@@ -581,6 +581,52 @@ def test_a_generator_is_found_in_what_a_list_or_dictionary_holds(project, kept, 
     assert (finding.severity, "`self.state` of `Jitter`" in finding.message) == (severity, severity == "error")
 
 
+HOLDS = """
+import functools
+import random
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+def moved(x, rng):
+    return x + rng.random()
+
+class Rows(Dataset):
+    def __init__(self):
+        {0}
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return {1}
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    torch.save(list(DataLoader(Rows(), num_workers=2)), "rows.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "row", "severity"),
+    [
+        ("self.rngs = [random.Random(n) for n in range(4)]", "self.rngs[i].random()", "error"),
+        ("self.rngs = {'a': np.random.default_rng(1)}", "self.rngs['a'].random()", "error"),
+        ("self.rngs = (random.Random(1), random.Random(2))", "self.rngs[1].random()", "error"),
+        ("self.move = functools.partial(moved, rng=random.Random(1))", "self.move(i)", "error"),
+        ("self.move = functools.partial(moved, 1)", "self.move(random)", "note"),
+        ("self.rows = [1, 2, 3, 4]", "self.rows[i]", "note"),
+        ("self.rows = {n: [n] for n in range(4)}", "self.rows[i]", "note"),
+    ],
+)
+def test_generators_that_a_display_or_a_partial_holds_are_copied(project, kept, row, severity):
+    folder = project(main_DOT_py=HOLDS.format(kept, row))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
+    assert ("copied to every worker" in finding.message) == (severity == "error")
+    assert finding.fix is None
+
+
 NETS = """
 import torch
 

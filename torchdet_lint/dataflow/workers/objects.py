@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 _DEEP = 12
 _RUN_BY_WORKERS = ("dataset", "collate_fn")
+_PARTIAL = "functools.partial"
+# Displays, and a comprehension that makes one.
+_HOLDING = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
 _Part = ast.Call | ast.Name | ast.Attribute
 
 
@@ -211,7 +214,7 @@ class WorkerObjects:
                     continue
                 self._value(argument, scope, inner_way, depth + 1)
             for keyword in node.keywords:
-                if name == "functools.partial" and (made := self._maker(keyword.value, scope, 0)) is not None:
+                if name == _PARTIAL and (made := self._maker(keyword.value, scope, 0)) is not None:
                     maker, maker_node = made
                     self._owned[Owned(str(keyword.arg), "", scope.file.path, maker_node.lineno, "", maker)] = None
                 draws = wraps and keyword.arg == "generator"
@@ -383,9 +386,9 @@ class WorkerObjects:
                 continue
             maker, place = made
             name = ast.unparse(node)
-            way = (
-                f"{scope.way}.{outside_name(node.attr, owner)}" if scope.way and isinstance(node, ast.Attribute) else ""
-            )
+            way = ""
+            if scope.way and isinstance(node, ast.Attribute) and not isinstance(value, _HOLDING):
+                way = f"{scope.way}.{outside_name(node.attr, owner)}"
             self._owned[Owned(name, owner, inner.file.path, place.lineno, way, maker)] = None
 
     def _seeded_by(self, methods: tuple[ast.FunctionDef, ...]) -> frozenset[str]:
@@ -405,8 +408,9 @@ class WorkerObjects:
             if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
                 return self._maker(node.func.value, scope, depth + 1) if node.func.attr == "manual_seed" else None
             return None
-        if isinstance(node, (ast.BoolOp, ast.IfExp)):
-            return next((made for part in branches(node) if (made := self._maker(part, scope, depth + 1))), None)
+        if isinstance(node, (ast.BoolOp, ast.IfExp, *_HOLDING)):
+            parts = _held(node) if isinstance(node, _HOLDING) else branches(node)
+            return next((made for part in parts if (made := self._maker(part, scope, depth + 1))), None)
         if isinstance(node, (ast.Name, ast.Attribute)):
             for value, inner in self.bindings.behind(node, scope):
                 made = self._maker(value, inner, depth + 1) if value is not node else None
@@ -502,10 +506,20 @@ class WorkerObjects:
         if isinstance(value, (ast.Constant, ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.BinOp, ast.Subscript)):
             return False
         if isinstance(value, ast.Call):
+            if self.classes.dotted(value.func, scope.file) == _PARTIAL:
+                return True
             return not below(self.classes.dotted(value.func, scope.file), self.facts.quiet - {"torch"}) and not (
                 isinstance(value.func, ast.Attribute) and not self.classes.dotted(value.func, scope.file)
             )
         return True
+
+
+def _held(node: ast.expr) -> list[ast.expr]:
+    """The first elements of a display, or what a comprehension puts there: all of them are alike."""
+    if isinstance(node, (ast.ListComp, ast.DictComp)):
+        return [node.elt if isinstance(node, ast.ListComp) else node.value]
+    elements: list[ast.expr] = node.values if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+    return elements[:_DEEP]
 
 
 def _operands(node: ast.BinOp) -> list[ast.expr]:
