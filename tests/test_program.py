@@ -328,7 +328,7 @@ def test_a_seed_that_reaches_no_process_is_no_fix(project, start, draw, fixed):
             "error",
             "without it: 1 × torchvision.models",
         ),
-        ("Scatters()", {}, "error", "`torch.use_deterministic_algorithms(True)`"),
+        ("Scatters()", {}, "error", "ops that it reaches need it, and are reported where they stand"),
         (f"nn.Conv2d(4, 4, 3){CUDNN}", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         (f"nn.Sequential(nn.Conv2d(4, 4, 3), nn.Embedding(4, 4)){CUDNN}", {}, "error", "it: 1 × Embedding"),
     ],

@@ -42,10 +42,11 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     stories = [Story(ref, f"`{ref.what}` raises in that mode") for ref in raising]
     stories += [Story(ref, f"`{ref.what}` is deterministic only in that mode") for ref in places]
     varies = bool(places or varying)
+    elsewhere = any(not refs for refs in varying)
     yield Fault(
         here,
         details,
-        "ops" if places else "",
+        "ops" if places else "reported" if elsewhere else "",
         None if varies else "warning",
         (Story(training, "trains here"), *stories),
         _switched(entry),
