@@ -52,10 +52,15 @@ class Project:
         self._steps: dict[Node, list[Step]] = {}
         self._effects: dict[Node, Effects] = {}
         self._notes: dict[Node, Notes] = {}
+        self._base: Project | None = None
+        self._shared: frozenset[Node] = frozenset()
+        self._alike: frozenset[Node] = frozenset()
 
     def steps(self, node: Node) -> list[Step]:
         """What `node` does, in order."""
         known = self._steps.get(node)
+        if known is None and self._base is not None and node in self._shared:
+            known = self._steps[node] = self._base.steps(node)
         if known is None:
             transfer = Transfer(self.lookup, node)
             known = self._steps[node] = transfer.run()
@@ -69,7 +74,8 @@ class Project:
         are that keep it. It is the project itself where that says nothing new."""
         project = self
         for _ in range(_PROGRAM_ROUNDS):
-            notes = {node: project._notes[node] for node in project._reached(start) if node in project._notes}
+            reached = project._reached(start)
+            notes = {node: told for node in reached if (told := project._notes_of(node)) is not None}
             objects = KeptObjects(project.lookup, notes)
             asking = objects.asking()
             kept = objects.of(asking) if asking else {}
@@ -80,18 +86,52 @@ class Project:
                 for node, attributes in asking.items()
                 if any((node.owner[0], node.owner[1], attribute) in kept for attribute in attributes)
             }
-            project = project._with(project.lookup.kept | kept, again)
+            project = project._with(project.lookup.kept | kept, again, reached)
         return project
 
-    def _with(self, kept: Kept, again: set[Node]) -> Project:
-        """The project with what is `kept`, the steps of `again` and the effects still to be worked out."""
+    def home(self, node: Node) -> Project:
+        """The project in which `node`, and all that it reaches, was the same first."""
+        project = self
+        while project._base is not None and node in project._alike:
+            project = project._base
+        return project
+
+    def _notes_of(self, node: Node) -> Notes | None:
+        project = self
+        while project._base is not None and node in project._shared:
+            project = project._base
+        return project._notes.get(node)
+
+    def _with(self, kept: Kept, again: set[Node], reached: list[Node]) -> Project:
+        """The project with what is `kept`, the steps of `again` among the `reached` nodes still to be worked out, and
+        the effects of what leads there."""
         other = object.__new__(Project)
         other.library, other.facts, other.files = self.library, self.facts, self.files
         other.lookup = Lookup(self.files, self.facts, kept)
-        other._steps = {node: steps for node, steps in self._steps.items() if node not in again}
-        other._notes = {node: notes for node, notes in self._notes.items() if node not in again}
-        other._effects = {}
+        other._steps, other._notes, other._effects = {}, {}, {}
+        other._base = self
+        other._shared = frozenset(reached) - again
+        other._alike = other._shared - self._leading_to(again, reached)
         return other
+
+    def _leading_to(self, wanted: set[Node], nodes: list[Node]) -> set[Node]:
+        """Those of `nodes` from which a step leads, through any number of others, to one of `wanted` or out of them."""
+        among = set(nodes)
+        callers: dict[Node, list[Node]] = {}
+        found = set(wanted)
+        for node in nodes:
+            for step in self.steps(node):
+                if step.node is not None:
+                    callers.setdefault(step.node, []).append(node)
+                    if step.node not in among:
+                        found.add(step.node)
+        queue = list(found)
+        while queue:
+            for caller in callers.get(queue.pop(), ()):
+                if caller not in found:
+                    found.add(caller)
+                    queue.append(caller)
+        return found
 
     def _reached(self, start: Node) -> list[Node]:
         """The nodes that `start` reaches, in a fixed order; of very many, only so many."""
@@ -106,6 +146,8 @@ class Project:
 
     def effects(self, node: Node) -> Effects:
         """The effects of running `node`, with all that it calls."""
+        if (home := self.home(node)) is not self:
+            return home.effects(node)
         if node not in self._effects:
             self._settle(node)
         return self._effects[node]
@@ -128,7 +170,7 @@ class Project:
         while work:
             node, callees = work[-1]
             for callee in callees:
-                if callee in self._effects:
+                if callee in self._effects or callee in self._alike:
                     continue
                 if callee not in numbers:
                     enter(callee)
@@ -170,5 +212,9 @@ class Project:
         found: Effects = {}
         arms: dict[str, tuple[int, ...]] = {}
         for step in self.steps(node):
-            combine(found, arms, step, self._effects.get(step.node, {}) if step.node is not None else {})
+            combine(found, arms, step, self._settled(step.node) if step.node is not None else {})
         return found
+
+    def _settled(self, node: Node) -> Effects:
+        """The effects of `node` as far as they are known."""
+        return self.effects(node) if node in self._alike else self._effects.get(node, {})

@@ -105,12 +105,12 @@ class GradedRuns:
     def _follow(self, entry: Entry, *, graded: bool) -> None:
         """Follow the calls of one program, which runs with gradients if it is `graded`."""
         queue = [(entry.node, graded)]
-        project = id(entry.project)
         while queue:
             node, graded = queue.pop()
-            if (project, node, graded) in self._seen:
+            key = (id(entry.project.home(node)), node, graded)
+            if key in self._seen:
                 continue
-            self._seen.add((project, node, graded))
+            self._seen.add(key)
             for step in entry.project.steps(node):
                 called = step.node
                 if called is None:
