@@ -10,9 +10,10 @@ import libcst as cst
 from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.finding import Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around
-from torchdet_lint.module.tree import children
+from torchdet_lint.module.tree import children, positional
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
     for assignment, setting in table.assignments(module, rule):
         given = assignment.value
         if _restores(module, given, setting.names[0]) or module.shared(_Around).set_right(assignment, setting):
+            continue
+        if not given.known and _stays_right(module, given, setting):
             continue
         if not table.may_be_asked_for(module, assignment.node, _unknown([given])):
             continue
@@ -107,6 +110,31 @@ def _restores(module: Module, value: Value, setting: str) -> bool:
     if (name, setting.rpartition(".")[2]) in around.displayed:
         return True
     return setting in around.kept_as(name)
+
+
+def _stays_right(module: Module, value: Value, setting: Setting) -> bool:
+    """Whether `value` is a parameter that is right by default, and that no call in sight, of which there is one, gives
+    anything else that is not evidently right."""
+
+    def is_right(given: Value) -> bool:
+        return given.known and not any(matches(given.constant, wrong) for wrong in setting.values)
+
+    node = value.node
+    home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
+    function = home.node if home is not None else None
+    if not isinstance(node, cst.Name) or home is None or not isinstance(function, cst.FunctionDef):
+        return False
+    if [binding.kind for binding in home.bindings[node.value]] != ["parameter"]:
+        return False
+    params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+    default = next((one.default for one in params if one.name.value == node.value), None)
+    if default is None or not is_right(module.value_at(default, home, None)):
+        return False
+    parameters = positional(function)[module.enclosing_class(function) is not None :]
+    calls = list(CallEdges(module).callers_anywhere(function))
+    passed = [call.argument(node.value, parameters) for call in calls]
+    whole = not any(call.opaque for call in calls)
+    return bool(calls) and whole and all(given is None or is_right(given) for given in passed)
 
 
 def _puts_back(module: Module, call: Call) -> bool:
