@@ -380,8 +380,8 @@ class Session:
         if self.workspace.in_place and self.workspace.in_place != "asked for":
             notes.append(f"every run took place in the working folder itself, not in a copy: {self.workspace.in_place}")
         notes += [
-            f"run {letter(number)} was made twice: the first time a process was aborted after its last op, as Python "
-            "ended there while a thread of C++ still ran"
+            f"run {letter(number)} was made twice: the first time a process was aborted after its last op "
+            f"(`{_ABORTED}`)"
             for number in self.again
         ]
         notes += [
