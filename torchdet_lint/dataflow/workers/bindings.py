@@ -101,7 +101,8 @@ class Bindings:
 
     def _elements(self, node: Element, scope: Scope) -> Iterator[Bound]:
         """What the elements of a display may be that `node` goes through, by itself, by a name, through `enumerate`,
-        `zip`, or the entries of a dictionary; the whole where that is no display. Or what is picked from it."""
+        `zip`, or the entries of a dictionary; the whole where that is no display. One that is `picked` may be an entry
+        of a dictionary too."""
         over, places = node.over, node.places
         function = over.func if isinstance(over, ast.Call) else None
         if isinstance(over, ast.Call) and isinstance(function, ast.Name) and places:
