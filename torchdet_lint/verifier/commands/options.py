@@ -36,7 +36,7 @@ def _fix_options(parser: Parser) -> None:
 
 
 def _new_file(text: str) -> Path:
-    """A file that can be written, as far as can be told before the runs. Raises `UsageError`."""
+    """A file that can be written, as far as can be told before the runs. Raises `argparse.ArgumentTypeError`."""
     path = Path(text)
     why = ""
     if path.is_dir():
