@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from torchdet_lint.dataflow.syntax import last_word, unpacked
-from torchdet_lint.dataflow.uses import KEEPING, Trace, Trail, Use
+from torchdet_lint.dataflow.uses import KEEPING, LETS_GO, Trace, Trail, Use
 from torchdet_lint.dataflow.variables import Variables
 from torchdet_lint.source.modules import STANDARD
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.module import Call, Module
 
-# What leaves nothing of an order.
-_LETS_GO = ("sorted", "measured", "told")
 _PROPERTIES = ("property", "cached_property")
 
 
@@ -124,7 +122,7 @@ class Calling(Variables):
         if not set(call.own).intersection(other.module.resolve(call.node.func)):
             return False
         uses = list(other.answered(call.node, node, position))
-        return bool(uses) and all(use.kind in _LETS_GO for use in uses)
+        return bool(uses) and all(use.kind in LETS_GO for use in uses)
 
     def _read_as_property(self, function: cst.FunctionDef) -> list[Use]:
         """The uses of what the property `function` gives, where it is read in sight; none where it is no property."""

@@ -10,8 +10,8 @@ import libcst as cst
 from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import counts, displays, uses_index, uses_number
-from torchdet_lint.dataflow.syntax import bare, last_word, names_read, opposite
-from torchdet_lint.dataflow.uses import KEEPING, KEPT, Trail, Use
+from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, names_read, opposite
+from torchdet_lint.dataflow.uses import KEEPING, KEPT, NO_RESULT, Trail, Use
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
-_NO_RESULT = frozenset({"measured", "sorted", "told", "printed"})
 _OUTER = frozenset({"numbered", "joined", "drawn", "picked"})
 _LOOPS = (cst.For, cst.While, cst.CompFor)
 _STEPS = 120
@@ -105,10 +104,9 @@ class Follower(Calling):
             yield from self.in_display(node, display)
 
     def _binary(self, node: Any, parent: cst.BinaryOperation) -> Iterator[Use]:
-        sets = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
         removed = isinstance(parent.operator, cst.Subtract) and node is parent.right
         if isinstance(parent.operator, (cst.Add, cst.Multiply)) or (
-            self.trail.is_set and not removed and isinstance(parent.operator, sets)
+            self.trail.is_set and not removed and isinstance(parent.operator, MAKES_SET)
         ):
             yield from self.of(parent)
         else:
@@ -172,7 +170,7 @@ class Follower(Calling):
         uses = list(self.iterated(node, self.of(call)))
         if kind == "sorted":
             yield from uses
-        elif any(use.kind not in _NO_RESULT for use in uses):
+        elif any(use.kind not in NO_RESULT for use in uses):
             yield Use(call, "indexed", node)
 
     def _passed_on(self, node: Any, call: cst.Call, arg: cst.Arg, word: str) -> Iterator[Use]:

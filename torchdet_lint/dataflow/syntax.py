@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.names import Binding
 
 _OPPOSITE: dict[type, type] = {cst.IsNot: cst.Is, cst.NotEqual: cst.Equal, cst.NotIn: cst.In}
+MAKES_SET = (cst.BitOr, cst.BitAnd, cst.BitXor, cst.Subtract)
+"""The operators of sets, which make a set of the keys of dictionaries too."""
 _BINDERS = (cst.AssignTarget, cst.AnnAssign, cst.For, cst.CompFor, cst.NamedExpr)
 _SCOPES = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef})
 

@@ -22,6 +22,10 @@ _IN_TEXT = (
 )  # fmt: skip
 _ASSIGNS = (cst.Assign, cst.AugAssign)
 KEPT = ("returned", "yielded", "written", "saved")
+LETS_GO = ("sorted", "measured", "told")
+"""The kinds of uses that leave nothing of an order."""
+NO_RESULT = frozenset((*LETS_GO, "printed"))
+"""Those, and what is only printed: no result hangs on such an order."""
 KEEPING = ("gathered", "saved", "written")
 
 

@@ -14,6 +14,7 @@ from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import bare, last_word
+from torchdet_lint.dataflow.uses import NO_RESULT
 from torchdet_lint.finding import Change, RelatedNode, Replace, Violation
 from torchdet_lint.regex import lazy
 
@@ -144,10 +145,7 @@ def _may_keep_order(module: Module, call: Call) -> bool:
     uses = Follower(module).uses(call.node)
     if isinstance(loop, cst.For) and not uses:
         return re.search(r"\]\s*=[^=]", module.code(loop.body)) is not None
-    return _only_first(module, call.node) or not all(use.kind in _FORGOTTEN for use in uses)
-
-
-_FORGOTTEN = ("sorted", "measured", "told", "printed")
+    return _only_first(module, call.node) or not all(use.kind in NO_RESULT for use in uses)
 
 
 def _is_path(module: Module, call: Call) -> bool:

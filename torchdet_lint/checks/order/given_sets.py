@@ -13,7 +13,7 @@ import libcst as cst
 from torchdet_lint.checks.order.elements import collection_kind, set_kind
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.follower import Follower
-from torchdet_lint.dataflow.syntax import last_word, names_read
+from torchdet_lint.dataflow.syntax import MAKES_SET, last_word, names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
 from torchdet_lint.module.tree import returned
 from torchdet_lint.regex import lazy
@@ -37,8 +37,6 @@ _RETURNS = lazy(
     r"^[ \t]*def (\w+)\([^\n]*\)[ \t]*->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b", re.MULTILINE
 )
 _VIEWS = lazy(r"\.(?:keys|items)\(\)[ \t]*[-&|^]")
-# What makes a set of the keys of a dictionary.
-_OF_KEYS = (cst.Subtract, cst.BitAnd, cst.BitOr, cst.BitXor)
 # So deeply the elements of a collection are looked for.
 _DEEP = 4
 # So far before its `in` the `for` of a loop stands, and before its `=` a name begins.
@@ -180,7 +178,9 @@ def _views(module: Module) -> Iterator[GivenSet]:
             continue
         left: cst.CSTNode = call.node
         around = module.parent(left)
-        while isinstance(around, cst.BinaryOperation) and isinstance(around.operator, _OF_KEYS) and around.left is left:
+        while (
+            isinstance(around, cst.BinaryOperation) and isinstance(around.operator, MAKES_SET) and around.left is left
+        ):
             left, around = around, module.parent(around)
         if isinstance(left, cst.BinaryOperation):
             kind = collection_kind(module, call.node, _DEEP)

@@ -26,7 +26,7 @@ from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import defaults_of, tells_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torchdet_lint.dataflow.workers.classes import Classes
     from torchdet_lint.dataflow.workers.project_file import Function
@@ -147,13 +147,8 @@ class Bindings:
         if local is not None and name.id in self._bound_in(local):
             root = local
         if root not in self._added:
-            found: dict[str, list[ast.expr]] = {}
-            self._added[root] = found
-            for statement in statements(root.body):
-                for to, value in added(statement):
-                    values = found.setdefault(to.id, []) if isinstance(to, ast.Name) else None
-                    if values is not None and len(values) < _MANY:
-                        values.append(value)
+            pairs = (pair for statement in statements(root.body) for pair in added(statement))
+            self._added[root] = _grouped((to.id, value) for to, value in pairs if isinstance(to, ast.Name))
         for value in self._added[root].get(name.id, ()):
             yield value, scope
 
@@ -195,25 +190,16 @@ class Bindings:
     def _bound_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
         """What the names of a function are bound to; of one that is bound very often, the first."""
         if function not in self._bound:
-            found: dict[str, list[ast.expr]] = {}
-            for statement in statements(function.body):
-                for name, value in bindings(statement):
-                    values = found.setdefault(name, [])
-                    if len(values) < _MANY:
-                        values.append(value)
-            self._bound[function] = found
+            self._bound[function] = _grouped(
+                pair for statement in statements(function.body) for pair in bindings(statement)
+            )
         return self._bound[function]
 
     def _gone_through_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
         """What the comprehensions of a function give their names."""
         if function not in self._comprehended:
-            found: dict[str, list[ast.expr]] = {}
-            for node in ast.walk(function):
-                for name, value in gone_through(node) if isinstance(node, ast.comprehension) else ():
-                    values = found.setdefault(name, [])
-                    if len(values) < _MANY:
-                        values.append(value)
-            self._comprehended[function] = found
+            generators = (node for node in ast.walk(function) if isinstance(node, ast.comprehension))
+            self._comprehended[function] = _grouped(pair for one in generators for pair in gone_through(one))
         return self._comprehended[function]
 
     def _passed(self, name: str, scope: Scope) -> Iterator[Bound]:
@@ -312,6 +298,16 @@ class Bindings:
                     yield from self.picked(value, inner, depth + 1)
                 elif isinstance(value, ast.Name) and value is not node:
                     yield value, inner
+
+
+def _grouped(pairs: Iterable[tuple[str, ast.expr]]) -> dict[str, list[ast.expr]]:
+    """The values of each name; of one that has very many, the first."""
+    found: dict[str, list[ast.expr]] = {}
+    for name, value in pairs:
+        values = found.setdefault(name, [])
+        if len(values) < _MANY:
+            values.append(value)
+    return found
 
 
 def _around(node: ast.AST, chains: CallChain) -> tuple[Function | None, ast.ClassDef | None]:
