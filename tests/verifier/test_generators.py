@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 
@@ -29,6 +30,24 @@ def test_each_generator_has_another_digest_after_a_draw_and_the_same_one_in_the_
         assert [one != two for one, two in zip(before, after, strict=True)] == [n == number for n in range(3)]
         kept.restore()
         assert generators.quick_digests() == before
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="the state lies elsewhere")
+def test_the_state_of_python_is_read_in_memory_and_has_the_digest_that_getstate_has():
+    assert generators._python_state() is not None
+    seen = set()
+    for move in (lambda: random.seed(3), random.random, lambda: random.gauss(0, 1), lambda: random.randbytes(3000)):
+        move()
+        seen.add(generators.quick_python_digest())
+        assert generators.quick_python_digest() == generators.python_digest()
+    assert len(seen) == 4
+
+
+def test_the_state_of_python_is_asked_for_where_it_is_not_found_in_memory(monkeypatch):
+    monkeypatch.setattr(generators, "_python_state", lambda: None)
+    before = generators.quick_python_digest()
+    random.random()
+    assert generators.quick_python_digest() == generators.python_digest() != before
 
 
 @pytest.mark.parametrize("seed", [0, 7])

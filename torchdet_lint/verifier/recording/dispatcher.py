@@ -11,7 +11,7 @@ from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, memory
-from torchdet_lint.verifier.recording.op.places import current_node, places
+from torchdet_lint.verifier.recording.op.places import caller, current_node, places
 from torchdet_lint.verifier.recording.values import base_of, leaves_of, plain_digest, tensors_in
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     batches, regions = run.plan(_Batch()), run.plan(_Region())
     allocated: dict[int, int] = {}
     get_frame = sys._getframe
+    no_numbers = hash(()) & mask
     inside = False
     drawn: list[tuple[int, int]] = []
 
@@ -96,7 +97,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         numbers: list[int] = []
         try:
             read((args, *kwargs.values()), tensors, numbers, [])
-            site = find_site(plan, current_node())
+            site = find_site(plan, current_node(), caller())
             extend((site, hash(tuple(numbers)) & mask, hash(tuple(tensors)) & mask))
             stream.records += 1
         except Exception as error:
@@ -111,7 +112,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             if current_node() is None:
                 picked: list[int] = []
                 read(args[1:], [], picked, [])
-                site = find_site(plan, None) | 1 << 32
+                site = find_site(plan, None, caller()) | 1 << 32
                 extend((site, hash(tuple(picked)) & mask, extent(args[0]) & mask, extent(out) & mask))
                 stream.records += 1
                 if len(buffer) > _FLUSH_WORDS:
@@ -120,16 +121,16 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             if isinstance(out, plain):
                 base = base_of(out)
                 owners.pop(base, None)
-                arrivals[base] = find_site(plan, current_node())
+                arrivals[base] = find_site(plan, current_node(), caller())
         elif plan.kind == COLLECTIVE:
             received = [args[at] if at < len(args) else kwargs.get(name) for at, name in plan.written]
-            site = find_site(plan, current_node())
+            site = find_site(plan, current_node(), caller())
             for value in tensors_in([received, out]):
                 if isinstance(value, plain) and (base := base_of(value)):
                     owners.pop(base, None)
                     arrivals[base] = site
         elif isinstance(out, plain) and (base := base_of(out)):
-            site = find_site(plan, current_node())
+            site = find_site(plan, current_node(), caller())
             owners[base] = UNWRITTEN
             allocated[base] = site
             numbers: list[int] = []
@@ -140,14 +141,18 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     def seed_of(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> tuple[int, int]:
         generator = kwargs.get("generator")
         if generator is None:
-            generator = next((a for a in args if isinstance(a, torch.Generator)), None)
-        if generator is not None and generator.initial_seed() != torch.default_generator.initial_seed():
-            return trace.RANDOM | trace.DRAWN_FROM_OWN, generator.initial_seed() & mask
-        device = next((t.device for t in tensors_in(out) if isinstance(t, plain)), None)
-        if device is not None and device.type == "cuda":
-            seed = torch.cuda.default_generators[device.index or 0].initial_seed()
-        else:
-            seed = torch.default_generator.initial_seed()
+            for value in args:
+                if isinstance(value, torch.Generator):
+                    generator = value
+                    break
+        seed = torch.default_generator.initial_seed()
+        if generator is not None and (own := generator.initial_seed()) != seed:
+            return trace.RANDOM | trace.DRAWN_FROM_OWN, own & mask
+        for value in (out,) if type(out) is plain else tensors_in(out):
+            if isinstance(value, plain):
+                if value.is_cuda:
+                    seed = torch.cuda.default_generators[value.device.index or 0].initial_seed()
+                break
         return trace.RANDOM | (trace.UNSEEDED if seed == run.first_seed else 0), seed & mask
 
     def outside(came: list[tuple[int, int]], extra: list[int]) -> int:
@@ -163,7 +168,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     def batch(value: Any) -> None:
         """A batch that a loader's workers made, at the moment the program takes it."""
         digests = [digest_of(item) if isinstance(item, plain) else plain_digest(item) for item in leaves_of(value)]
-        site = find_site(batches, None)
+        site = find_site(batches, None, caller())
         extra: list[int] = []
         flags = outside([(hash(tuple(digests)) & mask, 0)], extra)
         if len(digests) > 0xFFFF:
@@ -193,7 +198,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             inside = False
         try:
             node = current_node()
-            site = find_site(regions, node)
+            site = find_site(regions, node, caller())
             digests: list[int] = []
             several(out, digests, (), _NONE)
             for value in changed:
@@ -220,28 +225,33 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         plan = plans.get(id(function)) or run.plan(function)
         if kwargs is None:
             kwargs = {}
-        if get_frame(0).f_back is None and current_node() is None:
+        try:
+            frame = get_frame(1)
+        except ValueError:
+            frame = None
+        if frame is None and current_node() is None:
             return unseen(plan, args, kwargs)
         if inside:
             out = call(plan, args, kwargs)
             if plan.random:
                 drawn.append(seed_of(args, kwargs, out))
             return out
-        if plan.kind == VIEW:
+        kind = plan.kind
+        if kind == VIEW:
             out = call(plan, args, kwargs)
             try:
-                passed(plan)
+                passed(plan, frame)
             except Exception as error:
                 run.miss(plan, error)
             return out
-        if plan.kind < LIFT:
+        if kind < LIFT:
             return simple(plan, args, kwargs)
         tensors: list[int] = []
         numbers: list[int] = []
         came: list[tuple[int, int]] = []
         flags = 0
         try:
-            if plan.kind == VALUE:
+            if kind == VALUE:
                 flags = read(args, tensors, numbers, came)
                 if kwargs:
                     flags |= read(kwargs.values(), tensors, numbers, came)
@@ -255,9 +265,9 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             out = again(plan, args, kwargs)
         try:
             node = current_node()
-            site = find_site(plan, node)
+            site = find_site(plan, node, frame)
             digests: list[int] = []
-            if out is not None and (plan.fresh == 1 or plan.kind == LIFT):
+            if out is not None and (plan.fresh == 1 or kind == LIFT):
                 fresh(out, digests)
             elif plan.fresh:
                 unwritten = still_unwritten((args, *kwargs.values())) if flags & trace.UNWRITTEN else _NONE
@@ -269,25 +279,24 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 more, seed = seed_of(args, kwargs, out)
                 flags |= more
                 extra.append(seed)
-            if plan.kind == LIFT:
+            if kind == LIFT:
                 came = [(digests[0], 0)]
                 note_foreign(out)
-            if came and (node is None or plan.kind == LIFT):
+            if came and (node is None or kind == LIFT):
                 flags |= outside(came, extra)
             if flags & trace.UNWRITTEN and not flags & trace.ARRIVED and last_unwritten() in allocated:
                 flags |= trace.ARRIVED
                 extra.append(allocated[last_unwritten()])
             if len(digests) > 0xFFFF:
                 digests = [hash(tuple(digests)) & mask]
-            extend(
-                (
-                    site | len(digests) << 32 | flags << 48,
-                    hash(tuple(numbers)) & mask,
-                    hash(tuple(tensors)) & mask,
-                    *digests,
-                    *extra,
-                )
-            )
+            read_numbers = hash(tuple(numbers)) & mask if numbers else no_numbers
+            read_tensors = hash(tuple(tensors)) & mask
+            if len(digests) == 1:
+                extend((site | 1 << 32 | flags << 48, read_numbers, read_tensors, digests[0]))
+            else:
+                extend((site | len(digests) << 32 | flags << 48, read_numbers, read_tensors, *digests))
+            if extra:
+                extend(extra)
             stream.records += 1
             if len(buffer) > _FLUSH_WORDS:
                 stream.flush()

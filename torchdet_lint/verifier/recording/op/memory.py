@@ -60,6 +60,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
     located = hashing.locator()
     parts_of = hashing.inner_tensors
     plain, parameter = torch.Tensor, torch.nn.Parameter
+    numeric = (float, int, bool, complex)
     last_unwritten = 0
 
     def read(arguments: Any, tensors: list[int], numbers: list[int], came: list[tuple[int, int]]) -> int:  # noqa: C901
@@ -127,21 +128,23 @@ def memory(run: Run) -> Memory:  # noqa: C901
     def fresh(value: torch.Tensor, digests: list[int]) -> None:
         known, base = located(value)
         digests.append(known)
-        kind = type(value)
         if base:
             offset: Any = value.storage_offset()
             if offset:
                 base -= offset * value.element_size()
-        elif kind is not plain and kind is not parameter and (parts := parts_of(value)):
+            owners[base] = known & CLEAN
+            return
+        kind = type(value)
+        if kind is not plain and kind is not parameter and (parts := parts_of(value)):
             for part in parts:
                 fresh(part, [])
-            return
-        else:
-            base = base_of(value)
-        if base:
+        elif base := base_of(value):
             owners[base] = known & CLEAN
 
     def several(out: Any, digests: list[int], scratch: tuple[int, ...], unwritten: frozenset[int]) -> None:
+        if type(out) in numeric:
+            digests.append(exact(out))
+            return
         for number, value in enumerate(tensors_in(out)):
             if number in scratch:
                 digests.append(0)

@@ -21,29 +21,33 @@ current_node: Callable[[], Any] = getattr(torch._C, "_current_autograd_node", la
 
 
 class Places(NamedTuple):
-    """Functions that look at the stack of the function that calls the one that calls them.
-
-    `find(plan, node)` is the site of an op, in the backward pass of `node` where it is not None. `passed(plan)` does so
-    for an op that has no record, where that op made an autograd node.
+    """`find(plan, node, frame)` is the site of an op that is called from `frame`, in the backward pass of `node` where
+    that is not None. `passed(plan, frame)` does so for an op that has no record, where that op made an autograd node.
     """
 
-    find: Callable[[Plan, Any], int]
-    passed: Callable[[Plan], None]
+    find: Callable[[Plan, Any, FrameType | None], int]
+    passed: Callable[[Plan, FrameType | None], None]
+
+
+def caller() -> FrameType | None:
+    """The frame that calls the function that asks; a thread of autograd's own has none there."""
+    try:
+        return sys._getframe(2)
+    except ValueError:
+        return None
 
 
 def places(run: Run, stream: Stream) -> Places:
     """The places of one thread's ops."""
     kinds, sites, forward_lines = run.classifier, stream.sites, stream.forward
     sequence_number = getattr(torch._C._autograd, "_get_sequence_nr", lambda: 0)
-    get_frame = sys._getframe
+    forward_site, put_site = forward_lines.get, forward_lines.put
     nobodys: set[str] = set()
     """The files of torch without a meaning of their own, which most frames are of."""
     last_sequence = -1
 
-    def find(plan: Plan, node: Any) -> int:
+    def find(plan: Plan, node: Any, frame: FrameType | None) -> int:
         nonlocal last_sequence
-        # A thread of autograd's own has no frame below the one that calls.
-        frame: FrameType | None = get_frame(1).f_back
         library: FrameType | None = None
         room = TORCH
         while frame is not None:
@@ -58,22 +62,28 @@ def places(run: Run, stream: Stream) -> Places:
                 elif library is None:
                     library = frame
             frame = frame.f_back
-        if frame is None:
+        else:
             frame = library
-        forward = -1 if node is None else forward_lines.get(node._sequence_nr())
-        code, instruction = (id(frame.f_code), frame.f_lasti) if frame is not None else (0, 0)
-        key = (plan.index, code, instruction, forward, room if node is None else -1)
+        code = instruction = 0
+        if frame is not None:
+            code, instruction = id(frame.f_code), frame.f_lasti
+        if node is None:
+            forward = -1
+            key = (plan.index, code, instruction, forward, room)
+        else:
+            forward = forward_site(node._sequence_nr())
+            key = (plan.index, code, instruction, forward, -1)
         site = sites.get(key)
         if site is None:
             site = sites[key] = stream.site(plan, frame, instruction, forward, room, node is not None)
         sequence = sequence_number()
         if sequence != last_sequence:
             last_sequence = sequence
-            forward_lines.put(sequence - 1, site)
+            put_site(sequence - 1, site)
         return site
 
-    def passed(plan: Plan) -> None:
+    def passed(plan: Plan, frame: FrameType | None) -> None:
         if sequence_number() != last_sequence and current_node() is None:
-            find(plan, None)
+            find(plan, None, frame)
 
     return Places(find, passed)
