@@ -773,3 +773,56 @@ def test_what_tables_and_modules_hold_by_name_is_in_sight(project, loader, sever
     (folder / "settings" / "small.py").write_text(SMALL)
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert finding.severity == severity
+
+
+WORDS = """
+import os
+import torch
+from torch.utils.data import DataLoader, Dataset
+from transformers import AutoModel, CLIPTokenizer
+join = os.path.join
+
+class Vocabulary:
+    @classmethod
+    def load(cls, path):
+        return cls()
+    def encode(self, text):
+        return text.split()
+
+class Words(Dataset):
+    def __init__(self, words):
+        self.words = words
+    def __len__(self):
+        return 3
+    def __getitem__(self, index):
+        return self.words.encode(join("text", str(index)))
+    @staticmethod
+    def collate(rows):
+        return rows
+
+class Repeated(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+    def __getitem__(self, index):
+        return self.rows[index]
+
+torch.manual_seed(0)
+print(list(LOADER))
+"""
+
+
+@pytest.mark.parametrize(
+    ("loader", "severity"),
+    [
+        ("DataLoader(Words(Vocabulary.load('words')), num_workers=2)", "note"),
+        ("DataLoader(Words(CLIPTokenizer.from_pretrained('clip')), num_workers=2)", "note"),
+        ("DataLoader(Words(AutoModel.from_pretrained('clip')), num_workers=2)", "warning"),
+        ("DataLoader(Words(Vocabulary()), num_workers=2, collate_fn=Words.collate)", "note"),
+        ("DataLoader(Repeated(Words(Vocabulary())), num_workers=2)", "note"),
+        ("DataLoader(Repeated(Words(AutoModel.from_pretrained('clip'))), num_workers=2)", "warning"),
+    ],
+)
+def test_what_a_data_set_calls_is_in_sight_by_the_class_that_it_is_called_of(project, loader, severity):
+    folder = project(main_DOT_py=WORDS.replace("LOADER", loader))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity

@@ -125,6 +125,8 @@ class Workers(Table, frozen=True, kw_only=True):
     handing: frozenset[str] = frozenset()
     augmenting: frozenset[str] = frozenset()
     torch_only: frozenset[str] = frozenset()
+    text_packages: frozenset[str] = frozenset()
+    preparing: tuple[str, ...] = ()
     global_only: frozenset[str] = frozenset()
     random: tuple[str, ...] = ()
     quiet: frozenset[str] = frozenset()

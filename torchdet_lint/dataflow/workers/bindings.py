@@ -49,6 +49,7 @@ class Bindings:
         self._bound: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._comprehended: dict[ast.AST, dict[str, list[ast.expr]]] = {}
         self._added: dict[ast.AST, dict[str, list[ast.expr]]] = {}
+        self._rebound: dict[ast.AST, frozenset[str]] = {}
         self._named: dict[ast.AST, frozenset[str]] = {}
         self._nested: dict[ast.AST, dict[str, _Definition]] = {}
         self._files: dict[str, File] = {}
@@ -91,7 +92,8 @@ class Bindings:
                     yield left_of(value, idle), scope
             for value in self._gone_through_in(scope.function).get(node.id, ()):
                 yield value, scope
-            if not local and node.id in self._parameters(scope.function):
+            own = node.id in self._parameters(scope.function)
+            if own and (not local or node.id in self._rebound_in(scope.function)):
                 yield from self._passed(node.id, scope)
                 return
         if not local and scope.outer is not None:
@@ -195,6 +197,16 @@ class Bindings:
             )
         return self._bound[function]
 
+    def _rebound_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
+        """The names of a function that it binds to what it makes of them: `data = Wrapped(data)`."""
+        if function not in self._rebound:
+            self._rebound[function] = frozenset(
+                name
+                for name, values in self._bound_in(function).items()
+                if any(isinstance(one, ast.Name) and one.id == name for value in values for one in ast.walk(value))
+            )
+        return self._rebound[function]
+
     def _gone_through_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
         """What the comprehensions of a function give their names."""
         if function not in self._comprehended:
@@ -249,9 +261,9 @@ class Bindings:
         function, owner = _around(call, chains)
         return Scope(file, function, self.classes.instance(owner, file) if owner is not None else None)
 
-    def objects(self, node: ast.expr, scope: Scope) -> tuple[list[tuple[ast.Call, Scope]], bool]:
-        """The calls that make the object that `node` is, by itself, through names, as an element or as one of a choice,
-        and whether these are all."""
+    def objects(self, node: ast.expr, scope: Scope, *, held: bool = True) -> tuple[list[tuple[ast.Call, Scope]], bool]:
+        """The calls that make the object that `node` is, by itself, through names, as an element (also as one that is
+        `held` by a display that `node` is) or as one of a choice, and whether these are all."""
         made: list[tuple[ast.Call, Scope]] = []
         queue, seen, whole = [(node, scope)], set[int](), True
         while queue and len(made) < _MANY and len(seen) < _STEPS:
@@ -260,7 +272,8 @@ class Bindings:
                 made.append((one, where))
             elif id(one) not in seen and not isinstance(one, ast.Constant):
                 seen.add(id(one))
-                behind = list(self._behind_object(one, where))
+                display = isinstance(one, (ast.List, ast.Tuple))
+                behind = list(self._behind_object(one, where)) if held or not display else []
                 queue += reversed(behind)
                 whole &= bool(behind) and not (isinstance(one, ast.Name) and one.id in where.left_open)
         return made, whole and not queue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.workers.constants import Constants
 from torchdet_lint.dataflow.workers.project_file import (
@@ -30,6 +30,26 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 _DEEP = 2
+# Base classes that give their objects nothing but what operators call.
+_BARE = frozenset(
+    ("object", "abc.ABC", "typing.Generic", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset")
+)
+
+
+class Member(NamedTuple):
+    """A method that is named with its class: the class, its file, the method, and the file that has the method."""
+
+    class_: ast.ClassDef
+    file: File
+    function: ast.FunctionDef
+    home: File
+
+    @property
+    def given_class(self) -> str:
+        """The parameter that holds the class, of a class method; empty for another."""
+        marks = [one.id for one in self.function.decorator_list if isinstance(one, ast.Name)]
+        parameters = [*self.function.args.posonlyargs, *self.function.args.args]
+        return parameters[0].arg if "classmethod" in marks and parameters else ""
 
 
 class Classes:
@@ -46,6 +66,7 @@ class Classes:
         self._own_added = functools.cache(own_added)
         self._own_attributes = functools.cache(own_attributes)
         self._bindings = functools.cache(_bindings)
+        self._names_set = functools.cache(_names_set)
 
     def instance(
         self, class_: ast.ClassDef, file: File, call: ast.Call | None = None, scope: Scope | None = None
@@ -116,6 +137,15 @@ class Classes:
             else:
                 foreign.append(name)
 
+    def lacks(self, class_: ast.ClassDef, file: File, name: str) -> bool:
+        """Whether no object of a class has `name`, neither as a method nor as an attribute: all of it is in sight."""
+        foreign: list[str] = []
+        for one, _ in self._lineage(class_, file, foreign):
+            assigned = (own for member in one.body for own in self._names_set(member))
+            if any(name == own for own in assigned) or method(one, name) is not None:
+                return False
+        return _BARE.issuperset(foreign)
+
     def in_sight(self, instance: Instance) -> bool:
         """Whether it is known of all base classes of an object what their methods draw from."""
         return all(name in self.facts.bases or self.known(name) for name in instance.foreign)
@@ -141,7 +171,10 @@ class Classes:
 
     def known(self, name: str) -> bool:
         """Whether a package has it that draws from torch alone, if at all."""
-        return below(name, self.facts.torch_only)
+        if below(name, self.facts.torch_only):
+            return True
+        ends = self.facts.preparing if name.partition(".")[0] in self.facts.text_packages else ()
+        return any(part.endswith(end) for part in name.split(".")[1:] for end in ends)
 
     def dotted(self, node: ast.expr, file: File) -> str:
         """The canonical dotted name of an expression in `file`; empty where it is none."""
@@ -170,6 +203,17 @@ class Classes:
         if last in home.imports:
             return self.definition(home.imports[last], home, depth + 1)
         return self._starred(last, home, depth)
+
+    def of_class(self, name: str, file: File) -> Member | None:
+        """The method that `name`, `Vocabulary.load`, is of a class of the project."""
+        owner, _, last = name.rpartition(".")
+        found = self.definition(owner, file) if owner else None
+        if found is None or not isinstance(found[0], ast.ClassDef):
+            return None
+        for one, home in self._lineage(found[0], found[1], []):
+            if (member := method(one, last)) is not None:
+                return Member(found[0], found[1], member, home)
+        return None
 
     def _starred(
         self, name: str, file: File, depth: int
@@ -215,6 +259,12 @@ class Classes:
                 self.files[path] = None
         home = self.files[path]
         return (home, last) if home is not None else None
+
+
+def _names_set(member: ast.stmt) -> frozenset[str]:
+    """The attributes that a statement in the body of a class gives its objects."""
+    own = own_assignments(member) if isinstance(member, ast.FunctionDef) else bindings(member)
+    return frozenset(name for name, _ in own)
 
 
 def _bindings(statement: ast.stmt) -> tuple[tuple[str, ast.expr], ...]:

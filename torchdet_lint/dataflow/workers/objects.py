@@ -37,7 +37,7 @@ _RUN_BY_WORKERS = ("dataset", "collate_fn")
 _PARTIAL = "functools.partial"
 # Displays, and a comprehension that makes one.
 _HOLDING = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
-_Part = ast.Call | ast.Name | ast.Attribute
+_Part = ast.Call | ast.Name | ast.Attribute | ast.Subscript
 
 
 class Owned(NamedTuple):
@@ -160,7 +160,7 @@ class WorkerObjects:
                     self._instance(where, file, None, scope, way, depth)
                 else:
                     self._body(where, Scope(file, where), depth + 1)
-            elif not self.classes.known(self.classes.dotted(node, scope.file)):
+            elif not (self._quiet(node, scope) or self._own_method(node, scope, depth)):
                 self._out = True
         if id(node) in self._within:
             return
@@ -170,6 +170,24 @@ class WorkerObjects:
         for value, inner in self.bindings.put_into(node, scope) if not isinstance(node, Element) and found else ():
             self._value(value, inner, None, depth + 1)
         self._within.discard(id(node))
+
+    def _quiet(self, node: ast.Name | ast.Attribute | Element, scope: Scope) -> bool:
+        """Whether `node` names what draws nothing, or from torch alone: of a package that is imported."""
+        name = self.classes.dotted(node, scope.file)
+        imported = name.partition(".")[0] in {origin.partition(".")[0] for origin in scope.file.imports.values()}
+        return self.classes.known(name) or (imported and below(name, self.facts.quiet))
+
+    def _own_method(self, node: ast.expr, scope: Scope, depth: int) -> bool:
+        """Look at the method that `node` is of classes of the project: `Rows.collate`, or of what a parameter holds."""
+        if not isinstance(node, ast.Attribute):
+            return False
+        classes = [(one, inner.file) for one, inner in self.bindings.picked(node.value, scope)]
+        for one, file in classes or [(node.value, scope.file)]:
+            member = self.classes.of_class(f"{self.classes.dotted(one, file)}.{node.attr}", file)
+            if member is None:
+                return False
+            self._body(member.function, Scope(member.home, member.function), depth + 1)
+        return True
 
     def _method_of(self, node: ast.Name | ast.Attribute | Element, scope: Scope, depth: int) -> bool:
         """Look at the method that `node` is of an object that a class of the project makes, or at the attribute of a
@@ -186,6 +204,9 @@ class WorkerObjects:
             made = self.classes.definition(name, inner.file)
             kind, home = made if made is not None else (None, inner.file)
             if isinstance(kind, ast.ClassDef):
+                if self.classes.lacks(kind, home, node.attr):
+                    # What is taken from the object, not the object.
+                    continue
                 self._instance(kind, home, owner, inner, None, depth + 1, node.attr)
             found |= bool(given) or isinstance(kind, ast.ClassDef)
             whole &= bool(given) or isinstance(kind, ast.ClassDef) or self.classes.known(name)
@@ -229,7 +250,23 @@ class WorkerObjects:
             return
         preset = isinstance(node.func, ast.Attribute) and node.func.attr in self.facts.presets
         if not (preset or self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
-            self._out |= not below(name, self.facts.quiet)
+            self._out |= not (below(name, self.facts.quiet) or self._from_class(node, name, scope, way, depth))
+
+    def _from_class(self, node: ast.Call, name: str, scope: Scope, way: str | None, depth: int) -> bool:
+        """Look at what a method called through its class returns, `Vocabulary.load(path)`; whether `node` calls one."""
+        member = self.classes.of_class(name, scope.file)
+        if member is None or depth > _DEEP:
+            return False
+        given_class = member.given_class
+        inner, returned = self._returned(member.function, member.home, node, scope, bound=bool(given_class))
+        made = [one for one in returned if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+        own = {id(one) for one in made if isinstance(one.func, ast.Name) and one.func.id == given_class}
+        for value in returned:
+            if id(value) in own and isinstance(value, ast.Call):
+                self._instance(member.class_, member.file, value, inner, way, depth + 1)
+            else:
+                self._value(value, inner, way, depth + 1)
+        return bool(returned)
 
     def _augmented(self, name: str, node: ast.Call, scope: Scope, depth: int) -> None:
         """Look at a transform of a package of which the release decides what it draws from."""
@@ -262,9 +299,11 @@ class WorkerObjects:
         if not returned:
             self._out = True
 
-    def _returned(self, where: Function, file: File, call: ast.Call, scope: Scope) -> tuple[Scope, list[ast.expr]]:
-        """What `call` of a function of the project may return, and where that stands."""
-        arguments = passed(where, call, bound=False)
+    def _returned(
+        self, where: Function, file: File, call: ast.Call, scope: Scope, *, bound: bool = False
+    ) -> tuple[Scope, list[ast.expr]]:
+        """What `call` of a function of the project, or of a `bound` method, may return, and where that stands."""
+        arguments = passed(where, call, bound=bound)
         given = {key: (value, scope) for key, value in arguments.items()}
         dead = self.classes.constants.dead_in_call(where, arguments) if tells_all(call) else ()
         inner = Scope(file, where, None, given, dead=dead)
@@ -360,9 +399,9 @@ class WorkerObjects:
         self._seen.add((id(node), dead, id(made), scope.way))
         parts = self._parts.get((node, dead))
         if parts is None:
-            calls_and_names = (ast.Call, ast.Name, ast.Attribute)
+            looked_at = (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
             idle = {id(one) for statement in dead for one in ast.walk(statement)}
-            every = [one for one in ast.walk(node) if isinstance(one, calls_and_names) and id(one) not in idle]
+            every = [one for one in ast.walk(node) if isinstance(one, looked_at) and id(one) not in idle]
             parts = self._parts[node, dead] = every, [one for one in every if _is_of_self(one)]
         # For another object of its class only what hangs on the object can be different.
         again = (id(node), dead, scope.way) in self._bodies
@@ -370,8 +409,25 @@ class WorkerObjects:
         for inner in parts[again]:
             if isinstance(inner, ast.Call):
                 self._called(inner, scope, depth)
+            elif isinstance(inner, ast.Subscript):
+                self._indexed(inner, scope, depth)
             elif isinstance(inner.ctx, ast.Load):
                 self._generator_used(inner, scope, owner)
+
+    def _indexed(self, node: ast.Subscript, scope: Scope, depth: int) -> None:
+        """Look at the data set of the project of which `node` takes a row."""
+        if not isinstance(node.ctx, ast.Load) or not isinstance(node.value, (ast.Name, ast.Attribute, ast.Subscript)):
+            return
+        own = isinstance(node.value, ast.Attribute) and _is_of_self(node.value)
+        way = f"{scope.way}.{node.value.attr}" if scope.way and own and isinstance(node.value, ast.Attribute) else None
+        around = scope.instance.made if scope.instance is not None else None
+        for made, home in self.bindings.objects(node.value, scope, held=False)[0]:
+            if made is around:
+                # `data = Wrapped(data)`: what it wraps is what the name was before.
+                continue
+            found = self.classes.definition(self.classes.dotted(made.func, home.file), home.file)
+            if found is not None and isinstance(found[0], ast.ClassDef):
+                self._instance(found[0], found[1], made, home, way, depth + 1, "__getitem__")
 
     def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
         own = isinstance(node, ast.Attribute)
@@ -533,7 +589,9 @@ def _operands(node: ast.BinOp) -> list[ast.expr]:
 
 
 def _is_of_self(node: _Part) -> bool:
-    """Whether `node` is an attribute of `self`, or calls one or a method of one."""
+    """Whether `node` is an attribute of `self`, calls one or a method of one, or takes something from one."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, (ast.Attribute, ast.Subscript)) and _is_of_self(node.value)
     if isinstance(node, ast.Call):
         function = node.func
         return isinstance(function, ast.Attribute) and (_is_of_self(function) or _on_attribute(function))
