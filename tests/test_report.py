@@ -472,6 +472,19 @@ def test_lines_are_clipped_to_the_terminal_around_the_fault(before: int) -> None
     assert "…" in shown
 
 
+def test_of_a_very_long_line_only_what_is_shown_is_made_visible(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"a.py": f"import torch\n{'torch.backends.cudnn.benchmark = True; ' * 400}\n".encode()}
+    findings = lint_source(texts["a.py"], "a.py", isolated=True, select=["TDL201"])
+    assert len(findings) == 400
+    lengths: list[int] = []
+    monkeypatch.setattr(text, "visible", lambda line, keep="": lengths.append(len(line)) or visible(line, keep))
+    text._shown.cache_clear()
+    made = report.writer("full")(report.Report(Result(tuple(findings), 1, ()), Snippets(texts), width=80))
+    shown = list(map(text.plain, made))
+    assert sum(one.startswith("2 |") for one in shown) == 400
+    assert max(lengths) < 2000
+
+
 def test_of_a_very_long_line_the_edit_shows_what_stands_around_it() -> None:
     line = f"{'x = 1; ' * 400}torch.backends.cudnn.benchmark = True; {'y = 2; ' * 400}"
     texts = {"a.py": f"import torch\n{line}\n".encode()}

@@ -128,13 +128,15 @@ def _excerpt(finding: Finding, report: Report) -> Iterator[str]:
     width = len(str(first + len(lines) - 1))
     yield f"{'':>{width}} {styled('|', 'blue')}"
     room = max((report.width or _WIDEST) - width - 3, 20)
-    begins = _columns(_shown(lines[start.row - first][: start.column - 1]))
+    cut = max(start.column - 1 - room, 0)
+    lines = [line[cut : cut + 3 * room] for line in lines]
+    begins = _columns(_shown(lines[start.row - first][: start.column - 1 - cut]))
     skipped = 0 if begins < room * 2 // 3 else begins - room // 3
     for row, line in enumerate(lines, start=first):
         yield f"{row:>{width}} {styled('|', 'blue')} {_clipped(_shown(line), skipped, room)}".rstrip()
         if row == start.row or (start.row < row <= last and row == end.row):
-            begin = start.column - 1 if row == start.row else len(line) - len(line.lstrip())
-            stop = end.column - 1 if row == end.row else len(line)
+            begin = start.column - 1 - cut if row == start.row else len(line) - len(line.lstrip())
+            stop = max(end.column - 1 - cut, 0) if row == end.row else len(line)
             offset = max(_columns(_shown(line[:begin])) - skipped, 0)
             length = max(min(_columns(_shown(line[:stop])) - skipped, room) - offset, 1)
             yield f"{'':>{width}} {styled('|', 'blue')} {'':>{offset}}{styled('^' * length, _STYLES[finding.severity])}"
