@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import Effects, Kept, Node, Step, combine
+from torchdet_lint.program.effects import Effects, Kept, Node, Settings, Step, combine
 from torchdet_lint.program.files import ProjectFiles
 from torchdet_lint.program.kept_objects import KeptObjects, Notes, notes_of
 from torchdet_lint.program.knowledge import Tables
 from torchdet_lint.program.lookup import Lookup
+from torchdet_lint.program.object_settings import ObjectSettings
 from torchdet_lint.program.transfer.transfer import Transfer
 from torchdet_lint.source.modules import ModuleMap
 
@@ -64,7 +65,7 @@ class Project:
         if known is None:
             transfer = Transfer(self.lookup, node)
             known = self._steps[node] = transfer.run()
-            notes = notes_of(transfer.constructors, transfer.asks)
+            notes = notes_of(transfer.constructors, transfer.asks, transfer.decides)
             if notes is not None:
                 self._notes[node] = notes
         return known
@@ -86,8 +87,33 @@ class Project:
                 for node, attributes in asking.items()
                 if any((node.owner[0], node.owner[1], attribute) in kept for attribute in attributes)
             }
-            project = project._with(project.lookup.kept | kept, again, reached)
-        return project
+            project = project._with(project.lookup.kept | kept, {}, again, reached)
+        return project._with_settings(start)
+
+    def _with_settings(self, start: Node) -> Project:
+        """The project with the constants that the objects of the program that runs `start` are made with, where they
+        rule out something that has an effect."""
+        reached = self._reached(start)
+        notes = {node: told for node in reached if (told := self._notes_of(node)) is not None}
+        deciding = [node for node, told in notes.items() if told.decides]
+        if not deciding:
+            return self
+        files = frozenset(node.file for node in reached)
+        settings = ObjectSettings(self.lookup, notes, files).of()
+        again = {
+            node
+            for node in deciding
+            if any((*node.owner, name) in settings for name in notes[node].decides) and self._has_effects(node)
+        }
+        return self._with(self.lookup.kept, settings, again, reached) if again else self
+
+    def _has_effects(self, node: Node) -> bool:
+        """Whether a step of `node` that stands on a branch, or calls something, has an effect."""
+        return any(
+            step.branch or step.node is not None
+            for step in self.steps(node)
+            if step.node is None or self.effects(step.node)
+        )
 
     def home(self, node: Node) -> Project:
         """The project in which `node`, and all that it reaches, was the same first."""
@@ -102,12 +128,12 @@ class Project:
             project = project._base
         return project._notes.get(node)
 
-    def _with(self, kept: Kept, again: set[Node], reached: list[Node]) -> Project:
-        """The project with what is `kept`, the steps of `again` among the `reached` nodes still to be worked out, and
-        the effects of what leads there."""
+    def _with(self, kept: Kept, settings: Settings, again: set[Node], reached: list[Node]) -> Project:
+        """The project with what is `kept` and the `settings`, the steps of `again` among the `reached` nodes still to
+        be worked out, and the effects of what leads there."""
         other = object.__new__(Project)
         other.library, other.facts, other.files = self.library, self.facts, self.files
-        other.lookup = Lookup(self.files, self.facts, kept)
+        other.lookup = Lookup(self.files, self.facts, kept, settings)
         other._steps, other._notes, other._effects = {}, {}, {}
         other._base = self
         other._shared = frozenset(reached) - again

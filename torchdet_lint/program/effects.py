@@ -32,6 +32,8 @@ class Referent(NamedTuple):
 
 Kept = dict[tuple[str, str, str], tuple[Referent, ...]]
 """File and name of the class of an object, and one of its attributes -> what that may be."""
+Settings = dict[tuple[str, str, str], tuple[Any, ...]]
+"""The same, and one of its attributes that is given constants only -> these."""
 
 
 class Node(NamedTuple):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MODULE = ""
 # Arms are counted from 1; that of the main guard, and those of calls that may be of several functions.
@@ -20,6 +24,13 @@ LOADED = "[in]"
 # In a name: any module of the package before it.
 MODULES = "[*]"
 PLAIN = (str, int, float, bool, type(None))
+# How a number is compared with another one.
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+}
 
 
 class Argument(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -65,9 +76,10 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """A condition on a parameter: that it is true (`kind` `true`), or equal to `value` (`equal`); the arms of `if`s
-    that do not run where it holds, and where it does not (0: none). One of `kind` `passed` is not asked here, but
-    handed on to another function, which may ask."""
+    """A condition on a parameter, or on an attribute of `self` (`self.train`): that it is true (`kind` `true`), equal
+    to `value` (`equal`), one of it (`among`), or less or greater (`COMPARED`); the arms of `if`s that do not run where
+    it holds, and where it does not (0: none). One of `kind` `passed` is not asked here, but handed on to another
+    function, which may ask."""
 
     parameter: str
     kind: str
@@ -77,7 +89,16 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
     def rules_out(self, value: Any) -> int:
         """The arm that does not run where the parameter is `value`, or 0."""
-        holds = bool(value) if self.kind == "true" else value is self.value or value == self.value
+        if self.kind == "true":
+            holds = bool(value)
+        elif self.kind == "equal":
+            holds = value is self.value or value == self.value
+        elif self.kind == "among":
+            holds = value in self.value
+        elif self.kind in COMPARED and isinstance(value, (int, float)):
+            holds = COMPARED[self.kind](value, self.value)
+        else:
+            return 0
         return self.dead if holds else self.dead_otherwise
 
 
@@ -85,7 +106,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What a function does. `uses` are the parameters that it calls or calls methods of; `first` is what its first
     parameter is: `self`, `class` or nothing. `inner` are the functions defined in it, by qualified name. A `lazy` one
     is a generator, a context manager or a coroutine: a call alone runs nothing of it. `tests` are what constant
-    arguments rule out, `defaults` the constant defaults of the parameters that they ask."""
+    arguments rule out, `defaults` the constant defaults of the parameters that they ask, or of all of a
+    constructor."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -123,3 +145,5 @@ class Memo(msgspec.Struct, array_like=True):
     defined: Names | None = None
     registers: dict[str, Names] | None = None
     registered: tuple[tuple[str, str], ...] | None = None
+    settings: dict[str, Argument | None] = {}
+    assigned: dict[str, int] | None = None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torchdet_lint.source.modules import ModuleMap, Place
 
 
+SOURCES = (".py", ".pyw", ".ipynb")
 _TEXTS = 64
 _IMPORTED_THROUGH = 8
 _OPTIMIZER = lazy(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
@@ -59,6 +60,9 @@ class ProjectFiles:
         self._instantiates: dict[tuple[str, str], list[Event]] = {}
         self._optimised: dict[tuple[str, str], frozenset[str]] = {}
         self._adds: dict[str, tuple[str, ...]] = {}
+        # By the name of an attribute, how often each file that was asked assigns it.
+        self._assigned: dict[str, dict[str, int]] = {}
+        self._counted: set[str] = set()
 
     def text(self, file: str) -> str:
         """The text of a file; empty where it cannot be read."""
@@ -139,6 +143,14 @@ class ProjectFiles:
         if (file, name) not in self._optimised:
             self._optimised[file, name] = _optimised(body)
         return self._optimised[file, name]
+
+    def assignments(self, attribute: str, files: frozenset[str]) -> int:
+        """How often `files` assign to an attribute of that name, of whatever objects, but for `self.name = …`."""
+        for file in files - self._counted:
+            for name, count in self.summary(file).assigned.items() if file.endswith(SOURCES) else ():
+                self._assigned.setdefault(name, {})[file] = count
+        self._counted |= files
+        return sum(count for file, count in self._assigned.get(attribute, {}).items() if file in files)
 
     def is_registry(self, file: str, tokens: list[str]) -> bool:
         """Whether the first of `tokens`, in the module `file`, is a dictionary of a module that starts empty."""

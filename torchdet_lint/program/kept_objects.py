@@ -25,11 +25,12 @@ _GIVEN = ("class", "function", "instance")
 
 
 class Notes(NamedTuple):
-    """What a node calls that bears on attributes: constructors, and `asks`, calls through attributes of `self` of which
-    nobody knows what they are."""
+    """What a node does that bears on attributes: it calls constructors; it `asks`, calls through attributes of `self`
+    of which nobody knows what they are; and what attributes of `self` are, if constants, `decides` what it does."""
 
     constructors: tuple[tuple[Referent, Event], ...]
     asks: tuple[str, ...]
+    decides: tuple[str, ...]
 
 
 class KeptObjects:
@@ -108,7 +109,9 @@ class KeptObjects:
                 yield parameter, referents
 
 
-def notes_of(constructors: Iterable[tuple[Referent, Event]], asks: Iterable[str]) -> Notes | None:
+def notes_of(
+    constructors: Iterable[tuple[Referent, Event]], asks: Iterable[str], decides: Iterable[str]
+) -> Notes | None:
     """Notes on a node, if there is anything to note."""
-    notes = Notes(tuple(constructors), tuple(dict.fromkeys(asks)))
-    return notes if notes.constructors or notes.asks else None
+    notes = Notes(tuple(constructors), tuple(dict.fromkeys(asks)), tuple(dict.fromkeys(decides)))
+    return notes if any(notes) else None

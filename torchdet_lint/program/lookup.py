@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
 from torchdet_lint.program.events import LOADED, MODULES
+from torchdet_lint.program.files import SOURCES
 from torchdet_lint.program.launch_configs import called
 from torchdet_lint.source.modules import namesake
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torchdet_lint.program.effects import Kept
+    from torchdet_lint.program.effects import Kept, Settings
     from torchdet_lint.program.files import ProjectFiles
     from torchdet_lint.program.knowledge import Tables
 
@@ -22,17 +23,19 @@ _NESTED = 60
 _FAMILY = 40
 _CALLED = ("class", "function")
 _TAKES = (["get"], ["build"])
-_SOURCES = (".py", ".pyw", ".ipynb")
 
 
 class Lookup:
     """What names stand for, worked out once each."""
 
-    def __init__(self, files: ProjectFiles, facts: Tables, kept: Kept | None = None) -> None:
-        """`kept` is what the objects of one program keep, where that is known."""
+    def __init__(
+        self, files: ProjectFiles, facts: Tables, kept: Kept | None = None, settings: Settings | None = None
+    ) -> None:
+        """`kept` is what the objects of one program keep, where that is known, `settings` what they are made with."""
         self.files = files
         self.facts = facts
         self.kept = kept or {}
+        self.settings = settings or {}
         self.library = facts.library
         self._evaluated: dict[tuple[str, str, tuple[str, str], str, int], tuple[Referent, ...]] = {}
         self._families: dict[tuple[str, str], list[Referent]] = {}
@@ -236,7 +239,7 @@ class Lookup:
     def _member(self, file: str, name: str, level: int) -> list[Referent]:
         """What `name` is in the module `file`: a definition, an import, a value or a submodule."""
         found: list[Referent]
-        if name.endswith("*") and file.endswith(_SOURCES):
+        if name.endswith("*") and file.endswith(SOURCES):
             picked = [one for one in self.files.summary(file).defined if one.startswith(name[:-1])]
             found = [
                 referent for one in picked for referent in self._member(file, one, level) if referent.kind in _CALLED
@@ -248,7 +251,7 @@ class Lookup:
                 if place is not None and not place.rest and place.path != file:
                     found += [one for one in self._member(place.path, name, level - 1) if one.kind in _CALLED]
             return list(dict.fromkeys(found))
-        if file.endswith(_SOURCES):
+        if file.endswith(SOURCES):
             summary = self.files.summary(file)
             found = []
             for full in summary.stands_for(name):
@@ -266,8 +269,8 @@ class Lookup:
         starred = self._starred(file, name, level)
         if starred:
             return starred
-        if not file.endswith(_SOURCES) or file.endswith("__init__.py"):
-            folder = os.path.dirname(file) if file.endswith(_SOURCES) else file
+        if not file.endswith(SOURCES) or file.endswith("__init__.py"):
+            folder = os.path.dirname(file) if file.endswith(SOURCES) else file
             names = self.files.modules.listing(folder)
             if f"{name}.py" in names:
                 return [Referent("module", os.path.join(folder, f"{name}.py"))]
@@ -278,7 +281,7 @@ class Lookup:
         return [Referent("unknown", file, name)]
 
     def _starred(self, file: str, name: str, level: int) -> list[Referent]:
-        if not file.endswith(_SOURCES):
+        if not file.endswith(SOURCES):
             return []
         for module in self.files.summary(file).stars:
             place = self.files.locate(module, file)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.events import MODULE, Body, ClassSummary, Memo, Names
+from torchdet_lint.prefilter.assigned import assigned
+from torchdet_lint.program.events import MODULE, Argument, Body, ClassSummary, Memo, Names
 from torchdet_lint.program.syntax.file import File
 from torchdet_lint.program.syntax.hollow import Hollow
 
@@ -108,6 +109,22 @@ class Summary:
         if key not in known:
             known[key] = self._file.attribute(class_, name)
         return known[key]
+
+    def setting(self, class_: str, name: str) -> Argument | None:
+        """What methods of the class `class_` give to the attribute `name`: known where the constructor alone does."""
+        key = f"{class_}.{name}"
+        known = self.memo.settings
+        if key not in known:
+            known[key] = self._file.setting(class_, name)
+        return known[key]
+
+    @property
+    def assigned(self) -> dict[str, int]:
+        """How often the file assigns to attributes of each name, but for what `setting` sees."""
+        if self.memo.assigned is None:
+            self.grown = True
+            self.memo.assigned = assigned(self._text().lines)
+        return self.memo.assigned
 
     @property
     def defined(self) -> Names:

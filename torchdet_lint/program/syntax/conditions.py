@@ -1,17 +1,19 @@
-"""The test of an `if` -> what it asks of the parameters of the function, and which arm each answer rules out."""
+"""The test of an `if` -> what it asks of parameters and attributes of `self`, and which arm each answer rules out."""
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import combined
-from torchdet_lint.program.events import PASSED, PLAIN, WORKERS, Test
+from torchdet_lint.program.events import COMPARED, PASSED, PLAIN, WORKERS, Argument, Test
 from torchdet_lint.program.syntax.scopes import Bound, constant
+from torchdet_lint.program.syntax.shapes import parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
 
@@ -49,28 +51,47 @@ def _settled(node: ast.expr, scope: Scope) -> tuple[object] | None:
 
 
 def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int) -> Iterator[Test]:
-    """What `test` asks of parameters that keep their values: `dead` is the arm that does not run where it holds."""
+    """What `test` asks of parameters that keep their values, and of attributes of `self`: `dead` is the arm that does
+    not run where it holds."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from tested(test.operand, scope, dead_otherwise, dead)
     elif isinstance(test, ast.BoolOp):
         both = isinstance(test.op, ast.And)
         for value in test.values:
             yield from tested(value, scope, 0 if both else dead, dead_otherwise if both else 0)
-    elif isinstance(test, ast.Name):
-        if _is_constant(test.id, scope) and (dead or dead_otherwise):
-            yield Test(test.id, "true", None, dead, dead_otherwise)
-    elif isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and len(test.ops) == 1:
-        value = test.comparators[0]
-        if (
-            not isinstance(value, ast.Constant)
-            or not isinstance(value.value, PLAIN)
-            or not _is_constant(test.left.id, scope)
-        ):
-            return
-        if isinstance(test.ops[0], (ast.Is, ast.Eq)):
-            yield Test(test.left.id, "equal", value.value, dead, dead_otherwise)
-        elif isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
-            yield Test(test.left.id, "equal", value.value, dead_otherwise, dead)
+    elif isinstance(test, (ast.Name, ast.Attribute)):
+        if (asked := _asked(test, scope)) and (dead or dead_otherwise):
+            yield Test(asked, "true", None, dead, dead_otherwise)
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and (asked := _asked(test.left, scope)):
+        known = constant(test.comparators[0], scope)
+        told = _compared(test.ops[0], known[0]) if known is not None else None
+        if told is not None:
+            kind, holds = told
+            yield Test(asked, kind, known[0] if known else None, *((dead, dead_otherwise)[:: 1 if holds else -1]))
+
+
+def _compared(operator: ast.cmpop, value: Any) -> tuple[str, bool] | None:
+    """The kind of test that compares with `value`, and whether it is that or its opposite; None for no such test."""
+    if isinstance(operator, (ast.Is, ast.Eq, ast.IsNot, ast.NotEq)):
+        return ("equal", isinstance(operator, (ast.Is, ast.Eq))) if isinstance(value, PLAIN) else None
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        return ("among", isinstance(operator, ast.In)) if isinstance(value, list) else None
+    kind = type(operator).__name__
+    return (kind, True) if kind in COMPARED and isinstance(value, (int, float)) else None
+
+
+def _asked(node: ast.expr, scope: Scope) -> str:
+    """The parameter that `node` is, or the attribute of `self` (`self.train`), by a name of its own too; or nothing."""
+    if isinstance(node, ast.Name):
+        if _is_constant(node.id, scope):
+            return node.id
+        bounds = scope.bindings.get(node.id, ())
+        value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
+        node = value if value is not None and node.id not in scope.lent else node
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and scope.first == "self":
+        me = parameters_of(scope.node.args)[0].arg
+        return f"self.{node.attr}" if node.value.id == me and _is_constant(me, scope) else ""
+    return ""
 
 
 def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
@@ -96,6 +117,21 @@ def workers_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
     for keyword in call.keywords:
         if keyword.arg == WORKERS and isinstance(keyword.value, ast.Name) and _is_constant(keyword.value.id, scope):
             yield Test(keyword.value.id, "true")
+
+
+def setting(names: Resolver, class_: Scope, attribute: str) -> Argument | None:
+    """What `self.attribute` is given, None for nothing. It is known where `__init__` alone gives it something, once: a
+    constant, or a parameter that still has the value it came with."""
+    values = names.values_of(class_).get(attribute, ())
+    if not values and attribute not in class_.bindings:
+        return None
+    value, where = values[0] if len(values) == 1 and attribute not in class_.bindings else (None, class_)
+    if value is None or where.node.name != "__init__":
+        return Argument()
+    if isinstance(value, ast.Name) and _is_constant(value.id, where) and value.id in where.bindings:
+        return Argument((f"${value.id}",))
+    known = constant(value, where)
+    return Argument((), True, known[0]) if known is not None and isinstance(known[0], PLAIN) else Argument()
 
 
 def _is_constant(name: str, scope: Scope) -> bool:

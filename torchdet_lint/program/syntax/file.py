@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import PLAIN, Body, ClassSummary
+from torchdet_lint.program.syntax.conditions import setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
@@ -15,7 +16,7 @@ from torchdet_lint.program.syntax.shapes import accessor, is_property, last_word
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.program.events import Names
+    from torchdet_lint.program.events import Argument, Names
     from torchdet_lint.program.syntax.hollow import Hollow
     from torchdet_lint.program.syntax.scopes import Scope
     from torchdet_lint.program.syntax.vocabulary import Vocabulary
@@ -87,6 +88,11 @@ class File:
             elif bound.kind == "class":
                 found.append(f"@.{bound.target}")
         return tuple(dict.fromkeys(found))[:NAMES]
+
+    def setting(self, class_: str, name: str) -> Argument | None:
+        """As `Summary.setting`."""
+        scope = self.scopes.function(class_)
+        return setting(self.names, scope, name) if scope is not None and scope.kind == "class" else None
 
     def dispatch(self) -> dict[str, Names]:
         """As `Summary.dispatch`."""
@@ -195,13 +201,14 @@ class File:
             tuple(bound.target for bounds in scope.bindings.values() for bound in bounds if bound.kind == "def"),
             walk.lazy and self.words.lazy.issuperset(last_word(decorator) for decorator in node.decorator_list),
             tuple(walk.tests),
-            self._defaults(scope, {test.parameter for test in walk.tests}),
+            self._defaults(scope, None if node.name == "__init__" else {test.parameter for test in walk.tests}),
         )
 
-    def _defaults(self, scope: Scope, asked: set[str]) -> dict[str, Any]:
+    def _defaults(self, scope: Scope, asked: set[str] | None) -> dict[str, Any]:
+        """The constants that parameters are by default: those `asked` for, or all."""
         found = {}
-        for name, default in defaults_of(scope.node.args) if asked else ():
-            known = constant(default, self.scopes.module) if name in asked else None
+        for name, default in defaults_of(scope.node.args) if asked is None or asked else ():
+            known = constant(default, self.scopes.module) if asked is None or name in asked else None
             if known is not None and isinstance(known[0], PLAIN):
                 found[name] = known[0]
         return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.program.events import PASSED, PLAIN, Argument, Body, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from torchdet_lint.program.effects import Referent
 
@@ -26,6 +26,12 @@ def parameter_of(argument: Argument) -> str | None:
     return first[1:] if first.startswith("$") and first[1:].isidentifier() else None
 
 
+def setting_of(argument: Argument) -> str | None:
+    """The attribute of `self`, as `self.train`, that an argument passes on."""
+    first = argument.names[0] if len(argument.names) == 1 else ""
+    return first[1:] if first.startswith("$self.") and first[6:].isidentifier() else None
+
+
 def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str, str], ...]:
     """The generators among the parameters of a function that `event` leaves out, or passes on from here."""
     if body is None or event.opaque or not any("generator" in name for name in body.parameters):
@@ -42,9 +48,12 @@ def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str
     return tuple(found)
 
 
-def constants(referent: Referent, body: Body, event: Event, here: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def constants(
+    referent: Referent, body: Body, event: Event, here: Mapping[str, Any], of_self: Callable[[str], tuple[Any, ...]]
+) -> tuple[tuple[str, Any], ...]:
     """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches;
-    `here` are those of the function around it. What is only handed on counts where it is a switch, or None."""
+    `here` are those of the function around it, `of_self` gives those of its object. What is only handed on counts where
+    it is a switch, or turns something off: None, nought, no text."""
     if event.opaque:
         return ()
     given = bound_arguments(referent, body, event)
@@ -55,9 +64,12 @@ def constants(referent: Referent, body: Body, event: Event, here: Mapping[str, A
             value = argument.value
         elif argument is None:
             value = body.defaults.get(test.parameter, _UNKNOWN)
+        elif (attribute := setting_of(argument)) is not None:
+            values = of_self(attribute)
+            value = values[0] if len(values) == 1 else _UNKNOWN
         else:
             value = here.get(parameter_of(argument) or "", _UNKNOWN)
-        if value is None or isinstance(value, bool if test.kind == PASSED else PLAIN):
+        if isinstance(value, PLAIN) and (test.kind != PASSED or isinstance(value, bool) or not value):
             found[test.parameter] = value
     return tuple(sorted(found.items()))
 

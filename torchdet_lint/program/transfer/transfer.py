@@ -15,6 +15,8 @@ from torchdet_lint.program.transfer.passing import at_call, bound_arguments, con
 from torchdet_lint.program.transfer.recorder import Recorder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
 
@@ -35,6 +37,8 @@ class Transfer(Recorder):
         # Constructors that are called, and attributes of `self` through which something unknown is.
         self.constructors: list[tuple[Referent, Event]] = []
         self.asks: list[str] = []
+        # Attributes of `self` of which the constants decide what runs.
+        self.decides: list[str] = []
         # What functions were handed at the event at hand: a class may be handed to itself.
         self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...]]] = set()
 
@@ -48,10 +52,7 @@ class Transfer(Recorder):
         self._decorated(body)
         self.hints.optimised = frozenset(self.hints.models(body))
         without = GUARD if node.name == MODULE else -GUARD
-        given = dict(node.given)
-        dead = {without, *(test.rules_out(given[test.parameter]) for test in body.tests if test.parameter in given)} - {
-            0
-        }
+        dead = {without, *self._ruled_out(body)} - {0}
         for event in body.events:
             if not dead.isdisjoint(event.branch):
                 continue
@@ -62,6 +63,25 @@ class Transfer(Recorder):
             self._handed.clear()
             getattr(self, f"on_{event.kind}")(event)
         return self.found
+
+    def _ruled_out(self, body: Body) -> Iterator[int]:
+        """The arms that do not run for the constants of the node, and those that its object is made with."""
+        given = dict(self.node.given)
+        for test in body.tests:
+            if test.parameter in given:
+                yield test.rules_out(given[test.parameter])
+            elif test.parameter.startswith("self."):
+                values = self.of_self(test.parameter)
+                arms = {test.rules_out(value) for value in values}
+                if len(arms) == 1:
+                    yield arms.pop()
+
+    def of_self(self, name: str) -> tuple[Any, ...]:
+        """The constants that the attribute `name`, as `self.train`, of the object may be; nothing is known if none."""
+        if not self.node.owner[1]:
+            return ()
+        self.decides.append(name[5:])
+        return self.lookup.settings.get((*self.node.owner, name[5:]), ())
 
     def _decorated(self, body: Body) -> None:
         """What the wrapper of a decorator of the project does before the function itself."""
@@ -183,7 +203,8 @@ class Transfer(Recorder):
             return
         if full.endswith(".__init__") and referent.owner[1]:
             self.constructors.append((referent, event))
-        given = constants(referent, body, event, dict(self.node.given)) if body is not None and body.tests else ()
+        here = dict(self.node.given)
+        given = constants(referent, body, event, here, self.of_self) if body is not None and body.tests else ()
         self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
         self.passed(referent, event)
 
@@ -369,7 +390,7 @@ class Transfer(Recorder):
         if referent.kind == "function":
             targets = [referent]
         elif referent.kind == "class" and not runner.methods:
-            self.constructed((referent.file, referent.name), self.event)
+            self.constructed((referent.file, referent.name), msgspec.structs.replace(self.event, opaque=True))
             class_ = self.files.summary(referent.file).class_summary(referent.name) if runner.bare else None
             targets = [
                 Referent("function", referent.file, full, (referent.file, referent.name))

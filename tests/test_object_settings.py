@@ -1,0 +1,177 @@
+"""What the constants that objects are made with rule out in their methods, program by program."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
+from torchdet_lint.prefilter.assigned import ANY, assigned
+
+PARTS = """\
+import random
+from torch.utils.data import Dataset
+
+class Base(Dataset):
+    def __init__(self, paths, train=False, split="train", noise=0.0):
+        self.paths = paths
+        self.train = train
+        self.split, self.size = split, 3
+        self.noise = noise
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        {body}
+        return index
+
+    def grow(self, by):
+        if by:
+            random.random()
+
+    def cut(self, noise=0.0):
+        pass
+
+class Derived(Base):
+    def __init__(self, paths, *, train=False, **more):
+        super().__init__(paths, train=train)
+
+class Given(Base):
+    def __init__(self, paths, **more):
+        super().__init__(paths, **more)
+
+class Turned(Base):
+    def turn(self):
+        self.train = True
+
+class Split(Dataset):
+    def __init__(self, paths, share=0.0):
+        self.paths = self.divided(paths, share)
+
+    def divided(self, paths, share):
+        if share == 0.0:
+            return paths
+        return random.sample(paths, int(share * len(paths)))
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        return self.paths[index]
+"""
+MAIN = """\
+import sys
+import torch
+from torch.utils.data import DataLoader
+from parts import Base, Derived, Given, Split, Turned
+
+args = sys.argv
+paths = args[1:]
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    {made}
+    for x in DataLoader(data):
+        print(x)
+"""
+TRAIN = "if self.train: random.random()"
+
+
+def drawn(project, body, made):
+    project(parts_DOT_py=PARTS.format(body=body), main_DOT_py=MAIN.format(made=made))
+    folder = project()
+    result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
+    assert result.errors == ()
+    return [finding.code for finding in result.findings] == ["TDL103"]
+
+
+@pytest.mark.parametrize(
+    ("made", "draws"),
+    [
+        ("data = Base(paths)", False),
+        ("data = Base(paths, False)", False),
+        ("data = Base(paths, True)", True),
+        ("data = Base(paths, train=args.train)", True),
+        ("data = Base(*args)", True),
+        ("data = Base(paths, **args)", True),
+        ("data = Base(paths); other = Base(paths, True)", True),
+        ("data = Derived(paths)", False),
+        ("data = Derived(paths, train=True)", True),
+        ("data = Derived(paths); other = Base(paths, True); print(other)", False),
+        ("data = Given(paths)", True),
+        ("data = Turned(paths)", True),
+        ("data = Split(paths)", False),
+        ("data = Split(paths, share=0.1)", True),
+    ],
+)
+def test_what_objects_are_made_with_decides_what_runs(project, made, draws):
+    assert drawn(project, TRAIN, made) == draws
+
+
+@pytest.mark.parametrize(
+    ("body", "made", "draws"),
+    [
+        ("if not self.train: return index\n        random.random()", "Base(paths)", False),
+        ("train = self.train\n        if train: random.random()", "Base(paths)", False),
+        ("if self.paths and self.train: random.random()", "Base(paths)", False),
+        ("if self.noise > 0: random.random()", "Base(paths)", False),
+        ("if self.noise > 0: random.random()", "Base(paths, noise=0.5)", True),
+        ("if self.noise in (0.0, None): return index\n        random.random()", "Base(paths)", False),
+        ("if self.noise > 'a': random.random()", "Base(paths)", True),
+        ("self.grow(self.noise)", "Base(paths)", False),
+        ("self.grow(self.noise)", "Base(paths, noise=1)", True),
+        ("if self.split == 'val': random.random()", "Base(paths)", True),
+        ("if self.paths: random.random()", "Base(paths)", True),
+    ],
+)
+def test_what_is_asked_of_an_object(project, body, made, draws):
+    assert drawn(project, body, f"data = {made}") == draws
+
+
+@pytest.mark.parametrize(
+    ("change", "draws"),
+    [
+        ("data.train = args.train", True),
+        ("data.train, x = args", True),
+        ("setattr(data, 'train', 1)", True),
+        ("data.other = args.train", False),
+        ("print(data.train == 1)", False),
+    ],
+)
+def test_what_is_assigned_from_outside_is_not_known(project, change, draws):
+    assert drawn(project, TRAIN, f"data = Base(paths)\n    {change}") == draws
+
+
+BY_NAME = ["setattr(self, name, value)", "self.__dict__.update(values)", "vars(self)[name] = 1"]
+
+
+@pytest.mark.parametrize("change", BY_NAME)
+def test_of_a_class_that_takes_attributes_by_name_nothing_is_known(project, change):
+    body = f"if self.train: random.random()\n\n    def take(self, name, value, values=()):\n        {change}"
+    assert drawn(project, body, "data = Base(paths)")
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("self.a = 1", ""),
+        ("self.a: int = 2", ""),
+        ("self.a = self.b = f(x, c=1)", ""),
+        ("self.a, self.b = 1, 2", "ab"),
+        ("self.a += 1", "a"),
+        ("self.a //= 1", "a"),
+        ("x.a = 1", "a"),
+        ("x.a.b = self.c = 1", "b"),
+        ("if x == 1: self.a = 3", "a"),
+        ("f(self.a, b=1)", ""),
+        ("x.a == 3", ""),
+        ("x.a[0] = 3", ""),
+        ("setattr(x, 'a', 1)", "a"),
+        ("setattr(self, name, 1)", ANY),
+        ("object.__setattr__(self, 'a', 1)", f"{ANY}a"),
+        ("=" * 9, ""),
+    ],
+)
+def test_attributes_that_a_line_assigns(line, names):
+    assert "".join(sorted(assigned([line]))) == names

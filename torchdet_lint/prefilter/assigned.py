@@ -1,0 +1,41 @@
+"""Lines of a file -> the attributes that their statements assign, by name; nothing is parsed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.regex import lazy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_ASSIGNS = lazy(r"(?<![=!<>])=(?!=)")
+_PLAIN = lazy(r"\s*self\.\w+\s*(?::[^+\-*/,]*)?")
+_CALL = lazy(r"\w\(")
+# An attribute of which no part is assigned and nothing is called.
+_ATTRIBUTE = lazy(r"\.([^\W\d]\w*)\b(?!\s*[.\[(])")
+_NAMED = lazy(r"\b(?:setattr|__setattr__)\(\s*[^,()\n]{1,80},\s*[\"'](\w+)[\"']")
+# What gives an object attributes by names of the run.
+_AT_RUN_TIME = lazy(r"\bsetattr\(\s*self\b|\bself\.__dict__|\bvars\(\s*self\b|__setattr__|__setstate__")
+ANY = "*"
+
+
+def assigned(lines: Sequence[str]) -> dict[str, int]:
+    """How often statements assign to attributes of each name, whatever they are of; `ANY` where names of the run do.
+    `self.name = …` does not count."""
+    found: dict[str, int] = {}
+    for line in lines:
+        if "=" in line and "." in line:
+            call = _CALL.search(line)
+            *targets, _ = _ASSIGNS.split(line[: call.start() + 1] if call is not None else line)
+            for target in targets:
+                if _PLAIN.fullmatch(target) is not None:
+                    continue
+                for name in _ATTRIBUTE.findall(target):
+                    found[name] = found.get(name, 0) + 1
+        if "setattr" in line or "__" in line or "vars(" in line:
+            for name in _NAMED.findall(line):
+                found[name] = found.get(name, 0) + 1
+            if _AT_RUN_TIME.search(line) is not None:
+                found[ANY] = found.get(ANY, 0) + 1
+    return found

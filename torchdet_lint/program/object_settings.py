@@ -1,0 +1,119 @@
+"""A program -> the constants that its objects are made with, for the attributes that decide on branches: `self.train`.
+
+An attribute counts that the constructor alone assigns, once. It has the values that all the calls give which make an
+object of the class. Where a file that the program runs assigns an attribute of that name to some other object than
+`self`, that may be this one, and nothing is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.prefilter.assigned import ANY
+from torchdet_lint.program.events import PLAIN
+from torchdet_lint.program.transfer.passing import bound_arguments, parameter_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torchdet_lint.program.effects import Node, Referent, Settings
+    from torchdet_lint.program.events import Argument, Event
+    from torchdet_lint.program.kept_objects import Notes
+    from torchdet_lint.program.lookup import Lookup
+
+_Slot = tuple[tuple[str, str], tuple[str, str], str]
+"""The class of an object, the constructor, and a parameter of it."""
+_UNKNOWN = object()
+_VALUES = 4
+
+
+class ObjectSettings:
+    """What the objects of one program were made with, by the notes on the nodes that it reaches."""
+
+    def __init__(self, lookup: Lookup, notes: Mapping[Node, Notes], files: frozenset[str]) -> None:
+        """`files` are those that the program runs."""
+        self.lookup = lookup
+        self.notes = notes
+        self.files = files
+        self._values: dict[_Slot, list[Any]] | None = None
+
+    def of(self) -> Settings:
+        """The attributes of which all values are known, of those that some node asks."""
+        found: Settings = {}
+        asked = {(*node.owner, name): None for node, notes in self.notes.items() for name in notes.decides}
+        for file, class_, name in asked:
+            values = self._of((file, class_), name)
+            if values and _UNKNOWN not in values:
+                found[file, class_, name] = tuple(values)
+        return found
+
+    def _of(self, owner: tuple[str, str], name: str) -> list[Any]:
+        """What the attribute `name` of the objects of a class may be."""
+        places: list[tuple[tuple[str, str], Argument]] = []
+        for kind in self.lookup.family(owner):
+            if kind.kind == "class":
+                summary = self.lookup.files.summary(kind.file)
+                if ANY in summary.assigned:
+                    return []
+                told = summary.setting(kind.name, name)
+                if told is not None:
+                    places.append(((kind.file, f"{kind.name}.__init__"), told))
+        if len(places) != 1 or self.lookup.files.assignments(name, self.files):
+            return []
+        place, told = places[0]
+        if told.known:
+            return [told.value]
+        if self._values is None:
+            self._values = self._given()
+        return self._values.get((owner, place, parameter_of(told) or ""), [])
+
+    def _given(self) -> dict[_Slot, list[Any]]:
+        """What each constructor is given for each parameter, followed from one constructor to the next."""
+        found: dict[_Slot, list[Any]] = {}
+        leads: dict[_Slot, list[_Slot]] = {}
+        for node, notes in self.notes.items():
+            for referent, event in notes.constructors:
+                for parameter, value, source in self._arguments(node, referent, event):
+                    slot = (referent.owner, (referent.file, referent.name), parameter)
+                    if source:
+                        leads.setdefault((node.owner, (node.file, node.name), source), []).append(slot)
+                    else:
+                        _add(found.setdefault(slot, []), value)
+        queue = list(found)
+        while queue:
+            slot = queue.pop()
+            for following in leads.get(slot, ()):
+                values = found.setdefault(following, [])
+                new = [value for value in found[slot] if _add(values, value)]
+                if new:
+                    queue.append(following)
+        return found
+
+    def _arguments(self, node: Node, referent: Referent, event: Event) -> Iterator[tuple[str, Any, str]]:
+        """What the call `event`, which `node` makes of the constructor `referent`, passes for each parameter: a value,
+        or the name of a parameter of the constructor that `node` is."""
+        body = self.lookup.files.summary(referent.file).body(referent.name)
+        if body is None:
+            return
+        given = event.keywords if event.opaque else bound_arguments(referent, body, event)
+        here = dict(node.given)
+        for parameter in body.parameters[1:]:
+            argument = given.get(parameter)
+            if argument is None:
+                yield parameter, _UNKNOWN if event.opaque else body.defaults.get(parameter, _UNKNOWN), ""
+            elif argument.known:
+                yield parameter, argument.value if isinstance(argument.value, PLAIN) else _UNKNOWN, ""
+            elif (own := parameter_of(argument)) is not None and own in here:
+                yield parameter, here[own], ""
+            elif own is not None and node.owner[1] and node.name.endswith(".__init__"):
+                yield parameter, _UNKNOWN, own
+            else:
+                yield parameter, _UNKNOWN, ""
+
+
+def _add(values: list[Any], value: Any) -> bool:
+    """Whether `value` is new among the few `values`, to which it is added."""
+    if any(value is one or (type(value) is type(one) and value == one) for one in values):
+        return False
+    values.append(value if len(values) < _VALUES else _UNKNOWN)
+    return len(values) <= _VALUES + 1
