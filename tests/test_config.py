@@ -168,6 +168,10 @@ def test_the_newest_release_that_a_requirement_allows(specifier: str, release: t
         ("environment.yaml", "dependencies:\n  - pytorch::pytorch>=1.9,<2.1\n", (2, 0)),
         ("environment-gpu.yml", "dependencies:\n  - pip:\n    - torch==2.1.0+cu118\n", (2, 1)),
         ("environment.yml", "dependencies:\n  - torchvision=0.9\n  - pytorch-cuda=11.7\n", None),
+        ("conda_environment.yaml", "dependencies:\n  - pytorch=1.12.1\n", (1, 12)),
+        ("env.yml", "dependencies:\n  - pytorch=1.11\n", (1, 11)),
+        ("conda-env-gpu.yml", "dependencies:\n  - pip:\n    - torch==2.1.0\n", (2, 1)),
+        ("envelope.yml", "dependencies:\n  - pytorch=1.11\n", None),
     ],
 )
 def test_the_target_is_what_the_project_requires(

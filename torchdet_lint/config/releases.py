@@ -18,14 +18,14 @@ _CLAUSE = lazy(r"(?P<operator>===?|~=|!=|<=?|>=?)(?P<release>\d+(?:\.\d+)*)")
 _POETRY = lazy(r"""torch=["']([^"'\n]+)["']""")
 _CARET = lazy(r"\^(\d+)((?:\.\d+)*)")
 _CONDA = lazy(r"-?[\"']?(?:[\w.-]+::)?(?:py)?torch(?:=(?P<pinned>\d[\w.+]*)|(?P<specifier>[<>=!~]=.*|[<>]\d.*))")
+_ENVIRONMENT = lazy(r"(?:^|[_-])(?:conda|env(?:ironment)?)(?:[_-]|$)|^environment")
 _DIGITS = 9
 
 
 def required_torch(root: Path) -> tuple[int, int] | None:
     """The newest release that the project's own requirement on torch allows, read as text; `None`: no requirement."""
     texts = [root / name for name in ("pyproject.toml", "setup.cfg", "setup.py")]
-    environments = sorted((*root.glob("environment*.yml"), *root.glob("environment*.yaml")))
-    for path in (*texts, *sorted(root.glob("requirements*.txt")), *environments):
+    for path in (*texts, *sorted(root.glob("requirements*.txt")), *_environments(root)):
         try:
             text = reading.text(str(path))
         except OSError:
@@ -38,6 +38,12 @@ def required_torch(root: Path) -> tuple[int, int] | None:
             if found is not None:
                 return found
     return None
+
+
+def _environments(root: Path) -> list[Path]:
+    """What may be environments of conda by their names, `conda_env.yaml` too; those that are called so come first."""
+    found = (path for suffix in ("yml", "yaml") for path in root.glob(f"*.{suffix}") if _ENVIRONMENT.search(path.stem))
+    return sorted(found, key=lambda path: (not path.name.startswith("environment"), path.name))
 
 
 def _requirements(text: str, suffix: str) -> Iterator[str]:
