@@ -12,7 +12,7 @@ from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, PICK, RESIZE, SET
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, memory
 from torchdet_lint.verifier.recording.op.places import caller, current_node, places
-from torchdet_lint.verifier.recording.values import base_of, leaves_of, plain_digest, tensors_in
+from torchdet_lint.verifier.recording.values import base_of, leaves, plain_digest, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,14 +167,17 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
 
     def batch(value: Any) -> None:
         """A batch that a loader's workers made, at the moment the program takes it."""
-        digests = [digest_of(item) if isinstance(item, plain) else plain_digest(item) for item in leaves_of(value)]
-        site = find_site(batches, None, caller())
-        extra: list[int] = []
-        flags = outside([(hash(tuple(digests)) & mask, 0)], extra)
-        if len(digests) > 0xFFFF:
-            digests = [hash(tuple(digests)) & mask]
-        extend((site | len(digests) << 32 | flags << 48, 0, 0, *digests, *extra))
-        stream.records += 1
+        try:
+            digests = [digest_of(item) if isinstance(item, plain) else plain_digest(item) for item in leaves(value)]
+            site = find_site(batches, None, caller())
+            extra: list[int] = []
+            flags = outside([(hash(tuple(digests)) & mask, 0)], extra)
+            if len(digests) > 0xFFFF:
+                digests = [hash(tuple(digests)) & mask]
+            extend((site | len(digests) << 32 | flags << 48, 0, 0, *digests, *extra))
+            stream.records += 1
+        except Exception as error:
+            run.miss(batches, error)
 
     def region(inputs: Any, mutated: Any, compiled: Callable[[], Any]) -> Any:
         """A call of what torch.compile has compiled: one record of what it read and wrote, whatever runs inside."""

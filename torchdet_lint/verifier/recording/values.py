@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import struct
+import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +13,20 @@ import torch
 from torchdet_lint.verifier.recording import hashing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 MINUS_ONE, NAN = 0x5BD1E9955BD1E995, 7
+_OPAQUE = (
+    type,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.ModuleType,
+    functools.partial,
+    torch.nn.Module,
+)
+"""What is no data though it has attributes."""
 
 
 def number_digest(value: Any) -> int:
@@ -65,23 +77,45 @@ def tensors_in(value: Any) -> Iterable[Any]:
             yield from tensors_in(value[key])
 
 
-def leaves_of(value: Any) -> Iterable[Any]:
-    """The tensors, arrays, numbers and texts of a batch, in order."""
-    if isinstance(value, Mapping):
-        for key in value:
-            yield from leaves_of(value[key])
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from leaves_of(item)
-    elif isinstance(value, torch.Tensor) or hasattr(value, "tobytes") or isinstance(value, (int, float, str, bytes)):
-        yield value
-    elif hasattr(value, "__dict__"):
-        yield from leaves_of(vars(value))
+def leaves(value: Any) -> Iterator[Any]:
+    """The tensors, numbers, texts and arrays in a value, in order: in containers, and in the attributes of objects.
+    What is met again counts once, so that objects may refer to each other; of what is none of these, nothing.
+    """
+    waiting = [value]
+    # Holding them keeps the address of what a lazy mapping makes from being another's.
+    seen: dict[int, Any] = {}
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (torch.Tensor, int, float, complex, str, bytes)):
+            yield value
+            continue
+        if isinstance(value, _OPAQUE) or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, Mapping):
+            waiting += reversed([value[key] for key in value])
+        elif isinstance(value, (list, tuple)):
+            waiting += reversed(value)
+        elif getattr(getattr(value, "dtype", None), "hasobject", False):
+            # Its memory holds addresses.
+            waiting.append(value.tolist())
+        elif hasattr(value, "tobytes"):
+            yield value
+        else:
+            waiting += reversed(_attributes(value))
+
+
+def _attributes(value: Any) -> list[Any]:
+    """What the attributes of an object hold: those of its slots first, which have no dictionary."""
+    slots = [getattr(kind, "__slots__", ()) for kind in reversed(type(value).__mro__)]
+    names = [name for some in slots for name in ((some,) if isinstance(some, str) else some)]
+    held = [getattr(value, name, None) for name in names if name not in ("__dict__", "__weakref__")]
+    return [*held, *getattr(value, "__dict__", {}).values()]
 
 
 def plain_digest(value: Any) -> int:
     """The digest of a number, a text, bytes or an array."""
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, complex)):
         return exact(value)
     data = value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else value.tobytes()
     return hashing.digest_bytes(data, 0)

@@ -15,7 +15,8 @@ import torch
 
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.environment import environment
-from torchdet_lint.verifier.steps.digests import Digests, batch_parts, global_generators, is_generator, leaves
+from torchdet_lint.verifier.recording.values import leaves
+from torchdet_lint.verifier.steps.digests import Digests, batch_parts, global_generators, is_generator
 from torchdet_lint.verifier.steps.format import (
     BATCH,
     BUFFERS,

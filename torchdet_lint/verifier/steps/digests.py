@@ -13,30 +13,13 @@ from torch.utils import _python_dispatch
 
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.generators import generator_digests, state_digest
-from torchdet_lint.verifier.recording.values import plain_digest
+from torchdet_lint.verifier.recording.values import leaves, plain_digest
 from torchdet_lint.verifier.steps.format import GENERATORS, GROUPS, LOSS, MEMORY, UNREADABLE, Definition, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-_DEPTH = 32
 _digest = hashing.hasher()
-
-
-def leaves(value: Any, depth: int = _DEPTH) -> Iterator[Any]:
-    """The tensors, numbers, texts and arrays in a nested value, in order; of what is none of these, nothing."""
-    if isinstance(value, (torch.Tensor, int, float, str, bytes)):
-        yield value
-    elif depth and isinstance(value, Mapping):
-        for key in value:
-            yield from leaves(value[key], depth - 1)
-    elif depth and isinstance(value, (list, tuple)):
-        for item in value:
-            yield from leaves(item, depth - 1)
-    elif hasattr(value, "tobytes") and getattr(getattr(value, "dtype", None), "kind", "") != "O":
-        yield value
-    elif depth and hasattr(value, "__dict__") and not callable(value):
-        yield from leaves(vars(value), depth - 1)
 
 
 class Digests:

@@ -142,7 +142,8 @@ class _Watch:
             file.write(json.dumps([what, self.done, told]) + "\n")
 
     def _batch(self, kept: Digests, batch: Any) -> None:
-        from torchdet_lint.verifier.steps.digests import batch_parts, leaves
+        from torchdet_lint.verifier.recording.values import leaves
+        from torchdet_lint.verifier.steps.digests import batch_parts
         from torchdet_lint.verifier.steps.format import BATCH
 
         for name, part in batch_parts(batch).items():
@@ -206,8 +207,8 @@ class _Watch:
             self.batches.clear()
 
     def _whole(self) -> None:
+        from torchdet_lint.verifier.recording.values import leaves
         from torchdet_lint.verifier.steps.checkpoints import of_optimizer, options_of, state_of
-        from torchdet_lint.verifier.steps.digests import leaves
         from torchdet_lint.verifier.steps.format import OPTIMIZER, PARAMETERS
 
         if not self.done:
