@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.inference.chains import ChainedQuestion
 from torchdet_lint.module import names
 from torchdet_lint.regex import lazy
@@ -256,7 +257,7 @@ class Gradients:
         if not self._speaks_of_no_grad:
             return False
         calls = self.held_calls(target)
-        return bool(calls) and all(self.untracked(call.node) for call in calls)
+        return bool(calls) and all(self.untracked(call.node) or self.called_untracked(call.node) for call in calls)
 
     def held_calls(self, target: cst.Attribute) -> list[Call]:
         """The calls of the module that `target`, an attribute of `self`, holds; none where something else is done with
@@ -280,15 +281,16 @@ class Gradients:
 
     def called_untracked(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a private function that is nowhere in the file but called, each time where no
-        gradient flows."""
+        gradient flows, or in the `forward` of a layer that is nowhere made but for calls of that kind."""
         function = self.module.enclosing_function(node)
         while function is not None and (outer := self.module.enclosing_function(function)) is not None:
             function = outer
         return function is not None and self._only_called_untracked(function)
 
     def _called_untracked_alone(self, function: cst.FunctionDef) -> bool:
-        """Whether `function` is private and nowhere in the file but called, each time where no gradient flows."""
         name = function.name.value
+        if name == "forward":
+            return self._of_untracked_layer(function)
         if not name.startswith("_") or name.endswith("__"):
             return False
         callers = self._everywhere(
@@ -297,6 +299,26 @@ class Gradients:
             lambda call: self.untracked(call) or self.called_untracked(call),
         )
         return 0 < callers == self._rows_with[name]
+
+    def _of_untracked_layer(self, forward: cst.FunctionDef) -> bool:
+        """Whether the class of `forward` is named nowhere but where objects make one for themselves, which they only
+        call where no gradient flows."""
+        class_ = self.module.enclosing_class(forward)
+        if class_ is None or not self._speaks_of_no_grad:
+            return False
+        reads = self.module.shared(Reads).of(None, class_.name)
+        if class_.node is None or class_.node.decorators:
+            return False
+        around = [self.module.parent(read) for read in reads if read is not class_.node.name]
+        makers = [node for node in around if not self._names_its_base(node)]
+        if not makers or not all(isinstance(node, cst.Call) and self.held_untracked(node) for node in makers):
+            return False
+        return self.module.readers is not None and not self.module.readers(class_.name)
+
+    def _names_its_base(self, node: cst.CSTNode | None) -> bool:
+        """Whether `node` is an argument of `super(Class, self)`."""
+        call = self.module.parent(node) if isinstance(node, cst.Arg) else None
+        return isinstance(call, cst.Call) and names.dotted(call.func) == "super"
 
     def _calls_of(self, name: str) -> list[Call]:
         """The calls of functions and methods called `name`, as far as they are parsed."""
