@@ -35,6 +35,72 @@ def tests_around(module: Module, node: cst.CSTNode) -> Iterator[tuple[cst.BaseEx
             yield around.test, inner is around.body
 
 
+class _Compared(NamedTuple):
+    """The texts that a name is one of behind a test, and the place of the test."""
+
+    order: int
+    name: str
+    texts: tuple[str, ...]
+
+
+class Comparisons:
+    """The tests of the names in one file for texts: by the `if` around, by an assertion, or by one that leaves."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self._sure: dict[int, list[_Compared]] = {}
+
+    def texts(self, node: cst.BaseExpression, scope: Scope) -> tuple[str, ...]:
+        """The texts of which the name `node`, or the attribute, is one where it stands, by the nearest test."""
+        name, order = names.dotted(node), self.module.order_of(node)
+        for around, inner in self.module.deciding(node) if name else ():
+            found: list[_Compared] = []
+            if isinstance(around, (cst.If, cst.IfExp)) and inner is around.body:
+                found = list(self._compared(around.test, holds=True, order=self.module.order_of(around)))
+            elif isinstance(around, cst.IndentedBlock):
+                here = self.module.order_of(inner)
+                found = [one for one in reversed(self._of(around)) if one.order < here]
+            for one in found:
+                if one.name == name and not self._bound_between(name, scope, one.order, order):
+                    return one.texts
+        return ()
+
+    def _bound_between(self, name: str, scope: Scope, start: int, end: int) -> bool:
+        home = scope.home(name)
+        return any(start < binding.order < end for binding in (home.bindings[name] if home is not None else ()))
+
+    def _of(self, block: cst.IndentedBlock) -> list[_Compared]:
+        """What the statements of `block` make sure of for those behind them."""
+        if id(block) not in self._sure:
+            found: list[_Compared] = []
+            for statement in block.body:
+                order = self.module.order_of(statement)
+                small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
+                if isinstance(small, cst.Assert):
+                    found += self._compared(small.test, holds=True, order=order)
+                elif (
+                    isinstance(statement, cst.If) and statement.orelse is None and _leaves_or_binds(statement.body, "")
+                ):
+                    found += self._compared(statement.test, holds=False, order=order)
+            self._sure[id(block)] = found
+        return self._sure[id(block)]
+
+    def _compared(self, test: cst.BaseExpression, *, holds: bool, order: int) -> Iterator[_Compared]:
+        stack = [(test, holds)]
+        while stack:
+            one, true = stack.pop()
+            if isinstance(one, cst.UnaryOperation) and isinstance(one.operator, cst.Not):
+                stack.append((one.expression, not true))
+            elif isinstance(one, cst.BooleanOperation) and isinstance(one.operator, cst.And if true else cst.Or):
+                stack += [(one.left, true), (one.right, true)]
+            elif isinstance(one, cst.Comparison) and len(one.comparisons) == 1:
+                asked = one.comparisons[0]
+                if isinstance(asked.operator, (cst.In, cst.Equal) if true else (cst.NotIn, cst.NotEqual)):
+                    texts = _texts(asked.comparator)
+                    if texts:
+                        yield _Compared(order, names.dotted(one.left), texts)
+
+
 class Narrowing:
     """The tests of types in the functions of one file."""
 
@@ -105,6 +171,12 @@ class Narrowing:
         if isinstance(types, cst.Tuple):
             return joined(self.annotations.infer(element.value) for element in types.elements)
         return self.annotations.infer(types)
+
+
+def _texts(node: cst.BaseExpression) -> tuple[str, ...]:
+    """The texts that `node` is or holds."""
+    parts = [one.value for one in node.elements] if isinstance(node, (cst.List, cst.Tuple, cst.Set)) else [node]
+    return tuple(str(part.evaluated_value) for part in parts if isinstance(part, cst.SimpleString))
 
 
 def _leaves_or_binds(body: cst.BaseSuite, name: str) -> bool:

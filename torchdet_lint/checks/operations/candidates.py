@@ -34,6 +34,10 @@ _TRAINS = lazy(r"\.backward\(")
 _STEPS = lazy(r"\.step\(")
 _ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
+_PICKS = lazy(r"\bgetattr\((?:torch\.)?nn,")
+# Arguments that only these classes of a module take: torch 2.13.0, torch/nn/modules/rnn.py.
+_RECURRENT = ("torch.nn.LSTM", "torch.nn.RNN", "torch.nn.GRU")
+_TOLD = {frozenset(("bidirectional",)): _RECURRENT, frozenset(("num_layers", "batch_first")): _RECURRENT}
 # So many classes that derive from one are asked for what they call an attribute.
 _HEIRS = 12
 # What is bound so often is not one module that goes from device to device.
@@ -51,6 +55,8 @@ class Operations:
         self.found: dict[str, list[Candidate]] = {}
         self._heirs: dict[int, list[Class]] = {}
         index = module.library.operations(module.target.torch)
+        if _PICKS.search(module.text):
+            module.load_where(lambda text: _PICKS.search(text) is not None, "getattr")
         self._look_for_instances(module.library.instances(module.target.torch))
         taken: set[tuple[int, str]] = set()
         for call in list(module.calls):
@@ -149,27 +155,33 @@ class Operations:
             yield from self.module.resolve(entry.node, entry.scope, entry.order)
 
     def _named(self, function: cst.Call, call: Call) -> Iterator[str]:
-        """The classes that `getattr(nn, kind)` may be: by the default of the parameter `kind`, and by what a condition
-        around it compares it with."""
-        kind = function.args[1].value
-        if not isinstance(kind, cst.Name) or "builtins.getattr" not in self.module.resolve(function.func):
+        """The classes that `getattr(nn, kind)` may be: by the default of the parameter `kind`, by what a test on the
+        way compares it with, and by the arguments that it is given, which only some take."""
+        if "builtins.getattr" not in self.module.resolve(function.func):
             return
-        home = call.scope.home(kind.value)
+        kind = function.args[1].value
+        plain = kind.func.value if isinstance(kind, cst.Call) and isinstance(kind.func, cst.Attribute) else kind
+        changes = kind.func.attr.value if isinstance(kind, cst.Call) and isinstance(kind.func, cst.Attribute) else ""
+        home = call.scope.home(plain.value) if isinstance(plain, cst.Name) else None
         picked = [
-            binding.node.default
-            for binding in (home.bindings[kind.value] if home is not None else ())
-            if isinstance(binding.node, cst.Param) and binding.node.default is not None
+            str(binding.node.default.raw_value)
+            for binding in (home.bindings[plain.value] if home is not None and isinstance(plain, cst.Name) else ())
+            if isinstance(binding.node, cst.Param) and isinstance(binding.node.default, cst.SimpleString)
         ]
-        for test, holds in tests_around(self.module, call.node):
-            if holds and isinstance(test, cst.Comparison) and names.dotted(test.left) == kind.value:
-                right = test.comparisons[0].comparator
-                parts = right.elements if isinstance(right, (cst.List, cst.Tuple, cst.Set)) else (cst.Element(right),)
-                if isinstance(test.comparisons[0].operator, (cst.In, cst.Equal)):
-                    picked += [part.value for part in parts]
-        owners = self.module.resolve(function.args[0].value, call.scope, call.order)
-        for one in picked:
-            if isinstance(one, cst.SimpleString):
-                yield from (self.module.library.canonical(f"{owner}.{one.raw_value}") for owner in owners)
+        picked += self.conditions.comparisons.texts(plain, call.scope)
+        if changes in ("upper", "title", "capitalize"):
+            picked = [getattr(one, changes)() for one in picked]
+        elif changes:
+            picked = []
+        given = {arg.keyword.value for arg in call.node.args if arg.keyword is not None}
+        for owner in self.module.resolve(function.args[0].value, call.scope, call.order):
+            told = (
+                [name for keywords, classes in _TOLD.items() if given >= keywords for name in classes]
+                if not picked
+                else []
+            )
+            yield from (self.module.library.canonical(f"{owner}.{one}") for one in picked)
+            yield from (name for name in told if name.rpartition(".")[0] == owner)
 
     def _made(self, call: Call) -> Call | None:
         """The call that made the instance that `call` calls."""

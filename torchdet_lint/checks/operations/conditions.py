@@ -9,6 +9,7 @@ import libcst as cst
 from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.inference.abstract_values import OTHER, AbstractValue
+from torchdet_lint.inference.narrowing import Comparisons
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Conditions:
     def __init__(self, module: Module, inference: Inference) -> None:
         self.module = module
         self.inference = inference
+        self.comparisons = module.shared(Comparisons)
 
     def hold(self, candidate: Candidate, condition: Condition, inferred: AbstractValue) -> bool:
         """Whether the call meets `condition`, where the op works on a tensor with that value."""
@@ -67,6 +69,11 @@ class Conditions:
         if value is not None and not value.known:
             if condition.test == "not-in" and self._is_extent(value):
                 return True
+            allowed = self.comparisons.texts(value.node, value.scope)
+            if allowed:
+                return any(
+                    condition_holds(condition, passed=True, opaque=False, known=True, value=one) for one in allowed
+                )
             default = self._by_default(value)
             if default is not None:
                 return condition_holds(condition, passed=True, opaque=False, known=True, value=default)
