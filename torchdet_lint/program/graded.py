@@ -45,6 +45,9 @@ class GradedRuns:
         self._runners: dict[str, dict[str, set[Node]]] = {}
         self._makers: dict[tuple[str, str], set[Node]] = {}
         self._sites: dict[tuple[str, str], set[tuple[str, int]]] = {}
+        # By what runs it, what runs without gradients only because that does.
+        self._heirs: dict[tuple[str, str], set[tuple[str, str]]] = {}
+        self._lonely: set[tuple[str, str]] | None = None
         self._called: set[tuple[str, str]] = set()
         # What was followed in which project: programs share most of what they run.
         self._seen: set[tuple[int, Node, bool]] = set()
@@ -62,12 +65,24 @@ class GradedRuns:
     def functions(self, file: str, project: ProjectFiles) -> list[str]:
         """The functions of `file` that run without gradients alone. A layer does if each function that makes it runs it
         in a `with torch.no_grad()`, and nothing runs it in another way; another object, or a function, if moreover
-        nothing else names it where gradients may be on."""
-        return sorted(
-            name
-            for name, runners in self._runners.get(file, {}).items()
+        nothing else names it where gradients may be on. What runs it, with no such block, has to be alone too."""
+        if self._lonely is None:
+            self._lonely = self._all_alone(project)
+        return sorted(name for name in self._runners.get(file, {}) if (file, name) in self._lonely)
+
+    def _all_alone(self, project: ProjectFiles) -> set[tuple[str, str]]:
+        alone = {
+            (file, name)
+            for file, functions in self._runners.items()
+            for name, runners in functions.items()
             if (file, name) not in self._graded and self._alone(file, name, runners, project)
-        )
+        }
+        queue = [key for key in self._heirs if key not in alone and key[1] in self._runners.get(key[0], {})]
+        while queue:
+            heirs = self._heirs.get(queue.pop(), set()) & alone
+            alone -= heirs
+            queue += heirs
+        return alone
 
     def _alone(self, home: str, name: str, runners: set[Node], project: ProjectFiles) -> bool:
         """Whether only `runners` run the function `name` of the file `home`, as far as anyone can see."""
@@ -118,6 +133,8 @@ class GradedRuns:
                 with_gradients = graded and not step.ungraded and not self._is_switched_off(entry, called)
                 if called.file in self._files:
                     self._note(step, node, called, with_gradients=with_gradients)
+                    if not (graded or step.ungraded or self._is_switched_off(entry, called)):
+                        self._heirs.setdefault((node.file, node.name), set()).add((called.file, called.name))
                 queue.append((called, with_gradients))
 
     def _note(self, step: Step, node: Node, called: Node, *, with_gradients: bool) -> None:
