@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
@@ -157,29 +158,54 @@ def _is_zero(value: Value) -> bool:
 
 def _is_zero_by_default(module: Module, value: Value) -> bool:
     """Whether `value` is a parameter with a default of 0 that no call in the file is given anything else for."""
+    taken = _zero_parameter(module, value)
+    if taken is None:
+        return False
+    function, index = taken
+    own = module.enclosing_class(function)
+    name = own.name if own is not None and function.name.value == "__init__" else function.name.value
+    module.load_where(lambda text: name in text, name)
+    called = [
+        call
+        for call in module.calls
+        if call.attribute == name or any(one.startswith("@.") and one.endswith(f".{name}") for one in call.own)
+    ]
+    return all(_passes_zero(call, last_word(value.node), index - (own is not None)) for call in called)
+
+
+def _zero_parameter(module: Module, value: Value) -> tuple[cst.FunctionDef, int] | None:
+    """The function of which `value` is a parameter with a default of 0, and its place there; None where it is none."""
     node = value.node
     home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
     if not isinstance(node, cst.Name) or home is None or not isinstance(home.node, cst.FunctionDef):
-        return False
+        return None
     function = home.node
     params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
     index = next((at for at, one in enumerate(params) if one.name.value == node.value), -1)
     default = params[index].default if index >= 0 else None
     if default is None or not _is_zero(module.value_at(default, home, None)):
+        return None
+    return function, index
+
+
+def _passes_zero(call: Call, parameter: str, index: int) -> bool:
+    """Whether `call` gives the parameter at `index` nothing but 0."""
+    passed = call.arguments.keywords.get(parameter)
+    if passed is None and index < len(call.arguments.positional):
+        passed = call.arguments.positional[index]
+    return not call.opaque and (passed is None or _is_zero(passed))
+
+
+def _is_never_asked_for(module: Module, value: Value) -> bool:
+    """Whether `value` is a parameter of a function at top level that is false by default, that nothing else binds, and
+    that no caller in sight, of which there are some, gives anything else."""
+    taken = _zero_parameter(module, value)
+    home = value.scope.home(last_word(value.node))
+    if taken is None or home is None or len(home.bindings[last_word(value.node)]) > 1:
         return False
-    own = module.enclosing_class(function)
-    name = own.name if own is not None and function.name.value == "__init__" else function.name.value
-    module.load_where(lambda text: name in text, name)
-    for call in module.calls:
-        if not any(one.startswith("@.") and one.endswith(f".{name}") for one in call.own) and call.attribute != name:
-            continue
-        at = index - (own is not None)
-        passed = call.arguments.keywords.get(node.value)
-        if passed is None and at < len(call.arguments.positional):
-            passed = call.arguments.positional[at]
-        if call.opaque or (passed is not None and not _is_zero(passed)):
-            return False
-    return True
+    function, index = taken
+    called = list(CallEdges(module).callers_anywhere(function)) if module.enclosing_class(function) is None else []
+    return bool(called) and all(_passes_zero(call, last_word(value.node), index) for call in called)
 
 
 def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> Handed:
@@ -231,7 +257,8 @@ def dataloader_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A loader that shuffles, or may, or that takes a random sampler, and no generator."""
     for call, withheld, _ in _loaders(module, rule, "shuffle", ("generator",)):
         shuffle = call.argument("shuffle")
-        if shuffle is not None and not (shuffle.known and not shuffle.constant) and not _is_ordered(module, call):
+        asked = shuffle is not None and not (shuffle.known and not shuffle.constant)
+        if shuffle is not None and asked and not (_is_ordered(module, call) or _is_never_asked_for(module, shuffle)):
             variant = "" if shuffle.known else "unknown"
         elif _takes_random_sampler(module, rule, call):
             variant = "sampler"
