@@ -59,7 +59,14 @@ class CallEdges:
             if found is not None:
                 explicit = isinstance(function, cst.Attribute) and not _is_super(function.value)
                 return found._replace(bound=False) if name.endswith(".__init__") and explicit else found
-        return None
+        return self._nested(function) if isinstance(function, cst.Name) else None
+
+    def _nested(self, name: cst.Name) -> Callee | None:
+        """The function in a function that `name` is, where nothing else binds it."""
+        home = self.module.scope_of(name).home(name.value)
+        bindings = home.bindings[name.value] if home is not None and home is not self.module.scope else ()
+        function = bindings[0].node if len(bindings) == 1 else None
+        return Callee(self.module, function) if isinstance(function, cst.FunctionDef) else None
 
     def _foreign(self, name: str) -> Callee | None:
         found = self.module.neighbour(name) if self.module.neighbour is not None else None

@@ -77,12 +77,29 @@ class Collecting(Trace):
                 or owner.value not in bound
                 or self.module.shared(Rounds).starts_anew(loop, owner.value)
             )
-            if outside and not (node.args and self.is_keyed(node.args[-1].value, target, loop.body)):
-                yield from self._grown_in_loop(owner, loop)
+            if node.args and self.is_keyed(node.args[-1].value, target, loop.body):
+                return
+            for grown in [owner] if outside else self._other_names(owner, loop, bound):
+                yield from self._grown_in_loop(grown, loop)
         elif word in self.words["written"] and opened_outside(owner, bound, loop) and not self._is_imported(owner):
             yield Use(node, "written")
         elif word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner):
             yield Use(node, "numbered")
+
+    @staticmethod
+    def _other_names(owner: cst.BaseExpression, loop: cst.For | cst.While, bound: set[str]) -> list[cst.Name]:
+        """The lists from before `loop` for which `owner` stands in its body: `files = train if first else test`."""
+        found: dict[str, cst.Name] = {}
+        for node in nodes(loop.body):
+            binds = isinstance(node, cst.Assign) and bare(node.targets[0].target) == bare(owner)
+            values = [node.value] if isinstance(node, cst.Assign) and binds else []
+            while values:
+                value = values.pop()
+                if isinstance(value, cst.IfExp):
+                    values += [value.body, value.orelse]
+                elif isinstance(value, cst.Name) and value.value not in bound:
+                    found.setdefault(value.value, value)
+        return list(found.values())
 
     def _is_imported(self, node: cst.BaseExpression) -> bool:
         """Whether `node` is a module, whose functions write to the files that they are told."""

@@ -204,8 +204,13 @@ class Follower(Calling):
         self.trail.nested += 1
 
     def _only_shown(self, counted: cst.Call) -> cst.For | None:
-        """The loop over `enumerate(…)` whose number does nothing but be shown."""
+        """The loop over `enumerate(…)`, or over a progress bar of it, whose number does nothing but be shown."""
         loop = self.module.parent(counted)
+        while isinstance(loop, cst.Arg) and isinstance(bar := self.module.parent(loop), cst.Call):
+            given = [arg for arg in bar.args if arg.keyword is None]
+            if given != [loop] or self.kind_of_call(self.module.resolve(bar.func), last_word(bar.func)) != "passes":
+                return None
+            loop = self.module.parent(bar)
         if not isinstance(loop, cst.For):
             return None
         return None if uses_number(loop, self.silent | displays(self.module, loop, self.silent)) else loop
