@@ -60,6 +60,7 @@ class Classes:
         self.facts = module.library.facts.workers
         self.files: dict[str, File | None] = {}
         self.constants = Constants()
+        self._whole: dict[tuple[str, str], str] = {}
         self._given: dict[tuple[str, str, str], list[tuple[ast.expr, File]]] = {}
         # A method is asked once for each object of its class.
         self._own_assignments = functools.cache(own_assignments)
@@ -179,8 +180,26 @@ class Classes:
     def dotted(self, node: ast.expr, file: File) -> str:
         """The canonical dotted name of an expression in `file`; empty where it is none."""
         root, dot, rest = dotted_name(node).partition(".")
-        whole = root if root in file.definitions else file.imports.get(root, root)
+        whole = root if root in file.definitions else file.imports.get(root, "")
+        if not whole:
+            own = root == "self" or root in file.values or below(root, self.facts.quiet)
+            whole = self._taken_whole(root, file) if file.stars and not own else root
         return self.module.library.canonical(f"{whole}{dot}{rest}") if root else ""
+
+    def _taken_whole(self, root: str, file: File, depth: int = 0) -> str:
+        """What `root` means in a module that `file` takes whole and that imports it; `root` where none does."""
+        key = (file.path, root)
+        if key not in self._whole:
+            self._whole[key] = root
+            for star in file.stars if depth <= _DEEP else ():
+                told = self.home(f"{star}{'' if star.endswith('.') else '.'}{root}", file)
+                if told is None or root in told[0].definitions or root in told[0].values:
+                    continue
+                meant = told[0].imports.get(root) or self._taken_whole(root, told[0], depth + 1)
+                if meant != root:
+                    self._whole[key] = meant
+                    break
+        return self._whole[key]
 
     def definition(
         self, name: str, file: File, depth: int = 0
