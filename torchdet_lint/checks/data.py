@@ -11,6 +11,7 @@ import libcst as cst
 from torchdet_lint.checks import table
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
@@ -149,19 +150,20 @@ def _stays_zero(module: Module, workers: Value, depth: int = 4) -> bool:
         return depth > 0 and bool(given) and all(_stays_zero(module, one, depth - 1) for one in given)
     home = workers.scope.home(node.value) if isinstance(node, cst.Name) else None
     bindings = home.bindings[node.value] if isinstance(node, cst.Name) and home is not None else ()
-    return bool(bindings) and all(one.kind == "parameter" and _is_zero_by_default(module, workers) for one in bindings)
+    return bool(bindings) and all(one.kind == "parameter" and _is_given_zero(module, workers) for one in bindings)
 
 
 def _is_zero(value: Value) -> bool:
     return value.known and value.constant in (0, False)
 
 
-def _is_zero_by_default(module: Module, value: Value) -> bool:
-    """Whether `value` is a parameter with a default of 0 that no call in the file is given anything else for."""
+def _is_given_zero(module: Module, value: Value) -> bool:
+    """Whether `value` is a parameter that no call in the file is given anything but 0 for: one with a default of 0, or
+    of a function that is only called, and only in the file."""
     taken = _zero_parameter(module, value)
     if taken is None:
         return False
-    function, index = taken
+    function, index, default = taken
     own = module.enclosing_class(function)
     name = own.name if own is not None and function.name.value == "__init__" else function.name.value
     module.load_where(lambda text: name in text, name)
@@ -170,11 +172,26 @@ def _is_zero_by_default(module: Module, value: Value) -> bool:
         for call in module.calls
         if call.attribute == name or any(one.startswith("@.") and one.endswith(f".{name}") for one in call.own)
     ]
-    return all(_passes_zero(call, last_word(value.node), index - (own is not None)) for call in called)
+    if not all(_passes_zero(call, last_word(value.node), index - (own is not None)) for call in called):
+        return False
+    return default or (bool(called) and _is_only_called_here(module, function))
 
 
-def _zero_parameter(module: Module, value: Value) -> tuple[cst.FunctionDef, int] | None:
-    """The function of which `value` is a parameter with a default of 0, and its place there; None where it is none."""
+def _is_only_called_here(module: Module, function: cst.FunctionDef) -> bool:
+    """Whether a function at top level is nothing but called, and no file around takes it."""
+    name = function.name.value
+    if function.decorators or module.scope_of(function) is not module.scope:
+        return False
+    reads = [read for read in module.shared(Reads).of(None, name) if read is not function.name]
+    calls = [module.parent(read) for read in reads]
+    if not all(isinstance(call, cst.Call) and call.func is read for call, read in zip(calls, reads, strict=True)):
+        return False
+    return module.readers is not None and not module.readers(name)
+
+
+def _zero_parameter(module: Module, value: Value) -> tuple[cst.FunctionDef, int, bool] | None:
+    """The function of which `value` is a parameter, its place there, and whether it has a default, which is 0; None
+    where it is none, or has another."""
     node = value.node
     home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
     if not isinstance(node, cst.Name) or home is None or not isinstance(home.node, cst.FunctionDef):
@@ -183,9 +200,9 @@ def _zero_parameter(module: Module, value: Value) -> tuple[cst.FunctionDef, int]
     params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
     index = next((at for at, one in enumerate(params) if one.name.value == node.value), -1)
     default = params[index].default if index >= 0 else None
-    if default is None or not _is_zero(module.value_at(default, home, None)):
+    if index < 0 or (default is not None and not _is_zero(module.value_at(default, home, None))):
         return None
-    return function, index
+    return function, index, default is not None
 
 
 def _passes_zero(call: Call, parameter: str, index: int) -> bool:
@@ -201,9 +218,9 @@ def _is_never_asked_for(module: Module, value: Value) -> bool:
     that no caller in sight, of which there are some, gives anything else."""
     taken = _zero_parameter(module, value)
     home = value.scope.home(last_word(value.node))
-    if taken is None or home is None or len(home.bindings[last_word(value.node)]) > 1:
+    if taken is None or not taken[2] or home is None or len(home.bindings[last_word(value.node)]) > 1:
         return False
-    function, index = taken
+    function, index, _ = taken
     called = list(CallEdges(module).callers_anywhere(function)) if module.enclosing_class(function) is None else []
     return bool(called) and all(_passes_zero(call, last_word(value.node), index) for call in called)
 
