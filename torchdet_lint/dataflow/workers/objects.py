@@ -30,13 +30,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.dataflow.workers.project_file import Function
+    from torchdet_lint.dataflow.workers.scopes import Instance
     from torchdet_lint.module.module import Module
 
-_DEEP = 12
+_DEEP = 20
 _RUN_BY_WORKERS = ("dataset", "collate_fn")
 _PARTIAL = "functools.partial"
 # Displays, and a comprehension that makes one.
 _HOLDING = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
+# What is made of other values where it stands.
+_MADE_UP = (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)
 _Part = ast.Call | ast.Name | ast.Attribute | ast.Subscript
 
 
@@ -106,6 +109,8 @@ class WorkerObjects:
 
     def _value(self, node: ast.expr, scope: Scope, way: str | None, depth: int) -> None:
         """Look at what `node` may be, which the data set reaches by `way` (None: not at all)."""
+        if isinstance(node, ast.Constant):
+            return
         if depth > _DEEP or isinstance(node, ast.Starred):
             self._out = True
             return
@@ -113,8 +118,6 @@ class WorkerObjects:
         if (id(node), scope.dead, id(made), way) in self._seen:
             return
         self._seen.add((id(node), scope.dead, id(made), way))
-        if isinstance(node, ast.Constant):
-            return
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
             for place, element in enumerate(node.elts):
                 self._value(element, scope, f"{way}[{place}]" if way else None, depth + 1)
@@ -125,7 +128,7 @@ class WorkerObjects:
                 self._value(branch, scope, way, depth)
         elif isinstance(node, (ast.Subscript, Part)):
             self._part(node, scope, way, depth)
-        elif isinstance(node, (ast.ListComp, ast.GeneratorExp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)):
+        elif isinstance(node, _MADE_UP):
             self._display(node, scope, depth)
         elif isinstance(node, ast.Call):
             self._call(node, scope, way, depth)
@@ -141,7 +144,8 @@ class WorkerObjects:
                 self._value(part, scope, None, depth)
             return
         self._body(node, scope, depth + 1)
-        for value in node.values if isinstance(node, ast.Dict) else ():
+        values = node.values if isinstance(node, ast.Dict) else [node.value] if isinstance(node, ast.DictComp) else []
+        for value in values:
             if isinstance(value, ast.Call):
                 self._value(value, scope, None, depth + 1)
 
@@ -202,6 +206,9 @@ class WorkerObjects:
                 self._value(value, Scope(home), None, depth + 1)
             name = self.classes.dotted(owner.func, inner.file)
             made = self.classes.definition(name, inner.file)
+            if made is None and (some := self._method_picked(owner, node.attr, inner, depth)) is not None:
+                found, whole = True, whole and some
+                continue
             kind, home = made if made is not None else (None, inner.file)
             if isinstance(kind, ast.ClassDef):
                 if self.classes.lacks(kind, home, node.attr):
@@ -212,6 +219,19 @@ class WorkerObjects:
             whole &= bool(given) or isinstance(kind, ast.ClassDef) or self.classes.known(name)
         self._out |= found and not whole
         return found
+
+    def _method_picked(self, owner: ast.Call, name: str, scope: Scope, depth: int) -> bool | None:
+        """Look at the method `name` of what `owner` makes of each class of which one is picked; whether all of them are
+        in sight, None where there are none."""
+        whole: bool | None = None
+        for one, inner in self.bindings.picked(owner.func, scope):
+            made = ast.Call(one, owner.args, owner.keywords)
+            self._made.append(made)
+            found = self.classes.definition(self.classes.dotted(one, inner.file), inner.file)
+            if found is not None and isinstance(found[0], ast.ClassDef):
+                self._instance(found[0], found[1], made, scope, None, depth + 1, name)
+            whole = found is not None and isinstance(found[0], ast.ClassDef) and whole is not False
+        return whole
 
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
         name = self.classes.dotted(node.func, scope.file)
@@ -250,7 +270,35 @@ class WorkerObjects:
             return
         preset = isinstance(node.func, ast.Attribute) and node.func.attr in self.facts.presets
         if not (preset or self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
-            self._out |= not (below(name, self.facts.quiet) or self._from_class(node, name, scope, way, depth))
+            told = below(name, self.facts.quiet) or self._from_class(node, name, scope, way, depth)
+            self._out |= not (told or self._given_by_method(node, scope, way, depth))
+
+    def _given_by_method(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:
+        """Look at what a method of an object of the project returns; whether all that `node` may call are in sight."""
+        function = node.func
+        if not isinstance(function, ast.Attribute) or depth > _DEEP:
+            return False
+        if isinstance(function.value, ast.Name) and function.value.id == "self":
+            objects, whole = [scope.instance], True
+        else:
+            made, whole = self.bindings.objects(function.value, scope)
+            objects = [self._made_object(owner, inner) for owner, inner in made]
+        for one in objects:
+            members = ((method(class_, function.attr), home) for class_, home in one.classes) if one is not None else ()
+            where, file = next(((found, home) for found, home in members if found is not None), (None, scope.file))
+            if one is None or where is None:
+                return False
+            inner, returned = self._returned(where, file, node, scope, bound=True)
+            for value in returned:
+                self._value(value, inner._replace(instance=one), way, depth + 1)
+            whole &= bool(returned)
+        return whole and bool(objects)
+
+    def _made_object(self, call: ast.Call, scope: Scope) -> Instance | None:
+        """The object of a class of the project that `call` makes."""
+        found = self.classes.definition(self.classes.dotted(call.func, scope.file), scope.file)
+        kind, home = found if found is not None else (None, scope.file)
+        return self.classes.instance(kind, home, call, scope) if isinstance(kind, ast.ClassDef) else None
 
     def _from_class(self, node: ast.Call, name: str, scope: Scope, way: str | None, depth: int) -> bool:
         """Look at what a method called through its class returns, `Vocabulary.load(path)`; whether `node` calls one."""
@@ -343,6 +391,9 @@ class WorkerObjects:
         """Look at what each class or function of which one is picked makes or returns; whether there are any."""
         picked = list(self.bindings.picked(node.func, scope))
         for one, inner in picked:
+            if isinstance(one, ast.Lambda):
+                self._value(one.body, inner, way, depth + 1)
+                continue
             made = ast.Call(one, node.args, node.keywords)
             self._made.append(made)
             place = self.classes.definition(self.classes.dotted(one, inner.file), inner.file)
