@@ -309,6 +309,19 @@ def test_a_number_from_python_is_a_cause(pair):
     assert [d.source for d in pair(a, b).causes] == ["number"]
 
 
+def test_a_generator_that_gave_equal_data_may_have_given_the_number_too(pair):
+    def run(number):
+        came = (op(1, "lift_fresh"), 0, (7,), trace.OUTSIDE, (7, 10 + number, 0, 0))
+        later = (op(3, "lift_fresh"), 0, (8,), trace.OUTSIDE, (8, 10 + number, 0, 0))
+        return [came, (op(2), 5, (number,), 0, (), number), later]
+
+    (cause,) = pair(run(1), run(2)).causes
+    assert (cause.source, cause.evidence.generators["python"]) == ("number", "idle")
+    found = explain(cause)
+    assert found.rule == "" and found.also[0] == "TDL103"
+    assert found.sentence.endswith("; Python's global generator differs too, and was last drawn from before that")
+
+
 def test_tensors_met_in_another_order(pair):
     a = [*steps(1), (op(20), 5, (1,)), (op(20), 6, (2,))]
     b = [*steps(1), (op(20), 6, (2,)), (op(20), 5, (1,))]

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from torchdet_lint.verifier import deterministic
+from torchdet_lint.verifier.remedies import seeding
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch._inductor.config")  # sets a variable of the environment when it is imported
@@ -216,6 +217,34 @@ def test_the_clock_stays_real_except_where_it_makes_a_seed():
     with deterministic():
         assert seed == int(time.time())  # seed
     assert pid == os.getpid()
+
+
+SEEDS = """\
+torch.manual_seed(random.randint(0, 9))
+rng = make(random.getrandbits(8))
+np.random.RandomState(random.getrandbits(8))
+loader(data, generator=made(random.getrandbits(8)))
+np.random.Generator(np.random.PCG64(random.getrandbits(8)))
+np.random.Philox(entropy=secrets.randbits(8))
+parser.add_argument("--manualSeed", default=random.randint(1, 9))
+"""
+VALUES = """\
+fake = generator(random.randint(0, 9))
+fake = self.generator(noise, depth=random.randint(0, 9))
+generator = Generator(width=random.randint(8, 9))
+loss = F.cross_entropy(logits[random.randint(0, 9)], label)
+loss = F.binary_cross_entropy(logits, labels[random.randint(0, 9)])
+crop = image[random.randint(0, 9) :]
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "seeds"), [(x, True) for x in SEEDS.splitlines()] + [(x, False) for x in VALUES.splitlines()]
+)
+def test_a_number_is_a_seed_where_its_statement_says_so(tmp_path, line, seeds):
+    path = tmp_path / "program.py"
+    path.write_text(line + "\n")
+    assert seeding._makes_a_seed(str(path), 1, "<module>") is seeds
 
 
 def test_nothing_of_the_process_is_held_after_the_block():

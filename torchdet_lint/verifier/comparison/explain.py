@@ -30,6 +30,7 @@ _PLACES = {"data": ("TDL302", "TDL301", "TDL303"), "split": ("TDL303",)}
 OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TDL103", "TDL105", "TDL107", "TDL106")
 """Rules about what varies in Python and NumPy, the likeliest first."""
 _GENERATORS = {"numpy": "TDL102", "python": "TDL103"}
+_WHOSE = {"numpy": "NumPy's", "python": "Python's"}
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
 _STARTS = "multiprocessing/spawn.py"
@@ -176,7 +177,7 @@ def _outside(item: Divergence) -> Explanation:
         return Explanation(_SHARED, "TDL307")
     earlier = [name for name in idle if name in _GENERATORS]
     if earlier:
-        whose = " and ".join(name.title().replace("Numpy", "NumPy") + "'s" for name in earlier)
+        whose = " and ".join(_WHOSE[name] for name in earlier)
         words = f"data came in from Python or NumPy; {whose} global generator differed, and {_drawn(states, earlier)}"
         return Explanation(
             words,
@@ -208,7 +209,15 @@ def _unwritten(item: Divergence) -> Explanation:
 
 def _number(item: Divergence) -> Explanation:
     words = "a Python number given to this op differed"
-    return _by_generator(item, words) or Explanation(words, "", ("TDL103", "TDL105", "TDL601", "TDL102", "TDL305"))
+    others = ("TDL103", "TDL105", "TDL601", "TDL102", "TDL305")
+    return _by_generator(item, words) or Explanation(words + _idle(item), "", others)
+
+
+def _idle(item: Divergence) -> str:
+    """The generators that differ, of which data came in before."""
+    names = [name for name in _GENERATORS if item.evidence.generators.get(name) == "idle"]
+    whose = " and ".join(_WHOSE[name] for name in names)
+    return f"; {whose} global generator differs too, and was last drawn from before that" if names else ""
 
 
 def _by_generator(item: Divergence, words: str) -> Explanation | None:
@@ -227,7 +236,8 @@ def _order(item: Divergence) -> Explanation:
         return Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
     if _in_an_optimizer_of_a_process(item):
         return Explanation(_SHARED, "TDL307", ("TDL305", "TDL306", "TDL304"))
-    return _by_generator(item, words) or Explanation(words, "", ("TDL305", "TDL306", "TDL304", "TDL103", "TDL102"))
+    others = ("TDL305", "TDL306", "TDL304", "TDL103", "TDL102")
+    return _by_generator(item, words) or Explanation(words + _idle(item), "", others)
 
 
 def _in_an_optimizer_of_a_process(item: Divergence) -> bool:

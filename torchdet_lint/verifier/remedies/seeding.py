@@ -29,7 +29,11 @@ _SEED_MAKER = re.compile(
     r"(_(everything|all|worker|rng))?",
     re.IGNORECASE,
 )
-_SPEAKS_OF_A_SEED = re.compile(r"seed|rng|random_?state|generator|entropy", re.IGNORECASE)
+# A network may be called a generator, and a loss is an entropy.
+_SPEAKS_OF_A_SEED = re.compile(
+    r"seed|rng|random_?state|\b(?:torch|np|numpy|random)\s*\.\s*Generator\b|[(,]\s*generator\s*=(?!=)|\bentropy\s*=(?!=)",
+    re.IGNORECASE,
+)
 
 
 def seed_python(context: Context) -> None:
