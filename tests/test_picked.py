@@ -245,6 +245,38 @@ def test_a_loader_that_is_evaluated_on_is_a_note_where_its_data_are_out_of_sight
     assert finding.severity == severity
 
 
+DECODED = """
+import {package}
+from torch.utils.data import Dataset
+
+class Data(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, index):
+        return {package}.load(self.rows[index])
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "made", "severity"),
+    [
+        (DECODED.format(package="pyspng"), "Data(rows)", "note"),
+        (DECODED.format(package="unheard_of"), "Data(rows)", "warning"),
+        ("from torch_geometric.datasets import ZINC", "ZINC('zinc')", "note"),
+        ("from ogb.graphproppred import PygGraphPropPredDataset as Data", "Data('ogbg-molhiv')", "note"),
+        ("from unheard_of.datasets import ZINC", "ZINC('zinc')", "warning"),
+    ],
+)
+def test_the_tables_know_of_packages_that_draw_nothing_in_workers(project, imported, made, severity):
+    folder = project(
+        main_DOT_py=f"{imported}\nfrom torch.utils.data import DataLoader\n\n"
+        f"def loader(rows):\n    return DataLoader({made}, num_workers=2)\n"
+    )
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
+
+
 MODES = """
 import random
 import numpy as np
