@@ -161,10 +161,10 @@ class Follower(Calling):
             yield from self._ordered(node, call, arg, kind)
 
     def _ordered(self, node: cst.BaseExpression, call: cst.Call, arg: cst.Arg, kind: str) -> Iterator[Use]:
-        """What `call` makes of the order of `node`. One that sorts a set, or takes its extreme, by a key that several
-        elements share leaves the choice among those to the set."""
+        """What `call` makes of the order of `node`. One that sorts, or takes an extreme, by a key that several elements
+        share leaves those in the order in which they came."""
         is_set = self.trail.is_set
-        if not (is_set and kind in ("sorted", "measured") and arg is call.args[0] and self.has_ties(call)):
+        if not (kind in ("sorted", "measured") and arg is call.args[0] and self.has_ties(call)):
             yield Use(call, kind, node if is_set else None)
             return
         uses = list(self.iterated(node, self.of(call)))

@@ -191,9 +191,12 @@ class Trace:
             index = value.slice[0].slice
             element = index.value if isinstance(index, cst.Index) else None
             return element is not None and params == [bare(element)] and self._counts(value.value)
-        if not isinstance(value, cst.Call) or not value.args or params != [bare(value.args[0].value)]:
+        if not isinstance(value, cst.Call) or not value.args:
             return False
-        return self._is_shared(value.func)
+        measured = value.args[0].value
+        while isinstance(measured, cst.Subscript):
+            measured = measured.value
+        return params == [bare(measured)] and self._is_shared(value.func)
 
     def _is_shared(self, key: cst.BaseExpression) -> bool:
         """Whether the function `key` gives a length or a number of occurrences."""
