@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
+# What makes a dictionary without entries, and what goes through one.
+_EMPTY = frozenset({"dict", "OrderedDict", "defaultdict"})
+_VIEWS = frozenset({"items", "keys", "values"})
+_THROUGH = frozenset({"list", "tuple", "enumerate"})
+
+
 class Collecting(Trace):
     """What the body of a loop makes of the order that it goes in."""
 
@@ -233,10 +239,41 @@ class Collecting(Trace):
                 yield Use(parent, "returned")
 
     def _written_out(self, table: cst.BaseExpression, loop: cst.CSTNode) -> Iterator[Use]:
-        """Where the dictionary `table`, to which `loop` adds entries, is written to a file as a text behind it."""
+        """Where the dictionary `table`, to which `loop` adds entries, is written to a file as a text behind it, or gone
+        through where it began without any."""
         if isinstance(table, cst.Name) and not self.trail.nested:
+            began = self._began_empty(table, loop)
             for load in self.definitions.loads_after(table, outermost(self.module, loop, table.value)):
-                yield from self.as_text(load)
+                yield from self.in_its_order(load) if began else self.as_text(load)
+
+    def _began_empty(self, table: cst.Name, loop: cst.CSTNode) -> bool:
+        """Whether the name `table` is bound to nothing but dictionaries without entries."""
+        home = self.module.scope_of(loop).home(table.value)
+        made = [bound_value(binding) for binding in (home.bindings[table.value] if home is not None else ())]
+        return bool(made) and all(
+            (isinstance(one, cst.Dict) and not one.elements)
+            or (isinstance(one, cst.Call) and last_word(one.func) in _EMPTY and len(one.args) < 2)
+            for one in made
+        )
+
+    def in_its_order(self, table: cst.BaseExpression) -> Iterator[Use]:
+        """The uses of the order of a dictionary: it is written as a text, or something goes through it."""
+        yield from self.as_text(table)
+        above = self.module.parent(table)
+        call = self.module.parent(above) if isinstance(above, (cst.Attribute, cst.Arg)) else None
+        if not (self.trail.listed and self.keeps_tables()):
+            return
+        if isinstance(above, cst.Attribute) and isinstance(call, cst.Call) and above.attr.value in _VIEWS:
+            if call.func is above:
+                yield from self.of(call)
+        elif isinstance(above, (cst.For, cst.CompFor)) or (
+            isinstance(call, cst.Call) and last_word(call.func) in _THROUGH and call.args[0] is above
+        ):
+            yield from self.of(table)
+
+    def keeps_tables(self) -> bool:
+        """Whether the entries of a dictionary are in an order that counts."""
+        return True
 
     def as_text(self, table: cst.BaseExpression) -> Iterator[Use]:
         """Where a dictionary is written to a file as a text that has its entries in their order."""

@@ -60,7 +60,7 @@ class Follower(Calling):
     def _collect(self, is_set: bool, uses: Callable[[], Iterator[Use]]) -> list[Use]:
         self.trail, self._beside = Trail(), {}
         self.trail.followers.append(self)
-        self.trail.is_set = is_set
+        self.trail.is_set, self.trail.listed = is_set, not is_set
         return list(dict.fromkeys(uses()))
 
     def of(self, node: cst.BaseExpression) -> Iterator[Use]:
@@ -357,14 +357,15 @@ class Follower(Calling):
             yield from self.iterated(node, self.of(comprehension))
 
     def _written(self, table: cst.DictComp) -> Iterator[Use]:
-        """Where a dictionary in this order is written to a file as a text: `table`, or the name that it goes by."""
+        """Where a dictionary in this order is written to a file as a text, or gone through: `table`, or the name that
+        it goes by."""
         above = self.module.parent(table)
         target = above.targets[0].target if isinstance(above, cst.Assign) else None
         if isinstance(target, cst.Name) and above is not None:
             for load in self.definitions.loads_after(target, above):
-                yield from self.as_text(load)
+                yield from self.in_its_order(load)
         else:
-            yield from self.as_text(table)
+            yield from self.in_its_order(table)
 
     def _loop(self, node: Any, loop: cst.For) -> Iterator[Use]:
         if self.trail.nested:

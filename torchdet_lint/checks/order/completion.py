@@ -81,6 +81,10 @@ class Completions(Follower):
                     keys.learn(node)
         return any(keys.holds(part) for part in parts)
 
+    def keeps_tables(self) -> bool:
+        """None: a result has its key."""
+        return False
+
     def comes_again(self, entry: cst.Subscript, target: cst.BaseExpression, loop: cst.For | cst.While) -> bool:
         """Whether several tasks may have the key of `entry`: it is no number of theirs, and not what a dictionary in
         sight has for each of them."""
