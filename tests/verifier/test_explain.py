@@ -88,6 +88,10 @@ def entered(line):
         # One that stands at the call names the line that it means.
         (19, [("TDL305", "22 (line 9)")], [10], None),
         (19, [("TDL305", "22 (line 14)"), ("TDL104", 9)], [], "TDL305"),
+        # What stands on the line itself, unless it is about ops and their switches.
+        (19, [("TDL305", 9), ("TDL302", 19)], [], "TDL302"),
+        (19, [("TDL305", 9), ("TDL203", 19), ("TDL402", 19)], [], "TDL305"),
+        (19, [("TDL203", 19)], [], None),
     ],
 )
 def test_of_the_linters_findings_the_nearest_is_named(tmp_path, entry, reported, others, expected):

@@ -33,6 +33,8 @@ _GENERATORS = {"numpy": "TDL102", "python": "TDL103"}
 _WHOSE = {"numpy": "NumPy's", "python": "Python's"}
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
+_OF_OPS = ("TDL2", "TDL4")
+"""How the codes begin of rules about ops and their switches."""
 _STARTS = "multiprocessing/spawn.py"
 """Where a process takes what it was started with."""
 _SHARED = "an optimizer met values that this process had not written: its memory is shared with others that write"
@@ -365,6 +367,9 @@ def standing_on(
     lines |= {(_resolved(root, p[0]), int(p[2])) for p in [item.evidence.arrival.rpartition(":")] if p[0]}
     named = [code for code in (explanation.rule, *explanation.also) if code]
     here = [f for f in findings if (_resolved(Path(), f.filename), f.line) in lines]
+    if item.source not in ("op", "unwritten"):
+        # What an op does on a device says nothing of data that differed before.
+        here = [f for f in here if f.code in named or not f.code.startswith(_OF_OPS)]
     if here:
         return min(here, key=lambda f: named.index(f.code) if f.code in named else len(named))
     near = [f for f in findings if _resolved(Path(), f.filename) == _resolved(root, site.file) and f.code in named]
