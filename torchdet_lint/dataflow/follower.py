@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.calling import Calling
 from torchdet_lint.dataflow.def_use import Reads
-from torchdet_lint.dataflow.loops import counts, displays, uses_index, uses_number
+from torchdet_lint.dataflow.loops import counts, displays, goes_along, uses_index, uses_number
 from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, names_read, opposite
 from torchdet_lint.dataflow.uses import KEEPING, KEPT, NO_RESULT, Trail, Use
 from torchdet_lint.module.names import dotted
@@ -213,7 +213,10 @@ class Follower(Calling):
             loop = self.module.parent(bar)
         if not isinstance(loop, cst.For):
             return None
-        return None if uses_number(loop, self.silent | displays(self.module, loop, self.silent)) else loop
+        silent = self.silent | displays(self.module, loop, self.silent)
+        # What goes through a set is sorted in one place, so each of those that fit together is told.
+        over = counted.args[0].value if not self.trail.is_set else None
+        return None if uses_number(loop, silent, self.module, over) else loop
 
     def _attribute(self, node: Any, parent: cst.Attribute) -> Iterator[Use]:
         """A method of it."""
@@ -310,20 +313,43 @@ class Follower(Calling):
         if isinstance(index, cst.Slice) and index.lower is None and index.upper is None and index.step is None:
             yield from self.of(parent)
         elif isinstance(index, cst.Index) and (loop := self._goes_through(parent, index.value)) is not None:
-            yield from self.iterated(node, self.collected(loop, loop.target))
+            one_by_one = self.collected(loop, loop.target) if isinstance(loop, cst.For) else self.of(loop)
+            yield from self.iterated(node, one_by_one)
         else:
             first = isinstance(index, cst.Index) and bare(index.value) in ("0", "-1")
             yield Use(parent, "picked" if first else "indexed")
 
-    def _goes_through(self, node: cst.Subscript, index: cst.BaseExpression) -> cst.For | None:
-        """The loop `for i in range(…)` around `node`, `x[i]`, whose `i` does nothing but this and be shown."""
+    def _goes_through(
+        self, node: cst.Subscript, index: cst.BaseExpression
+    ) -> cst.For | cst.ListComp | cst.GeneratorExp | None:
+        """The loop or comprehension `for i in range(…)` around `node`, `x[i]`, whose `i` does nothing but this and be
+        shown."""
         if not isinstance(index, cst.Name) or not isinstance(node.value, (cst.Name, cst.Attribute)):
             return None
         for loop in self.module.ancestors(node):
-            if isinstance(loop, cst.For) and bare(loop.target) == index.value:
-                same = isinstance(loop.iter, cst.Call) and last_word(loop.iter.func) == "range"
-                return loop if same and not uses_index(loop, index.value, bare(node), self.silent) else None
+            if not isinstance(loop, (cst.For, cst.ListComp, cst.GeneratorExp)):
+                continue
+            part = loop if isinstance(loop, cst.For) else loop.for_in
+            if bare(part.target) == index.value:
+                nests = isinstance(part, cst.CompFor) and part.inner_for_in is not None
+                same = not nests and isinstance(part.iter, cst.Call) and last_word(part.iter.func) == "range"
+                only = same and not uses_index(loop, index.value, self.silent, self.module, node.value)
+                return loop if only else None
+            if isinstance(part, cst.For) and self._numbers(part, index.value, node.value):
+                return part
         return None
+
+    def _numbers(self, loop: cst.For, number: str, element: cst.BaseExpression) -> bool:
+        """Whether it is `for number, x in enumerate(xs)`, where the number does nothing but take what stands there in
+        lists that go along with `xs`, as `element` does."""
+        call, target = loop.iter, loop.target
+        if not isinstance(call, cst.Call) or last_word(call.func) != "enumerate" or len(call.args) != 1:
+            return False
+        if not isinstance(target, cst.Tuple) or bare(target.elements[0].value) != number:
+            return False
+        over = call.args[0].value
+        along = bare(over) == bare(element) or goes_along(self.module, element, over)
+        return along and not uses_number(loop, self.silent, self.module, over)
 
     def _index(self, node: Any, parent: Any) -> Iterator[Use]:
         """`table[x]`, which takes columns or rows in the order of the list `x`; a tuple is one key."""

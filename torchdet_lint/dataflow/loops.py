@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 
+_STEPS = 6
 _SCREEN = ("sys.stdout.", "sys.stderr.")
 # Functions that work something out to be shown.
 _WORKS_OUT = frozenset(
@@ -144,30 +145,74 @@ def _only_shows(function: cst.FunctionDef, silent: Collection[str]) -> bool:
     return shown
 
 
-def uses_number(loop: cst.For, silent: Collection[str]) -> bool:
-    """Whether the body of `for number, x in enumerate(…)` does more with the number than to show it."""
+def uses_number(loop: cst.For, silent: Collection[str], module: Module, over: cst.BaseExpression | None) -> bool:
+    """Whether the body of `for number, x in enumerate(…)` does more with the number than to show it, and to take what
+    stands there in lists that go along with `over`, where that is a list."""
     if not isinstance(loop.target, cst.Tuple) or not isinstance(loop.target.elements[0].value, cst.Name):
         return True
-    number = loop.target.elements[0].value.value
-    stack: list[cst.CSTNode] = [loop.body]
+    return _uses([loop.body], loop.target.elements[0].value.value, silent, module, over)
+
+
+def uses_index(
+    loop: cst.For | cst.ListComp | cst.GeneratorExp, number: str, silent: Collection[str], module: Module,
+    over: cst.BaseExpression,
+) -> bool:  # fmt: skip
+    """Whether the body of `for number in range(…)` does more with the number than to take `over[number]` and what
+    stands there in lists that go along."""
+    inside = [loop.body] if isinstance(loop, cst.For) else [loop.elt, *(one.test for one in loop.for_in.ifs)]
+    return _uses(inside, number, silent, module, over)
+
+
+def _uses(
+    inside: Sequence[cst.CSTNode], number: str, silent: Collection[str], module: Module, over: cst.BaseExpression | None
+) -> bool:
+    """Whether what is `inside` a loop does more with `number` than to show it, and to take an element with it of
+    `over`, or of a list that goes along."""
+    along: dict[str, bool] = {bare(over): True} if over is not None else {}
+    stack = list(inside)
     while stack:
         node = stack.pop()
         if isinstance(node, cst.Name) and node.value == number:
             return True
+        taken = taken_at(node, number) if over is not None else None
+        if over is not None and taken is not None:
+            owner = bare(taken)
+            if owner not in along:
+                along[owner] = goes_along(module, taken, over)
+            if along[owner]:
+                continue
         stack.extend(_parts_that_count(node, number, silent))
     return False
 
 
-def uses_index(loop: cst.For, number: str, element: str, silent: Collection[str]) -> bool:
-    """Whether the body of `for number in range(…)` does more with the number than to take the `element` `x[number]`."""
-    stack: list[cst.CSTNode] = [loop.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, cst.Name) and node.value == number:
-            return True
-        if not (isinstance(node, cst.Subscript) and bare(node) == element):
-            stack.extend(_parts_that_count(node, number, silent))
-    return False
+def taken_at(node: cst.CSTNode, number: str) -> cst.Name | cst.Attribute | None:
+    """What `node`, `x[number]`, takes an element of."""
+    if not isinstance(node, cst.Subscript) or not isinstance(node.value, (cst.Name, cst.Attribute)):
+        return None
+    index = node.slice[0].slice if len(node.slice) == 1 else None
+    at = index.value if isinstance(index, cst.Index) else None
+    return node.value if isinstance(at, cst.Name) and at.value == number else None
+
+
+def goes_along(module: Module, one: cst.BaseExpression, other: cst.BaseExpression) -> bool:
+    """Whether two lists hold, at each place, what was made of the same element: both are comprehensions over one
+    list or set, or one is a comprehension over the other."""
+    return not set(_made_over(module, one)).isdisjoint(_made_over(module, other))
+
+
+def _made_over(module: Module, node: cst.BaseExpression) -> list[int]:
+    """What a list that a comprehension makes goes through, what that was made over, and so on."""
+    found: list[int] = []
+    scope, order = module.scope_of(node), module.order_of(node)
+    while isinstance(node, cst.Name) and len(found) < _STEPS:
+        value = module.followed(node, scope, order)
+        if value is None:
+            break
+        found.append(id(value.node))
+        if not isinstance(value.node, cst.ListComp) or value.node.for_in.ifs or value.node.for_in.inner_for_in:
+            break
+        node, scope, order = value.node.for_in.iter, value.scope, value.order if value.order is not None else order
+    return found
 
 
 def _parts_that_count(node: cst.CSTNode, number: str, silent: Collection[str]) -> Sequence[cst.CSTNode]:
