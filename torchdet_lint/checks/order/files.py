@@ -13,7 +13,7 @@ from torchdet_lint.checks.order.results import first_ordered, telling
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.follower import Follower
-from torchdet_lint.dataflow.syntax import bare, last_word
+from torchdet_lint.dataflow.syntax import bare, last_word, nodes
 from torchdet_lint.dataflow.uses import NO_RESULT
 from torchdet_lint.finding import Change, RelatedNode, Replace, Violation
 from torchdet_lint.regex import lazy
@@ -309,6 +309,11 @@ def _walked(module: Module, call: Call) -> Violation | None:
     if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) and len(loop.target.elements) == 3):
         return _listed(module, call, _uses(module, call), {})
     _, folders, files = (element.value for element in loop.target.elements)
+    if _takes_one_folder(loop):
+        uses = [use for one in (folders, files) if isinstance(one, cst.Name) for use in follower.uses_in(one, loop)]
+        use = first_ordered(uses)
+        details = {"call": module.code(node.func)}
+        return Violation(node, details, related=telling(use)) if use is not None else None
     use = first_ordered(follower.uses(node))
     if use is None and isinstance(files, cst.Name):
         use = first_ordered(follower.uses_in(files, loop))
@@ -319,6 +324,14 @@ def _walked(module: Module, call: Call) -> Violation | None:
     if in_order and isinstance(folders, cst.Name) and _sorts(body, folders.value):
         return None
     return Violation(node, {"call": module.code(node.func)}, "walk", related=telling(use))
+
+
+def _takes_one_folder(loop: cst.For) -> bool:
+    """Whether the body of a loop over `os.walk(…)` leaves it at its end, with the first folder: that is the top."""
+    last = loop.body.body[-1]
+    small = last.body[-1] if isinstance(last, cst.SimpleStatementLine) else last
+    goes_on = any(isinstance(one, cst.Continue) for one in nodes(loop.body))
+    return isinstance(small, (cst.Break, cst.Return)) and not goes_on
 
 
 def _first_folder(module: Module, call: Call) -> Violation | None:
