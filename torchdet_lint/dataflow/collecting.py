@@ -91,6 +91,15 @@ class Collecting(Trace):
             yield Use(node, "written")
         elif word == "setdefault" and len(node.args) == 2 and is_length(node.args[1].value, owner):
             yield Use(node, "numbered")
+        elif word == "step" and bound.isdisjoint(names_in(owner)) and self._is_optimizer(node, owner):
+            yield Use(node, "trained")
+
+    def _is_optimizer(self, step: cst.Call, owner: cst.BaseExpression) -> bool:
+        """Whether `owner`, of which `step` is called, is an optimizer of torch's, or out of sight and called one."""
+        names = [name for name in self.module.resolve(step.func) if name.endswith("().step")]
+        if names:
+            return any(name.startswith("torch.optim.") and "lr_scheduler" not in name for name in names)
+        return not self.words["optimizers"].isdisjoint(last_word(owner).lower().split("_"))
 
     @staticmethod
     def _other_names(owner: cst.BaseExpression, loop: cst.For | cst.While, bound: set[str]) -> list[cst.Name]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ORDERED = (
     "indexed", "picked", "first", "numbered", "joined", "printed", "written", "saved", "drawn", "gathered", "returned",
-    "yielded", "handed", "kept", "summed",
+    "yielded", "handed", "kept", "summed", "trained",
 )  # fmt: skip
 _TOLD = {
     "indexed": "a position in it is used here",
@@ -33,6 +33,7 @@ _TOLD = {
     "called": "it is passed on in this order",
     "handed": "it goes in this order to code that is not in sight",
     "summed": "floats are added up in its order here, which rounds differently",
+    "trained": "the optimizer makes its steps in this order here",
     "kept": "it is kept in this order in an object that other code reads",
 }
 
