@@ -115,7 +115,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     inner = handed(inner, step) if step.node is not None else lent(_own(step), step.lends)
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
-    ordered = step.kind not in ("later", "process")
+    ordered = step.now and step.kind not in ("later", "process")
     for key, ref in inner.items():
         kind, _, channel = key.partition(":")
         if kind in ("draw", "flag", "begin") or (kind == "borrow" and (step.node is None or step.lends)):

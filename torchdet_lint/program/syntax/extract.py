@@ -6,6 +6,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import GUARD, Test
 from torchdet_lint.program.syntax.conditions import decided, passed_on, tested, workers_asked
@@ -22,6 +23,7 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_early,
     leaves_evaluation,
 )
+from torchdet_lint.program.syntax.unbound import first_bound
 from torchdet_lint.program.syntax.untrained import frozen, inspected, read_inside, traced
 from torchdet_lint.regex import lazy
 
@@ -95,9 +97,19 @@ class Extractor(Expressions):
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and the parameters that it hands on to where they decide."""
-        super().call(node, branch, deferred)
+        super().call(node, branch, deferred or self._is_bound_below(node.func))
         self.tests.extend(passed_on(node, self.scope))
         self.tests.extend(workers_asked(node, self.scope))
+
+    def _is_bound_below(self, function: ast.expr) -> bool:
+        """Whether the file binds what is called only further below: a cell that somebody ran out of order."""
+        name = dotted_name(function).partition(".")[0] if self.scope.kind == "module" else ""
+        return bool(name) and self._first_bound.get(name, 0) > self.statement
+
+    @functools.cached_property
+    def _first_bound(self) -> dict[str, int]:
+        """The rows of the statements of the file that first bind names."""
+        return first_bound(parsed_body("".join(self.names.scopes.hollow.lines)))
 
     def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
         """Record statements in their order; those after an arm that leaves are in the other arm."""

@@ -1,4 +1,4 @@
-"""The tree of a file -> whether it is a part of something: what it does at top level needs names that nothing binds."""
+"""The tree of a file -> where it binds what it reads at top level: nowhere, if it is a part of something, or below."""
 
 from __future__ import annotations
 
@@ -41,6 +41,25 @@ def is_part(tree: ast.Module) -> bool:
     if not read.isdisjoint({"exec", "globals", "vars"}):
         return False
     return any(name not in bound | _ELSEWHERE and name not in BUILTINS and not name.startswith("__") for name in read)
+
+
+def first_bound(body: list[ast.stmt]) -> dict[str, int]:
+    """The rows of the statements at top level that first bind names; of no name where a function may bind some."""
+    rows: dict[str, int] = {}
+    for statement in body:
+        stack: list[ast.AST] = [statement]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, ast.Global) or (isinstance(node, ast.Name) and node.id in ("exec", "globals", "vars")):
+                return {}
+            if isinstance(node, ast.alias):
+                rows.setdefault(node.asname or node.name.partition(".")[0], statement.lineno)
+            elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+                rows.setdefault(node.name, min((statement.lineno, *(one.lineno for one in node.decorator_list))))
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                rows.setdefault(node.id, statement.lineno)
+            stack.extend(ast.iter_child_nodes(node))
+    return rows if "*" not in rows else {}
 
 
 def _read(tree: ast.Module) -> Iterator[str]:
