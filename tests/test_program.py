@@ -694,6 +694,30 @@ def test_evaluation_asks_for_no_mode_of_gradients(project):
     assert "TDL403" in [finding.code for finding in lint(folder)]
 
 
+@pytest.mark.parametrize("importing", ["import net\n        net.score(1)", "from net import score\n        score(1)"])
+def test_an_import_without_gradients_is_no_function_that_runs(project, importing):
+    folder = project(
+        net_DOT_py="from torch import nn\nimport torch.nn.functional as F\n\nclass Net(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.conv = nn.Conv2d(3, 3, 3)\n"
+        "    def forward(self, x):\n        return F.interpolate(self.conv(x.cuda()), None, 2, 'bilinear')\n\n"
+        "def score(x):\n    return Net()(x)\n",
+        train_DOT_py="import torch\n\ndef evaluate():\n    with torch.no_grad():\n        " + importing + "\n\n"
+        "def work():\n    layer = torch.nn.Linear(3, 3).cuda()\n    layer(1).sum().backward()\n    evaluate()\n"
+        "    torch.optim.SGD(layer.parameters(), lr=1).step()\n\n" + GUARD + "    torch.manual_seed(0)\n    work()\n",
+    )
+    assert "TDL403" not in [finding.code for finding in lint(folder)]
+
+
+def test_where_programs_say_nothing_of_files_the_findings_stay(project, monkeypatch, capsys):
+    folder = project(net_DOT_py=UPSAMPLE.format("bilinear"), train_DOT_py=TRAINING)
+    monkeypatch.setattr("torchdet_lint.engine.settled.Settling.of", lambda *_, **__: 1 // 0)
+    assert main([str(folder), "--no-cache", "--isolated", "--output-format", "concise"]) == 2
+    told = capsys.readouterr()
+    assert "net.py:" in told.out
+    assert told.err.count("\n") == 1
+    assert "what they say of files failed on these programs, please report it: ZeroDivisionError" in told.err
+
+
 @pytest.mark.parametrize(
     ("setting", "found"),
     [

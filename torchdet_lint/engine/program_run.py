@@ -125,7 +125,11 @@ class ProgramRun:
                         self.reporter.report(fault._replace(severity=severity or fault.severity), code, cause)
                 except Exception as error:
                     self.errors.append(_complaint(token(entry.file), code, error))
-        settled = self.settling.of(entries, deterministic=self.linter.settings.deterministic_algorithms)
+        try:
+            settled = self.settling.of(entries, deterministic=self.linter.settings.deterministic_algorithms)
+        except Exception as error:
+            settled = {}
+            self.errors.append(_complaint(self.linter.settings.root, "what they say of files", error, "these programs"))
         self._remember()
         linted = self.records.keys()
         return Outcome(
@@ -246,6 +250,6 @@ def _raising(path: str, finding: Finding, rows: Rows) -> tuple[Ref, ...]:
     return (Ref(path, rows.first, finding.location.column - 1, rows.first, finding.raises),)
 
 
-def _complaint(path: str, what: str, error: Exception) -> str:
+def _complaint(path: str, what: str, error: Exception, on: str = "this program") -> str:
     reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-    return f"{path}: {what} failed on this program, please report it: {reason}"
+    return f"{path}: {what} failed on {on}, please report it: {reason}"

@@ -8,6 +8,8 @@ import operator
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.triggers import words_in
+from torchdet_lint.program.effects import STARTED
+from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
@@ -131,7 +133,7 @@ class GradedRuns:
                 if called is None:
                     continue
                 with_gradients = graded and not step.ungraded and not self._is_switched_off(entry, called)
-                if called.file in self._files:
+                if called.file in self._files and called.name not in (MODULE, STARTED):
                     self._note(step, node, called, with_gradients=with_gradients)
                     if not (graded or step.ungraded or self._is_switched_off(entry, called)):
                         self._heirs.setdefault((node.file, node.name), set()).add((called.file, called.name))
