@@ -1043,6 +1043,27 @@ def _calls_of_every_function(n: int) -> str:
     )
 
 
+def _handed_on(n: int, first: str, values: Sequence[str], test: str) -> str:
+    """Functions that call each other twice with another argument more, which the last one asks for."""
+    lines = ["import random"]
+    for i in range(n):
+        names, taken = (", ".join(f"a{k}{default}" for k in range(i + 1)) for default in ("", first))
+        lines += [f"def f{i}({taken}):", *(f"    f{i + 1}({names}, {value})" for value in values)]
+    lines += [f"def f{n}({', '.join(f'a{k}{first}' for k in range(n + 1))}):"]
+    lines += [f"    if a{k}{test}: random.random()" for k in range(n + 1)]
+    return "\n".join([*lines, "if __name__ == '__main__':", f"    f0({values[0]})", ""])
+
+
+@shape(10)
+def _switches_handed_on(n: int) -> str:
+    return _handed_on(n, "=False", ("True", "False"), "")
+
+
+@shape(10)
+def _texts_handed_on(n: int) -> str:
+    return _handed_on(n, "", ("'x'", "'y'"), " == 'x'")
+
+
 @shape(150)
 def _calls_of_one_function(n: int) -> str:
     return HEAD + "def f(x): return torch.rand(x)\n" + "f(1)\n" * n

@@ -130,6 +130,35 @@ def test_what_is_asked_of_an_object(project, body, made, draws):
 
 
 @pytest.mark.parametrize(
+    ("call", "draws"),
+    [
+        ("loader('val')", False),
+        ("loader('train')", True),
+        ("loader(args[0])", True),
+        ("loader('val'), loader('train')", True),
+        ("chosen('val', 0)", False),
+        ("chosen('train', 0)", True),
+        ("chosen('val', 1)", False),
+        ("far('val')", True),
+    ],
+)
+def test_a_text_that_is_handed_on_decides_at_most_two_calls_further(project, call, draws):
+    project(
+        main_DOT_py="import random\nimport sys\n\nargs = sys.argv\n\nclass Data:\n    def __init__(self, split):\n"
+        "        self.split = split\n\n    def __getitem__(self, index):\n        if self.split == 'train':\n"
+        "            random.random()\n        return index\n\ndef built(split):\n    return Data(split)\n\n"
+        "def loader(split):\n    return built(split)[0]\n\ndef asked(split, number, more):\n"
+        "    if split == 'train' and number == 0:\n        random.random()\n\ndef chosen(split, number):\n"
+        "    asked(split, number, more=3)\n\ndef third(split):\n    asked(split, 0, 0)\n\n"
+        "def second(split):\n    third(split)\n\ndef far(split):\n    second(split)\n\n"
+        f"if __name__ == '__main__':\n    print({call})\n"
+    )
+    folder = project()
+    result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
+    assert [finding.code for finding in result.findings] == (["TDL103"] if draws else [])
+
+
+@pytest.mark.parametrize(
     ("change", "draws"),
     [
         ("data.train = args.train", True),

@@ -16,6 +16,8 @@ GUARD = 1_000_000
 CHOICE = 2_000_000
 Names = tuple[str, ...]
 PASSED = "passed"
+HANDED = "handed"
+INDIRECT = (PASSED, HANDED)
 LOADER = "torch.utils.data.DataLoader"
 # Its argument that says how many processes load.
 WORKERS = "num_workers"
@@ -78,8 +80,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """A condition on a parameter, or on an attribute of `self` (`self.train`): that it is true (`kind` `true`), equal
     to `value` (`equal`), one of it (`among`), or less or greater (`COMPARED`); the arms of `if`s that do not run where
-    it holds, and where it does not (0: none). One of `kind` `passed` is not asked here, but handed on to another
-    function, which may ask."""
+    it holds, and where it does not (0: none). One of a kind of `INDIRECT` is not asked here, but given to another
+    function, which may ask: `passed` where it is off by default or goes to the constructor above, else `handed`."""
 
     parameter: str
     kind: str

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import combined
-from torchdet_lint.program.events import COMPARED, PASSED, PLAIN, WORKERS, Argument, Test
+from torchdet_lint.program.events import COMPARED, HANDED, PASSED, PLAIN, WORKERS, Argument, Test
 from torchdet_lint.program.syntax.scopes import Bound, constant
 from torchdet_lint.program.syntax.shapes import parameters_of
 
@@ -95,8 +95,7 @@ def _asked(node: ast.expr, scope: Scope) -> str:
 
 
 def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
-    """The parameters that `super().__init__(…)` hands on as they came, and those with a default that another call does:
-    there they may decide."""
+    """The parameters that a call hands on as they came: there they may decide."""
     function = call.func
     above = (
         isinstance(function, ast.Attribute)
@@ -108,8 +107,8 @@ def passed_on(call: ast.Call, scope: Scope) -> Iterator[Test]:
     for value in (*call.args, *(keyword.value for keyword in call.keywords)):
         if isinstance(value, ast.Name) and _is_constant(value.id, scope):
             bounds = scope.bindings[value.id]
-            if above or any(bound.kind == "default" and isinstance(bound.value, ast.Constant) for bound in bounds):
-                yield Test(value.id, PASSED)
+            usual = any(bound.kind == "default" and isinstance(bound.value, ast.Constant) for bound in bounds)
+            yield Test(value.id, PASSED if above or usual else HANDED)
 
 
 def workers_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:

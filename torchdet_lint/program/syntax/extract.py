@@ -46,6 +46,7 @@ class Extractor(Expressions):
         self.returns: list[ast.expr] = []
         self.arms = 0
         self.tests: list[Test] = []
+        self.handed: dict[Test, None] = {}
         # Whether what stands in the last rows that were looked at draws idly, or colours.
         self._rows = 0, 0
         self._idle = self._coloured = False
@@ -98,7 +99,7 @@ class Extractor(Expressions):
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and the parameters that it hands on to where they decide."""
         super().call(node, branch, deferred or self._is_bound_below(node.func))
-        self.tests.extend(passed_on(node, self.scope))
+        self.handed.update(dict.fromkeys(passed_on(node, self.scope)))
         self.tests.extend(workers_asked(node, self.scope))
 
     def _is_bound_below(self, function: ast.expr) -> bool:

@@ -176,6 +176,7 @@ class File:
         if scope.kind == "module":
             return Body(1, tuple(walk.events), inner=tuple(self.scopes.functions()))
         parameters = parameters_of(node.args)
+        tests = (*walk.tests, *walk.handed)
         uses = {
             event_name[1:].partition(".")[0].partition("(")[0]
             for event in walk.events
@@ -200,8 +201,8 @@ class File:
             ),
             tuple(bound.target for bounds in scope.bindings.values() for bound in bounds if bound.kind == "def"),
             walk.lazy and self.words.lazy.issuperset(last_word(decorator) for decorator in node.decorator_list),
-            tuple(walk.tests),
-            self._defaults(scope, None if node.name == "__init__" else {test.parameter for test in walk.tests}),
+            tests,
+            self._defaults(scope, None if node.name == "__init__" else {test.parameter for test in tests}),
         )
 
     def _defaults(self, scope: Scope, asked: set[str] | None) -> dict[str, Any]:

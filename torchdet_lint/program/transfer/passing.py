@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import PASSED, PLAIN, Argument, Body, Event
+from torchdet_lint.program.events import INDIRECT, PASSED, PLAIN, Argument, Body, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from torchdet_lint.program.effects import Referent
 
-_UNKNOWN = object()
+UNKNOWN = object()
+# So many parameters keep what they are passed on: switches, and others.
+_SWITCHES, _OTHERS = 6, 1
 
 
 def bound_arguments(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
@@ -49,28 +51,39 @@ def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str
 
 
 def constants(
-    referent: Referent, body: Body, event: Event, here: Mapping[str, Any], of_self: Callable[[str], tuple[Any, ...]]
+    referent: Referent, body: Body, event: Event, held: Callable[[Argument], Any], wanted: Callable[[str], bool]
 ) -> tuple[tuple[str, Any], ...]:
-    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches;
-    `here` are those of the function around it, `of_self` gives those of its object. What is only handed on counts where
-    it is a switch, or turns something off: None, nought, no text."""
+    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches; `held`
+    gives what one that is passed on is here, or `UNKNOWN`. Of those that are only given to other functions, switches
+    and what turns something off (None, nought, no text) count, and what is `wanted`.
+
+    What is passed on counts for few parameters: each function has a node for every choice of values that leads there.
+    """
     if event.opaque:
         return ()
     given = bound_arguments(referent, body, event)
     found: dict[str, Any] = {}
-    for test in body.tests:
-        argument = given.get(test.parameter)
-        if argument is not None and argument.known:
-            value = argument.value
-        elif argument is None:
-            value = body.defaults.get(test.parameter, _UNKNOWN)
-        elif (attribute := setting_of(argument)) is not None:
-            values = of_self(attribute)
-            value = values[0] if len(values) == 1 else _UNKNOWN
+    room = {True: _SWITCHES, False: _OTHERS}
+    for test in sorted(body.tests, key=lambda one: one.kind in INDIRECT):
+        name = test.parameter
+        argument = given.get(name)
+        passed = argument is not None and not argument.known
+        if name in found or (passed and not any(room.values())):
+            continue
+        if argument is None:
+            value = body.defaults.get(name, UNKNOWN)
         else:
-            value = here.get(parameter_of(argument) or "", _UNKNOWN)
-        if isinstance(value, PLAIN) and (test.kind != PASSED or isinstance(value, bool) or not value):
-            found[test.parameter] = value
+            value = argument.value if argument.known else held(argument)
+        if not isinstance(value, PLAIN):
+            continue
+        switch = isinstance(value, bool) or not value
+        if test.kind in INDIRECT and not (switch and test.kind == PASSED) and not wanted(name):
+            continue
+        if passed:
+            if not room[switch]:
+                continue
+            room[switch] -= 1
+        found[name] = value
     return tuple(sorted(found.items()))
 
 

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BUILT, STARTED, TOKEN, Node, Referent, Step
-from torchdet_lint.program.events import GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.events import GUARD, LOADER, MODULE, Argument, Body, Event
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.name_hints import NameHints
-from torchdet_lint.program.transfer.passing import at_call, bound_arguments, constants, lent
+from torchdet_lint.program.transfer.passing import (
+    UNKNOWN,
+    at_call,
+    bound_arguments,
+    constants,
+    lent,
+    parameter_of,
+    setting_of,
+)
 from torchdet_lint.program.transfer.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
+    from torchdet_lint.program.transfer.wanted import Wanted
 
 _LOADERS = frozenset({LOADER})
 # Layers of which only the weight has a gradient, the input being numbers of rows.
@@ -29,8 +38,9 @@ _CUDNN = "torch.backends.cudnn.deterministic"
 class Transfer(Recorder):
     """The transfer function of one node: its events in, its steps out."""
 
-    def __init__(self, lookup: Lookup, node: Node) -> None:
+    def __init__(self, lookup: Lookup, node: Node, wanted: Wanted) -> None:
         super().__init__(lookup, node)
+        self.wanted = wanted
         self.libraries = LibraryCalls(self)
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
@@ -75,6 +85,14 @@ class Transfer(Recorder):
                 arms = {test.rules_out(value) for value in values}
                 if len(arms) == 1:
                     yield arms.pop()
+
+    def held(self, argument: Argument) -> Any:
+        """The constant that a parameter here, or an attribute of the object, is known to be, or `UNKNOWN`."""
+        attribute = setting_of(argument)
+        if attribute is None:
+            return dict(self.node.given).get(parameter_of(argument) or "", UNKNOWN)
+        values = self.of_self(attribute)
+        return values[0] if len(values) == 1 else UNKNOWN
 
     def of_self(self, name: str) -> tuple[Any, ...]:
         """The constants that the attribute `name`, as `self.train`, of the object may be; nothing is known if none."""
@@ -203,8 +221,11 @@ class Transfer(Recorder):
             return
         if full.endswith(".__init__") and referent.owner[1]:
             self.constructors.append((referent, event))
-        here = dict(self.node.given)
-        given = constants(referent, body, event, here, self.of_self) if body is not None and body.tests else ()
+        given = (
+            constants(referent, body, event, self.held, lambda name: self.wanted.decides(referent, name))
+            if body is not None and body.tests
+            else ()
+        )
         self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
         self.passed(referent, event)
 

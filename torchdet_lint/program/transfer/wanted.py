@@ -1,0 +1,74 @@
+"""A parameter that a function hands on -> whether its value decides what runs, in what the function calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.effects import Referent
+from torchdet_lint.program.events import INDIRECT
+from torchdet_lint.program.transfer.passing import bound_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.program.events import Body, Event
+    from torchdet_lint.program.lookup import Lookup
+
+# So many calls a value is followed through to where it decides.
+_HOPS = 2
+
+
+class Wanted:
+    """What the parameters of the functions of a project decide, worked out once each."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
+        self._known: dict[tuple[Referent, str, int], bool] = {}
+
+    def decides(self, function: Referent, parameter: str, hops: int = _HOPS) -> bool:
+        """Whether a branch asks `parameter` of `function`, or what takes it in at most so many calls: or an attribute
+        does that its constructor gives it."""
+        key = function, parameter, hops
+        if key not in self._known:
+            self._known[key] = False
+            summary = self.lookup.files.summary(function.file)
+            body = summary.body(function.name)
+            if body is not None:
+                asks = any(test.parameter == parameter and test.kind not in INDIRECT for test in body.tests)
+                self._known[key] = asks or self._is_kept(function, parameter) or self._hands_on(
+                    function, body, parameter, hops
+                )  # fmt: skip
+        return self._known[key]
+
+    def _is_kept(self, function: Referent, parameter: str) -> bool:
+        """Whether `function` is a constructor that keeps the parameter under its name."""
+        class_, _, method = function.name.rpartition(".")
+        if method != "__init__":
+            return False
+        told = self.lookup.files.summary(function.file).setting(class_, parameter)
+        return told is not None and told.names == (f"${parameter}",)
+
+    def _hands_on(self, function: Referent, body: Body, parameter: str, hops: int) -> bool:
+        """Whether a call in `function` passes the parameter to where it decides."""
+        whole = (f"${parameter}",)
+        for event in body.events if hops > 0 else ():
+            given = (*event.positional, *event.keywords.values()) if event.kind == "call" else ()
+            if not any(argument.names == whole for argument in given):
+                continue
+            for callee in self._called(function, event):
+                inner = self.lookup.files.summary(callee.file).body(callee.name)
+                bound = bound_arguments(callee, inner, event) if inner is not None else {}
+                for name, argument in bound.items():
+                    if argument.names == whole and self.decides(callee, name, hops - 1):
+                        return True
+        return False
+
+    def _called(self, function: Referent, event: Event) -> Iterator[Referent]:
+        """The functions of the project that a call in `function` runs, constructors among them."""
+        for name in event.names:
+            for referent in self.lookup.evaluate(name, function.file, function.owner, function.name):
+                if referent.kind == "function":
+                    yield referent
+                elif referent.kind == "class":
+                    made = Referent("instance", referent.file, referent.name)
+                    yield from (one for one in self.lookup.class_attribute(made, "__init__") if one.kind == "function")
