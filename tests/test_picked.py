@@ -377,6 +377,20 @@ def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, to
     assert told in finding.message
 
 
+@pytest.mark.parametrize(("crop", "told"), [("RandomCrop", "draw only from"), ("CenterCrop", "nothing is drawn")])
+def test_data_sets_that_a_comprehension_makes_by_name_are_in_sight(project, crop, told):
+    folder = project(
+        main_DOT_py="import torch\nfrom torch.utils.data import DataLoader\n"
+        "from torchvision import datasets, transforms\n\n"
+        f"parts = ['train', 'val']\ncut = transforms.Compose([transforms.{crop}(2), transforms.ToTensor()])\n"
+        "rows = {part: datasets.ImageFolder(part, transform=cut) for part in parts}\n"
+        "torch.manual_seed(0)\nloaders = {part: DataLoader(rows[part], num_workers=2) for part in parts}\n",
+    )
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == "note"
+    assert told in finding.message
+
+
 HANDED_ON = """import random
 
 import torch

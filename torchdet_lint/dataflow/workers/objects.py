@@ -18,6 +18,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     Part,
     below,
     branches,
+    gone_through,
     method,
     passed,
     statements,
@@ -144,6 +145,9 @@ class WorkerObjects:
                 self._value(part, scope, None, depth)
             return
         self._body(node, scope, depth + 1)
+        if isinstance(node, ast.DictComp):
+            own = {name: (value, scope) for one in node.generators for name, value in gone_through(one)}
+            scope = scope._replace(given={**(scope.given or {}), **own})
         values = node.values if isinstance(node, ast.Dict) else [node.value] if isinstance(node, ast.DictComp) else []
         for value in values:
             if isinstance(value, ast.Call):
