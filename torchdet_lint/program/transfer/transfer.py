@@ -260,12 +260,13 @@ class Transfer(Recorder):
         given = bound_arguments(referent, body, event)
         bound: dict[str, list[Referent]] = {}
         for use in body.uses:
-            referents = (
-                [referent for name in given[use].names for referent in self.stands_for(name)] if use in given else []
-            )
-            referents = [
-                one for one in referents if one.kind in ("function", "class", "instance", "loader", "external")
-            ]
+            referents: list[Referent] = []
+            for name in given[use].names if use in given else ():
+                for one in self.stands_for(name):
+                    if one.kind in ("function", "class", "instance", "loader", "external"):
+                        referents.append(one)
+                    elif one.kind == "unknown" and name.startswith("$self."):
+                        self.asks.append(name)
             if referents:
                 bound[use] = referents
         return bound
