@@ -110,7 +110,7 @@ class Extractor(Expressions):
     @functools.cached_property
     def _first_bound(self) -> dict[str, int]:
         """The rows of the statements of the file that first bind names."""
-        return first_bound(parsed_body("".join(self.names.scopes.hollow.lines)))
+        return first_bound(self.names.scopes.tree.body, "".join(self.names.scopes.hollow.lines))
 
     def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
         """Record statements in their order; those after an arm that leaves are in the other arm."""

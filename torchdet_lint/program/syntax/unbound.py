@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_BINDS_OUTSIDE = lazy(r"\b(?:global|exec|globals|vars)\b")
 # What a shell adds to the builtins, and Python 2 had.
 _ELSEWHERE = frozenset({
     "display", "get_ipython", "exit", "quit", "_", "In", "Out",
@@ -43,22 +45,23 @@ def is_part(tree: ast.Module) -> bool:
     return any(name not in bound | _ELSEWHERE and name not in BUILTINS and not name.startswith("__") for name in read)
 
 
-def first_bound(body: list[ast.stmt]) -> dict[str, int]:
-    """The rows of the statements at top level that first bind names; of no name where a function may bind some."""
+def first_bound(body: list[ast.stmt], text: str) -> dict[str, int]:
+    """The rows of the statements at top level that first bind names; of no name where a function of the `text` may bind
+    some. What is in functions is not looked at."""
     rows: dict[str, int] = {}
+    if _BINDS_OUTSIDE.search(text) is not None:
+        return rows
     for statement in body:
         stack: list[ast.AST] = [statement]
         while stack:
             node = stack.pop()
-            if isinstance(node, ast.Global) or (isinstance(node, ast.Name) and node.id in ("exec", "globals", "vars")):
-                return {}
             if isinstance(node, ast.alias):
                 rows.setdefault(node.asname or node.name.partition(".")[0], statement.lineno)
             elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
                 rows.setdefault(node.name, min((statement.lineno, *(one.lineno for one in node.decorator_list))))
             elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 rows.setdefault(node.id, statement.lineno)
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(ast.iter_child_nodes(node) if not isinstance(node, FUNCTIONS) else ())
     return rows if "*" not in rows else {}
 
 
