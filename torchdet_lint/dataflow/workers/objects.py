@@ -39,6 +39,8 @@ _RUN_BY_WORKERS = ("dataset", "collate_fn")
 _PARTIAL = "functools.partial"
 # Displays, and a comprehension that makes one.
 _HOLDING = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
+# An object, a function or a list of them.
+_MADE_THERE = (ast.Call, ast.Lambda, ast.List, ast.Tuple)
 # What is made of other values where it stands.
 _MADE_UP = (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)
 _Part = ast.Call | ast.Name | ast.Attribute | ast.Subscript
@@ -253,7 +255,7 @@ class WorkerObjects:
                 self._drawn.add("torch")
             for place, argument in enumerate(node.args):
                 inner_way = self._inside(name, way, place)
-                if isinstance(argument, ast.Starred) or not (place == 0 or self._object(argument)):
+                if isinstance(argument, ast.Starred) or not (place == 0 or self._may_hold(argument, scope)):
                     continue
                 if place == 0 and not (wraps or name.endswith(".Compose")):
                     continue
@@ -326,7 +328,7 @@ class WorkerObjects:
         if any(word in name.rpartition(".")[2] for word in self.facts.random):
             self._drawn.add("torch")
         for argument in node.args:
-            if self._object(argument):
+            if isinstance(argument, _MADE_THERE):
                 self._value(argument, scope, None, depth + 1)
 
     def _handed(self, node: ast.Call, scope: Scope, depth: int) -> bool:
@@ -418,8 +420,25 @@ class WorkerObjects:
             last
         )
 
-    def _object(self, node: ast.expr) -> bool:
-        return isinstance(node, (ast.Call, ast.Lambda, ast.List, ast.Tuple))
+    def _may_hold(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an argument that is passed by place may be what a worker runs: made there, called so, or a name of
+        something that is written out or made by a class in sight."""
+        if isinstance(node, _MADE_THERE):
+            return True
+        while isinstance(node, ast.Subscript):
+            node = node.value
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return False
+        return self._holds(node.attr if isinstance(node, ast.Attribute) else node.id) or any(
+            isinstance(value, (ast.Lambda, *_HOLDING)) or (isinstance(value, ast.Call) and self._makes(value, inner))
+            for value, inner in self.bindings.behind(node, scope)
+        )
+
+    def _makes(self, call: ast.Call, scope: Scope) -> bool:
+        """Whether `call` makes an object of a class of the project, or of one that is known."""
+        name = self.classes.dotted(call.func, scope.file)
+        found = self.classes.definition(name, scope.file)
+        return isinstance(found[0], ast.ClassDef) if found is not None else self.classes.known(name)
 
     def _holds(self, parameter: str) -> bool:
         return any(word in parameter.lower() for word in self.facts.arguments)
