@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.catalogue.rules import Rule
-    from torchdet_lint.dataflow.workers.objects import Owned
+    from torchdet_lint.dataflow.workers.bodies import Owned
     from torchdet_lint.finding import Applicability, Change, Severity
     from torchdet_lint.module.module import Call, Module, Value
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.dataflow.seeding.call_chain import CallChain
-from torchdet_lint.dataflow.workers.bindings import Bindings, Bound
-from torchdet_lint.dataflow.workers.classes import Classes, outside_name
+from torchdet_lint.dataflow.workers.bodies import PARTIAL, Owned, WorkerBodies
+from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING
 from torchdet_lint.dataflow.workers.project_file import (
     Element,
     File,
@@ -23,39 +22,20 @@ from torchdet_lint.dataflow.workers.project_file import (
     passed,
     statements,
 )
-from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.syntax import tells_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+    from torchdet_lint.dataflow.workers.bindings import Bound
     from torchdet_lint.dataflow.workers.project_file import Function
     from torchdet_lint.dataflow.workers.scopes import Instance
     from torchdet_lint.module.module import Module
 
-_DEEP = 20
 _RUN_BY_WORKERS = ("dataset", "collate_fn")
-_PARTIAL = "functools.partial"
-# Displays, and a comprehension that makes one.
-_HOLDING = (ast.List, ast.Tuple, ast.Dict, ast.ListComp, ast.DictComp)
 # An object, a function or a list of them.
 _MADE_THERE = (ast.Call, ast.Lambda, ast.List, ast.Tuple)
 # What is made of other values where it stands.
 _MADE_UP = (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)
-_Part = ast.Call | ast.Name | ast.Attribute | ast.Subscript
-
-
-class Owned(NamedTuple):
-    """A generator that every worker gets a copy of: how its owner names it, the class (empty: the file itself), the
-    place, the way to it from the data set (empty: there is none), and the call that makes it."""
-
-    name: str
-    owner: str
-    path: str
-    row: int
-    way: str
-    maker: str
 
 
 class Handed(NamedTuple):
@@ -68,27 +48,15 @@ class Handed(NamedTuple):
     seeds: bool = False
 
 
-class WorkerObjects:
+class WorkerObjects(WorkerBodies):
     """Looks at what the loaders of one file hand their workers."""
 
     def __init__(self, module: Module) -> None:
-        self.module = module
-        self.facts = module.library.facts.workers
-        self.draws = {name: draw for draw in module.library.facts.draws if draw.at == "call" for name in draw.names}
-        self.chains = module.shared(CallChain)
+        super().__init__(module)
         tree = self.chains.tree
         self.file = File("", tree) if tree is not None else None
-        self.classes = Classes(module)
-        self.bindings = Bindings(self.chains, self.classes)
-        self._owned: dict[Owned, None] = {}
-        self._drawn: set[str] = set()
-        self._out = False
-        self._seeded = False
         self._made: list[ast.Call] = []
-        self._parts: dict[tuple[ast.AST, tuple[ast.AST, ...]], tuple[list[_Part], list[_Part]]] = {}
-        self._bodies: set[tuple[int, tuple[ast.AST, ...], str | None]] = set()
         self._within: set[int] = set()
-        self._seen: set[tuple[int, tuple[ast.AST, ...], int, str | None]] = set()
 
     def handed(self, call: ast.Call) -> Handed:
         """What the loader `call` hands its workers: its data set and its collate function."""
@@ -114,7 +82,7 @@ class WorkerObjects:
         """Look at what `node` may be, which the data set reaches by `way` (None: not at all)."""
         if isinstance(node, ast.Constant):
             return
-        if depth > _DEEP or isinstance(node, ast.Starred):
+        if depth > DEEP or isinstance(node, ast.Starred):
             self._out = True
             return
         made = scope.instance.made if scope.instance is not None else None
@@ -261,7 +229,7 @@ class WorkerObjects:
                     continue
                 self._value(argument, scope, inner_way, depth + 1)
             for keyword in node.keywords:
-                if name == _PARTIAL and (made := self._maker(keyword.value, scope, 0)) is not None:
+                if name == PARTIAL and (made := self.generators.maker(keyword.value, scope)) is not None:
                     maker, maker_node = made
                     self._owned[Owned(str(keyword.arg), "", scope.file.path, maker_node.lineno, "", maker)] = None
                 draws = wraps and keyword.arg == "generator"
@@ -282,7 +250,7 @@ class WorkerObjects:
     def _given_by_method(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:
         """Look at what a method of an object of the project returns; whether all that `node` may call are in sight."""
         function = node.func
-        if not isinstance(function, ast.Attribute) or depth > _DEEP:
+        if not isinstance(function, ast.Attribute) or depth > DEEP:
             return False
         if isinstance(function.value, ast.Name) and function.value.id == "self":
             objects, whole = [scope.instance], True
@@ -309,7 +277,7 @@ class WorkerObjects:
     def _from_class(self, node: ast.Call, name: str, scope: Scope, way: str | None, depth: int) -> bool:
         """Look at what a method called through its class returns, `Vocabulary.load(path)`; whether `node` calls one."""
         member = self.classes.of_class(name, scope.file)
-        if member is None or depth > _DEEP:
+        if member is None or depth > DEEP:
             return False
         given_class = member.given_class
         inner, returned = self._returned(member.function, member.home, node, scope, bound=bool(given_class))
@@ -430,7 +398,7 @@ class WorkerObjects:
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return False
         return self._holds(node.attr if isinstance(node, ast.Attribute) else node.id) or any(
-            isinstance(value, (ast.Lambda, *_HOLDING)) or (isinstance(value, ast.Call) and self._makes(value, inner))
+            isinstance(value, (ast.Lambda, *HOLDING)) or (isinstance(value, ast.Call) and self._makes(value, inner))
             for value, inner in self.bindings.behind(node, scope)
         )
 
@@ -440,9 +408,6 @@ class WorkerObjects:
         found = self.classes.definition(name, scope.file)
         return isinstance(found[0], ast.ClassDef) if found is not None else self.classes.known(name)
 
-    def _holds(self, parameter: str) -> bool:
-        return any(word in parameter.lower() for word in self.facts.arguments)
-
     # ------------------------------------------------------------------------------------------------------ classes
 
     def _instance(
@@ -450,7 +415,7 @@ class WorkerObjects:
         called: str = "",
     ) -> None:  # fmt: skip
         """Look at an object of a class of the project, made by `call` in `scope`, of which the method `called` runs."""
-        if depth > _DEEP:
+        if depth > DEEP:
             self._out = True
             return
         instance = self.classes.instance(class_, file, call, scope)
@@ -462,195 +427,6 @@ class WorkerObjects:
             dead = self.classes.constants.dead(function, instance.constants)
             self._body(function, inner, depth + 1, owner=owner, dead=dead)
 
-    # ------------------------------------------------------------------------------------------------------- bodies
-
-    def _body(self, node: ast.AST, scope: Scope, depth: int, owner: str = "", dead: tuple[ast.AST, ...] = ()) -> None:
-        """Look at what runs, all of `node` but the `dead`: the draws in it, the generators and the objects that it
-        uses."""
-        made = scope.instance.made if scope.instance is not None else None
-        if depth > _DEEP or (id(node), dead, id(made), scope.way) in self._seen:
-            return
-        self._seen.add((id(node), dead, id(made), scope.way))
-        parts = self._parts.get((node, dead))
-        if parts is None:
-            looked_at = (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
-            idle = {id(one) for statement in dead for one in ast.walk(statement)}
-            every = [one for one in ast.walk(node) if isinstance(one, looked_at) and id(one) not in idle]
-            parts = self._parts[node, dead] = every, [one for one in every if _is_of_self(one)]
-        # For another object of its class only what hangs on the object can be different.
-        again = (id(node), dead, scope.way) in self._bodies
-        self._bodies.add((id(node), dead, scope.way))
-        for inner in parts[again]:
-            if isinstance(inner, ast.Call):
-                self._called(inner, scope, depth)
-            elif isinstance(inner, ast.Subscript):
-                self._indexed(inner, scope, depth)
-            elif isinstance(inner.ctx, ast.Load):
-                self._generator_used(inner, scope, owner)
-
-    def _indexed(self, node: ast.Subscript, scope: Scope, depth: int) -> None:
-        """Look at the data set of the project of which `node` takes a row."""
-        if not isinstance(node.ctx, ast.Load) or not isinstance(node.value, (ast.Name, ast.Attribute, ast.Subscript)):
-            return
-        own = isinstance(node.value, ast.Attribute) and _is_of_self(node.value)
-        way = f"{scope.way}.{node.value.attr}" if scope.way and own and isinstance(node.value, ast.Attribute) else None
-        around = scope.instance.made if scope.instance is not None else None
-        for made, home in self.bindings.objects(node.value, scope, held=False)[0]:
-            if made is around:
-                # `data = Wrapped(data)`: what it wraps is what the name was before.
-                continue
-            found = self.classes.definition(self.classes.dotted(made.func, home.file), home.file)
-            if found is not None and isinstance(found[0], ast.ClassDef):
-                self._instance(found[0], found[1], made, home, way, depth + 1, "__getitem__")
-
-    def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
-        own = isinstance(node, ast.Attribute)
-        if isinstance(node, ast.Name) and scope.outer is None and node.id not in scope.file.values:
-            return
-        for value, inner in self.bindings.behind(node, scope):
-            made = self._maker(value, inner, 0)
-            if made is None or not (own or inner.function is None or inner is scope.outer):
-                continue
-            if isinstance(node, ast.Attribute) and _is_of_self(node) and node.attr in self._seeded_by(scope.methods):
-                self._seeded = True
-                continue
-            maker, place = made
-            name = ast.unparse(node)
-            way = ""
-            if scope.way and isinstance(node, ast.Attribute) and not isinstance(value, _HOLDING):
-                way = f"{scope.way}.{outside_name(node.attr, owner)}"
-            self._owned[Owned(name, owner, inner.file.path, place.lineno, way, maker)] = None
-
-    def _seeded_by(self, methods: tuple[ast.FunctionDef, ...]) -> frozenset[str]:
-        """The attributes of `self` to which `methods`, run by a worker, give a generator or a seed of its own."""
-        return reseeded(methods, self.facts.telling_apart, self.facts.methods)
-
-    def _maker(self, node: ast.expr, scope: Scope, depth: int) -> tuple[str, ast.expr] | None:
-        """The name of what makes a generator, if `node` is one, and where."""
-        if depth > _DEEP:
-            return None
-        if isinstance(node, ast.Call):
-            name = self.classes.dotted(node.func, scope.file)
-            if name in self.facts.generators:
-                return name, node
-            if name == "dataclasses.field":
-                return self._factory(node, scope)
-            if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
-                return self._maker(node.func.value, scope, depth + 1) if node.func.attr == "manual_seed" else None
-            return None
-        if isinstance(node, (ast.BoolOp, ast.IfExp, *_HOLDING)):
-            parts = _held(node) if isinstance(node, _HOLDING) else branches(node)
-            return next((made for part in parts if (made := self._maker(part, scope, depth + 1))), None)
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            for value, inner in self.bindings.behind(node, scope):
-                made = self._maker(value, inner, depth + 1) if value is not node else None
-                if made is not None:
-                    return made
-        return None
-
-    def _factory(self, field: ast.Call, scope: Scope) -> tuple[str, ast.expr] | None:
-        """The same of what a field of a data class is made by: `field(default_factory=…)`."""
-        for keyword in field.keywords:
-            if keyword.arg == "default_factory" and isinstance(keyword.value, ast.Lambda):
-                return self._maker(keyword.value.body, scope, 0)
-            name = self.classes.dotted(keyword.value, scope.file) if keyword.arg == "default_factory" else ""
-            if name in self.facts.generators:
-                return name, keyword.value
-        return None
-
-    def _called(self, node: ast.Call, scope: Scope, depth: int) -> None:
-        """A call that a worker makes."""
-        function = node.func
-        name = self.classes.dotted(function, scope.file)
-        if isinstance(function, ast.Attribute) and scope.instance is not None:
-            root = function if name == f"self.{function.attr}" else function.value
-            if isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name) and root.value.id == "self":
-                self._used(root, scope, depth, function.attr if root is not function else "")
-                return
-        if name in self.draws:
-            draw = self.draws[name]
-            generator = any(keyword.arg in ("generator", "random_state") for keyword in node.keywords)
-            if not generator:
-                self._drawn.add(draw.library)
-            return
-        found = self.classes.definition(name, scope.file)
-        if found is None:
-            if isinstance(function, ast.Name) and not below(name, self.facts.quiet) and not self.classes.known(name):
-                self._unknown(function, scope, depth)
-            elif (
-                "." in name
-                and name.partition(".")[0] in scope.file.imports.values()
-                and not (below(name, self.facts.quiet) or self.classes.known(name))
-            ):
-                self._out = True
-            elif isinstance(function, ast.Attribute):
-                self._method_of(function, scope, depth)
-            return
-        where, file = found
-        if isinstance(where, ast.ClassDef):
-            self._instance(where, file, node, scope, None, depth + 1)
-        else:
-            arguments = passed(where, node, bound=False)
-            given = {key: (value, scope) for key, value in arguments.items()}
-            dead = self.classes.constants.dead_in_call(where, arguments)
-            self._body(where, Scope(file, where, None, given), depth + 1, dead=dead)
-
-    def _unknown(self, function: ast.Name, scope: Scope, depth: int) -> None:
-        """A call of a name that no import binds: a builtin, a function nearby, or what a parameter holds."""
-        found = list(self.bindings.behind(function, scope)) or list(self._gone_through(function, scope))
-        for value, inner in found:
-            self._value(value, inner, None, depth + 1)
-        if not found and function.id not in scope.file.definitions and function.id in scope.file.imports:
-            self._out = True
-
-    def _gone_through(self, name: ast.Name, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
-        """What a loop of the function goes through that gives `name` one by one: `for transform in self.transforms`."""
-        for node in ast.walk(scope.function) if scope.function is not None else ():
-            if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name.id:
-                over = node.iter
-                yield from self.bindings.behind(over, scope) if isinstance(over, (ast.Name, ast.Attribute)) else ()
-
-    def _used(self, attribute: ast.Attribute, scope: Scope, depth: int, called: str) -> None:
-        """An object that an attribute of `self` holds, where a worker calls it or the method `called` of it."""
-        assert scope.instance is not None
-        if any(method(class_, attribute.attr) is not None for class_, _ in scope.instance.classes):
-            return
-        values = scope.instance.attributes.get(attribute.attr)
-        if values is None:
-            # A base class of a library has it: data, unless its name says that it runs.
-            kept = any(self.classes.known(name) for name in scope.instance.foreign)
-            self._out = self._out or not kept or self._holds(attribute.attr)
-            return
-        way = f"{scope.way}.{attribute.attr}" if scope.way else None
-        for value, inner in values:
-            if self._maker(value, inner, 0) is not None or not self._may_run(value, inner):
-                continue
-            self._value(value, inner, way, depth + 1)
-            for made, home in self.bindings.objects(value, inner)[0] if called else ():
-                found = self.classes.definition(self.classes.dotted(made.func, home.file), home.file)
-                if found is not None and isinstance(found[0], ast.ClassDef):
-                    self._instance(found[0], found[1], made, home, way, depth + 1, called)
-
-    def _may_run(self, value: ast.expr, scope: Scope) -> bool:
-        """Whether `value` may be an object with code of its own: data are not."""
-        if isinstance(value, (ast.Constant, ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.BinOp, ast.Subscript)):
-            return False
-        if isinstance(value, ast.Call):
-            if self.classes.dotted(value.func, scope.file) == _PARTIAL:
-                return True
-            return not below(self.classes.dotted(value.func, scope.file), self.facts.quiet - {"torch"}) and not (
-                isinstance(value.func, ast.Attribute) and not self.classes.dotted(value.func, scope.file)
-            )
-        return True
-
-
-def _held(node: ast.expr) -> list[ast.expr]:
-    """The first elements of a display, or what a comprehension puts there: all of them are alike."""
-    if isinstance(node, (ast.ListComp, ast.DictComp)):
-        return [node.elt if isinstance(node, ast.ListComp) else node.value]
-    elements: list[ast.expr] = node.values if isinstance(node, ast.Dict) else getattr(node, "elts", [])
-    return elements[:_DEEP]
-
 
 def _operands(node: ast.BinOp) -> list[ast.expr]:
     """What a sum adds up, `a + b + c`."""
@@ -660,17 +436,3 @@ def _operands(node: ast.BinOp) -> list[ast.expr]:
         parts.append(left.right)
         left = left.left
     return [left, *reversed(parts)]
-
-
-def _is_of_self(node: _Part) -> bool:
-    """Whether `node` is an attribute of `self`, calls one or a method of one, or takes something from one."""
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.value, (ast.Attribute, ast.Subscript)) and _is_of_self(node.value)
-    if isinstance(node, ast.Call):
-        function = node.func
-        return isinstance(function, ast.Attribute) and (_is_of_self(function) or _on_attribute(function))
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _on_attribute(function: ast.Attribute) -> bool:
-    return isinstance(function.value, ast.Attribute) and _is_of_self(function.value)
