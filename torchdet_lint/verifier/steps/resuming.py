@@ -125,14 +125,14 @@ class _Watch:
         pending, self.in_memory = self.in_memory, []
         if not pending:
             return
-        files = {}
+        files: list[tuple[Path, int, int]] = []
         for folder, _, names in os.walk("."):
             for path in (Path(folder, name) for name in names):
                 with contextlib.suppress(OSError):
                     about = path.stat()
-                    files[about.st_size, about.st_mtime_ns + _CLOCK_NS] = path
+                    files.append((path, about.st_size, about.st_mtime_ns + _CLOCK_NS))
         for size, since in pending:
-            for path in [path for (large, at), path in files.items() if large == size and at >= since][:1]:
+            for path in sorted(path for path, large, at in files if large == size and at >= since)[:1]:
                 self._note("save", str(path.absolute()))
 
     def _note(self, what: str, told: str) -> None:
