@@ -77,26 +77,28 @@ class Project:
         are that keep it. It is the project itself where that says nothing new."""
         project = self
         for _ in range(_PROGRAM_ROUNDS):
-            reached = project._reached(start)
-            notes = {node: told for node in reached if (told := project._notes_of(node)) is not None}
+            reached, notes = project._noted(start)
             objects = KeptObjects(project.lookup, notes)
             asking = objects.asking()
             kept = objects.of(asking) if asking else {}
             if kept.keys() <= project.lookup.kept.keys():
-                break
+                return project._with_settings(reached, notes)
             again = {
                 node
                 for node, attributes in asking.items()
                 if any((node.owner[0], node.owner[1], attribute) in kept for attribute in attributes)
             }
             project = project._with(project.lookup.kept | kept, {}, again, reached)
-        return project._with_settings(start)
+        return project._with_settings(*project._noted(start))
 
-    def _with_settings(self, start: Node) -> Project:
-        """The project with the constants that the objects of the program that runs `start` are made with, where they
-        rule out something that has an effect."""
+    def _noted(self, start: Node) -> tuple[list[Node], dict[Node, Notes]]:
+        """The nodes that `start` reaches, and the notes on those that have some."""
         reached = self._reached(start)
-        notes = {node: told for node in reached if (told := self._notes_of(node)) is not None}
+        return reached, {node: told for node in reached if (told := self._notes_of(node)) is not None}
+
+    def _with_settings(self, reached: list[Node], notes: dict[Node, Notes]) -> Project:
+        """The project with the constants that the objects of a program are made with, which runs the `reached` nodes,
+        where they rule out something that has an effect."""
         deciding = [node for node, told in notes.items() if told.decides]
         if not deciding:
             return self

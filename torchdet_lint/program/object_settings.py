@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
 from torchdet_lint.program.events import PLAIN
-from torchdet_lint.program.transfer.passing import bound_arguments, parameter_of
+from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _Slot = tuple[tuple[str, str], tuple[str, str], str]
 """The class of an object, the constructor, and a parameter of it."""
-_UNKNOWN = object()
 _VALUES = 4
 
 
@@ -43,7 +42,7 @@ class ObjectSettings:
         asked = {(*node.owner, name): None for node, notes in self.notes.items() for name in notes.decides}
         for file, class_, name in asked:
             values = self._of((file, class_), name)
-            if values and _UNKNOWN not in values:
+            if values and UNKNOWN not in values:
                 found[file, class_, name] = tuple(values)
         return found
 
@@ -100,20 +99,20 @@ class ObjectSettings:
         for parameter in body.parameters[1:]:
             argument = given.get(parameter)
             if argument is None:
-                yield parameter, _UNKNOWN if event.opaque else body.defaults.get(parameter, _UNKNOWN), ""
+                yield parameter, UNKNOWN if event.opaque else body.defaults.get(parameter, UNKNOWN), ""
             elif argument.known:
-                yield parameter, argument.value if isinstance(argument.value, PLAIN) else _UNKNOWN, ""
+                yield parameter, argument.value if isinstance(argument.value, PLAIN) else UNKNOWN, ""
             elif (own := parameter_of(argument)) is not None and own in here:
                 yield parameter, here[own], ""
             elif own is not None and node.owner[1] and node.name.endswith(".__init__"):
-                yield parameter, _UNKNOWN, own
+                yield parameter, UNKNOWN, own
             else:
-                yield parameter, _UNKNOWN, ""
+                yield parameter, UNKNOWN, ""
 
 
 def _add(values: list[Any], value: Any) -> bool:
-    """Whether `value` is new among the few `values`, to which it is added."""
-    if any(value is one or (type(value) is type(one) and value == one) for one in values):
+    """Whether `value` is new among the few `values`, to which it is added; where one is unknown, no other matters."""
+    if UNKNOWN in values or any(type(value) is type(one) and value == one for one in values):
         return False
-    values.append(value if len(values) < _VALUES else _UNKNOWN)
-    return len(values) <= _VALUES + 1
+    values.append(value if len(values) < _VALUES else UNKNOWN)
+    return True

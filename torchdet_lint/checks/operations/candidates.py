@@ -160,8 +160,8 @@ class Operations:
         if "builtins.getattr" not in self.module.resolve(function.func):
             return
         kind = function.args[1].value
-        plain = kind.func.value if isinstance(kind, cst.Call) and isinstance(kind.func, cst.Attribute) else kind
-        changes = kind.func.attr.value if isinstance(kind, cst.Call) and isinstance(kind.func, cst.Attribute) else ""
+        method = kind.func if isinstance(kind, cst.Call) and isinstance(kind.func, cst.Attribute) else None
+        plain, changes = (method.value, method.attr.value) if method is not None else (kind, "")
         home = call.scope.home(plain.value) if isinstance(plain, cst.Name) else None
         picked = [
             str(binding.node.default.raw_value)
@@ -174,12 +174,8 @@ class Operations:
         elif changes:
             picked = []
         given = {arg.keyword.value for arg in call.node.args if arg.keyword is not None}
+        told = [name for keywords, classes in _TOLD.items() if given >= keywords and not picked for name in classes]
         for owner in self.module.resolve(function.args[0].value, call.scope, call.order):
-            told = (
-                [name for keywords, classes in _TOLD.items() if given >= keywords for name in classes]
-                if not picked
-                else []
-            )
             yield from (self.module.library.canonical(f"{owner}.{one}") for one in picked)
             yield from (name for name in told if name.rpartition(".")[0] == owner)
 

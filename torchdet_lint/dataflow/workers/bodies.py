@@ -104,9 +104,8 @@ class WorkerBodies:
             if made is around:
                 # `data = Wrapped(data)`: what it wraps is what the name was before.
                 continue
-            found = self.classes.definition(self.classes.dotted(made.func, home.file), home.file)
-            if found is not None and isinstance(found[0], ast.ClassDef):
-                self._instance(found[0], found[1], made, home, way, depth + 1, "__getitem__")
+            if (found := self.classes.made_by(made, home.file)) is not None:
+                self._instance(*found, made, home, way, depth + 1, "__getitem__")
 
     def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
         own = isinstance(node, ast.Attribute)
@@ -199,9 +198,8 @@ class WorkerBodies:
                 continue
             self._value(value, inner, way, depth + 1)
             for made, home in self.bindings.objects(value, inner)[0] if called else ():
-                found = self.classes.definition(self.classes.dotted(made.func, home.file), home.file)
-                if found is not None and isinstance(found[0], ast.ClassDef):
-                    self._instance(found[0], found[1], made, home, way, depth + 1, called)
+                if (found := self.classes.made_by(made, home.file)) is not None:
+                    self._instance(*found, made, home, way, depth + 1, called)
 
     def _may_run(self, value: ast.expr, scope: Scope) -> bool:
         """Whether `value` may be an object with code of its own: data are not."""

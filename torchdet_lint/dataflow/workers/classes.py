@@ -201,6 +201,11 @@ class Classes:
                     break
         return self._whole[key]
 
+    def made_by(self, call: ast.Call, file: File) -> tuple[ast.ClassDef, File] | None:
+        """The class of the project that `call` in `file` makes an object of, and its file."""
+        kind, home = self.definition(self.dotted(call.func, file), file) or (None, file)
+        return (kind, home) if isinstance(kind, ast.ClassDef) else None
+
     def definition(
         self, name: str, file: File, depth: int = 0
     ) -> tuple[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, File] | None:

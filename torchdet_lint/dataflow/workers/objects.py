@@ -201,10 +201,10 @@ class WorkerObjects(WorkerBodies):
         for one, inner in self.bindings.picked(owner.func, scope):
             made = ast.Call(one, owner.args, owner.keywords)
             self._made.append(made)
-            found = self.classes.definition(self.classes.dotted(one, inner.file), inner.file)
-            if found is not None and isinstance(found[0], ast.ClassDef):
-                self._instance(found[0], found[1], made, scope, None, depth + 1, name)
-            whole = found is not None and isinstance(found[0], ast.ClassDef) and whole is not False
+            found = self.classes.made_by(made, inner.file)
+            if found is not None:
+                self._instance(*found, made, scope, None, depth + 1, name)
+            whole = found is not None and whole is not False
         return whole
 
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
@@ -270,9 +270,8 @@ class WorkerObjects(WorkerBodies):
 
     def _made_object(self, call: ast.Call, scope: Scope) -> Instance | None:
         """The object of a class of the project that `call` makes."""
-        found = self.classes.definition(self.classes.dotted(call.func, scope.file), scope.file)
-        kind, home = found if found is not None else (None, scope.file)
-        return self.classes.instance(kind, home, call, scope) if isinstance(kind, ast.ClassDef) else None
+        found = self.classes.made_by(call, scope.file)
+        return self.classes.instance(*found, call, scope) if found is not None else None
 
     def _from_class(self, node: ast.Call, name: str, scope: Scope, way: str | None, depth: int) -> bool:
         """Look at what a method called through its class returns, `Vocabulary.load(path)`; whether `node` calls one."""

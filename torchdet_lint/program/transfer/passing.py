@@ -64,7 +64,7 @@ def constants(
     given = bound_arguments(referent, body, event)
     found: dict[str, Any] = {}
     room = {True: _SWITCHES, False: _OTHERS}
-    for test in sorted(body.tests, key=lambda one: one.kind in INDIRECT):
+    for test in body.tests:
         name = test.parameter
         argument = given.get(name)
         passed = argument is not None and not argument.known

@@ -41,6 +41,7 @@ class Transfer(Recorder):
     def __init__(self, lookup: Lookup, node: Node, wanted: Wanted) -> None:
         super().__init__(lookup, node)
         self.wanted = wanted
+        self.given = dict(node.given)
         self.libraries = LibraryCalls(self)
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
@@ -76,10 +77,9 @@ class Transfer(Recorder):
 
     def _ruled_out(self, body: Body) -> Iterator[int]:
         """The arms that do not run for the constants of the node, and those that its object is made with."""
-        given = dict(self.node.given)
         for test in body.tests:
-            if test.parameter in given:
-                yield test.rules_out(given[test.parameter])
+            if test.parameter in self.given:
+                yield test.rules_out(self.given[test.parameter])
             elif test.parameter.startswith("self."):
                 values = self.of_self(test.parameter)
                 arms = {test.rules_out(value) for value in values}
@@ -90,7 +90,7 @@ class Transfer(Recorder):
         """The constant that a parameter here, or an attribute of the object, is known to be, or `UNKNOWN`."""
         attribute = setting_of(argument)
         if attribute is None:
-            return dict(self.node.given).get(parameter_of(argument) or "", UNKNOWN)
+            return self.given.get(parameter_of(argument) or "", UNKNOWN)
         values = self.of_self(attribute)
         return values[0] if len(values) == 1 else UNKNOWN
 
