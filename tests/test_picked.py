@@ -12,6 +12,12 @@ def lint(folder, **options):
     return run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="", **options)).findings
 
 
+def severity_of_the_loader(folder):
+    """That of the one finding of TDL301."""
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    return finding.severity
+
+
 NET = """
 import torch
 from torch import nn
@@ -103,8 +109,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(("second", "severity"), [("Squares", "note"), ("Noise", "error"), ("unknown.Data", "warning")])
 def test_a_loader_is_as_bad_as_the_data_sets_of_which_one_is_picked(project, second, severity):
     folder = project(sets_DOT_py=SETS, main_DOT_py=LOADS.replace("SECOND", second))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
 
 
 FAR = """
@@ -168,8 +173,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(("other", "severity"), [("some", "note"), ("noisy", "error"), ("unknown", "warning")])
 def test_data_sets_are_followed_through_tables_of_other_files_and_base_classes_of_libraries(project, other, severity):
     folder = project(far_DOT_py=FAR.replace("OTHER", other), main_DOT_py=READS)
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
 
 
 PRESETS = """
@@ -192,8 +196,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize(("call", "severity"), [("transforms()", "note"), ("unknown()", "warning")])
 def test_the_transforms_of_pretrained_weights_draw_nothing(project, call, severity):
     folder = project(main_DOT_py=PRESETS.replace("TRANSFORMS", call))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
 
 
 MODULE = """
@@ -221,8 +224,7 @@ class Digits(lightning.LightningDataModule):
 @pytest.mark.parametrize(("transform", "severity"), [("transforms.ToTensor()", "note"), ("unknown.Noise()", "warning")])
 def test_the_data_set_of_a_data_module_is_in_sight(project, transform, severity):
     folder = project(module_DOT_py=MODULE.replace("TRANSFORM", transform))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
 
 
 @pytest.mark.parametrize(
@@ -241,8 +243,7 @@ def test_the_data_set_of_a_data_module_is_in_sight(project, transform, severity)
 def test_a_loader_that_is_evaluated_on_is_a_note_where_its_data_are_out_of_sight(project, name, options, severity):
     text = "from torch.utils.data import DataLoader\n\ndef loader(data, shuffle):\n"
     folder = project(a_DOT_py=f"{text}    {name} = DataLoader(data, num_workers=2{options})\n    return {name}\n")
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
 
 
 DECODED = """
@@ -273,8 +274,7 @@ def test_the_tables_know_of_packages_that_draw_nothing_in_workers(project, impor
         main_DOT_py=f"{imported}\nfrom torch.utils.data import DataLoader\n\n"
         f"def loader(rows):\n    return DataLoader({made}, num_workers=2)\n"
     )
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
 
 
 MODES = """
@@ -443,8 +443,7 @@ for batch in Expert(input()).batches():
 )
 def test_a_collate_function_is_the_method_of_the_data_set_that_methods_hand_on(project, given, collate, severity):
     folder = project(main_DOT_py=HANDED_ON.replace("GIVEN", given).replace("COLLATE", collate))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
 
 
 RETURNED = """import random
@@ -817,8 +816,7 @@ def test_what_tables_and_modules_hold_by_name_is_in_sight(project, loader, sever
     (folder / "settings").mkdir()
     (folder / "settings" / "__init__.py").write_text("from .small import *\n")
     (folder / "settings" / "small.py").write_text(SMALL)
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
 
 
 WORDS = """
@@ -870,5 +868,4 @@ print(list(LOADER))
 )
 def test_what_a_data_set_calls_is_in_sight_by_the_class_that_it_is_called_of(project, loader, severity):
     folder = project(main_DOT_py=WORDS.replace("LOADER", loader))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert finding.severity == severity
+    assert severity_of_the_loader(folder) == severity
