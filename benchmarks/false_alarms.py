@@ -135,6 +135,144 @@ PROGRAMS = {
         """,
         "model(asyncio.run(everything())).square().mean()",
     ),
+    "checkpoints": training(
+        """
+        import csv, os, time
+        model = torch.nn.Linear(4, 1)
+        data = torch.randn(16, 4)
+        table = csv.writer(open("log.csv", "w", newline=""))
+        def kept(loss):
+            os.makedirs("kept", exist_ok=True)
+            torch.save({"model": model.state_dict(), "loss": loss.detach()}, "kept/last.pt")
+            table.writerow([f"{loss.item():.6f}"])
+            model.load_state_dict(torch.load("kept/last.pt")["model"])
+            return loss
+        """,
+        "kept(model(data).square().mean())",
+        "SGD",
+    ),
+    "folder": training(
+        """
+        import glob, os
+        import numpy as np
+        os.makedirs("parts", exist_ok=True)
+        for number in range(12):
+            np.save(f"parts/{number:02}.npy", np.random.default_rng(number).normal(size=4).astype("float32"))
+        data = torch.from_numpy(np.stack([np.load(path) for path in sorted(glob.glob("parts/*.npy"))]))
+        model = torch.nn.Linear(4, 1)
+        """,
+        "model(data).square().mean()",
+    ),
+    "autocast": training(
+        """
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 2))
+        data = torch.randn(32, 8)
+        def half(data):
+            with torch.autocast("cpu", torch.bfloat16):
+                return model(data).float().square().mean()
+        """,
+        "half(data)",
+        "AdamW",
+    ),
+    "recompute": training(
+        """
+        from torch.utils.checkpoint import checkpoint
+        inner = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.3), torch.nn.Tanh())
+        model = torch.nn.Sequential(inner, torch.nn.Linear(8, 1))
+        data = torch.randn(16, 8)
+        """,
+        "model[1](checkpoint(inner, data, use_reentrant=False)).square().mean()",
+    ),
+    "sparse": training(
+        """
+        model = torch.nn.Embedding(40, 8, sparse=True)
+        rows = torch.randint(40, (2, 60))
+        graph = torch.sparse_coo_tensor(rows, torch.rand(60), (40, 40)).coalesce()
+        """,
+        "torch.sparse.mm(graph, model(torch.arange(40))).square().mean()",
+        "SparseAdam",
+    ),
+    "complex": training(
+        "model = torch.nn.Linear(8, 8, dtype=torch.complex64)\ndata = torch.fft.fft(torch.randn(6, 8))",
+        "torch.fft.ifft(model(data)).abs().square().mean()",
+        "SGD",
+    ),
+    "jagged": training(
+        """
+        model = torch.nn.Linear(8, 4)
+        data = torch.nested.nested_tensor([torch.randn(n, 8) for n in (3, 1, 5)], layout=torch.jagged)
+        """,
+        "torch.cat(model(data).relu().unbind()).square().mean()",
+    ),
+    "graph": training(
+        """
+        model = torch.nn.ModuleList([torch.nn.Linear(8, 8), torch.nn.Linear(8, 1)])
+        nodes, (source, target) = torch.randn(30, 8), torch.randint(30, (2, 120))
+        def spread(layer, nodes):
+            return torch.zeros(30, layer.out_features).index_add(0, target, layer(nodes)[source])
+        """,
+        "spread(model[1], spread(model[0], nodes).relu()).square().mean()",
+    ),
+    "samples": training(
+        """
+        import random
+        import numpy as np
+        random.seed(0); np.random.seed(0)
+        class Samples(torch.utils.data.IterableDataset):
+            def __iter__(self):
+                info = torch.utils.data.get_worker_info()
+                draws = np.random.default_rng([info.seed % 2**32, info.id])
+                for _ in range(8):
+                    yield torch.from_numpy(draws.normal(size=4)).float()
+        loader = torch.utils.data.DataLoader(Samples(), 4, num_workers=2, persistent_workers=True, prefetch_factor=3)
+        model = torch.nn.Linear(4, 1)
+        """,
+        "sum(model(batch).square().mean() for batch in loader)",
+    ),
+    "functions": training(
+        """
+        from torch.func import functional_call, grad, vmap
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+        data = torch.randn(16, 4)
+        def potential(x):
+            return model(x).sum()
+        """,
+        "vmap(grad(potential))(data).square().mean()",
+    ),
+    "policy": training(
+        """
+        class World:
+            def reset(self):
+                self.state = torch.zeros(4)
+                return self.state
+            def step(self, action):
+                self.state = (self.state + (action - 0.5) * torch.tensor([0.1, 0.2, 0.3, 0.4])).clamp(-1, 1)
+                return self.state, -self.state.abs().sum().item()
+        world, model = World(), torch.nn.Linear(4, 2)
+        def played():
+            state, terms = world.reset(), []
+            for _ in range(10):
+                chosen = torch.distributions.Categorical(logits=model(state))
+                action = chosen.sample()
+                state, reward = world.step(action)
+                terms.append(-chosen.log_prob(action) * reward)
+            return torch.stack(terms).sum()
+        """,
+        "played()",
+    ),
+    "processes": training(
+        """
+        import multiprocessing
+        import numpy as np
+        def rolled(seed):
+            return np.random.default_rng(seed).normal(size=4).astype("float32")
+        pool = multiprocessing.get_context("fork").Pool(2)
+        model = torch.nn.Linear(4, 1)
+        def rows():
+            return torch.from_numpy(np.stack(pool.map(rolled, range(6))))
+        """,
+        "model(rows()).square().mean()",
+    ),
     "ddp": _GROUP.format(
         imports="from torch.nn.parallel import DistributedDataParallel",
         wrap="model = DistributedDataParallel(model)",
