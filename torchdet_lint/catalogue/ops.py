@@ -63,13 +63,14 @@ class Op(Table, frozen=True, kw_only=True):
 
     `when` holds for the call; `dtypes` is `floating` where integer tensors are exact, `evident-floating` where almost
     every tensor is one and only evidence counts. A backward op asks for a tensor that may carry a gradient, with
-    `gradient` `evident` for one that evidently does. `exact` says that it raises though its results do not vary.
-    `aggregate` marks an op that is everywhere (a convolution): it is listed with the program's missing mode and never
-    reported alone; `silent_because` one that no check reports, and why. `unless_within` are context managers, `name` or
-    `name(argument)`, under which it does not vary. `rule` is the code that reports it where direction and status do not
-    say. `package` is the distribution whose releases the history counts. `severity` is one of its own; `strict` says
-    that deterministic mode makes it so only without `warn_only`. `measured`, `machine` and `softened` stand in no
-    rule file: they say what a measurement showed, what machine it is valid for, and that it showed no difference.
+    `gradient` `evident` for one that evidently does, and with `own` a layer of it has weights that do. `exact` says
+    that it raises though its results do not vary. `aggregate` marks an op that is everywhere (a convolution): it is
+    listed with the program's missing mode and never reported alone; `silent_because` one that no check reports, and
+    why. `unless_within` are context managers, `name` or `name(argument)`, under which it does not vary. `rule` is the
+    code that reports it where direction and status do not say. `package` is the distribution whose releases the history
+    counts. `severity` is one of its own; `strict` says that deterministic mode makes it so only without `warn_only`.
+    `measured`, `machine` and `softened` stand in no rule file: they say what a measurement showed, what machine it is
+    valid for, and that it showed no difference.
     """
 
     op: str
@@ -82,7 +83,7 @@ class Op(Table, frozen=True, kw_only=True):
     when: tuple[Condition, ...] = ()
     dtypes: Literal["any", "floating", "evident-floating"] = "any"
     receiver: Literal["tensor", "distinctive"] = "tensor"
-    gradient: Literal["possible", "evident"] = "possible"
+    gradient: Literal["possible", "evident", "own"] = "possible"
     exact: bool = False
     severity: Severity | None = None
     strict: bool = False

@@ -402,8 +402,8 @@ class Operations:
     def _differentiated(self, candidate: Candidate, inferred: AbstractValue) -> bool:
         """Whether a gradient may flow through what the op is given, where one may flow at all."""
         operation, call, made = candidate
-        if self._is_class(operation) and made is None:
-            return not self._is_given_data(call)
+        if self._is_class(operation) and (made is None or operation.op.gradient == "own"):
+            return operation.op.gradient == "own" or not self._is_given_data(call)
         if operation.op.gradient == "evident":
             return inferred.gradient == "yes" and not inferred.is_integral
         if inferred.gradient != "no" and not inferred.is_integral:
