@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
+from torchdet_lint.checks.seeds.defaults import FreshDefaults
 from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
@@ -256,6 +257,7 @@ def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
                     if met and _unseeded(module, call, sink):
                         yield call, ""
                 else:
+                    yield from _by_default(module, node) if there is module else ()
                     stack.extend(_passed_on(there, call, name))
                     found = there.function(name) if name and len(entered) < _FUNCTIONS else None
                     if found is not None and id(found[1]) not in entered and not _takes_seed(call, found[1]):
@@ -265,10 +267,18 @@ def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
             elif isinstance(node, cst.Name) or (isinstance(node, (cst.Attribute, cst.Subscript)) and member(node)):
                 bound = assigned(there, there.value_at(node, value.scope, value.order))
                 queue += [(there, one, left_by) for one in bound]
+                if not bound and there is module:
+                    yield from _by_default(module, node)
             elif id(node) not in spread and not (isinstance(node, cst.Subscript) and dotted(node.value)):
                 parts = [part for part in inside(node) if part is not node]
                 spread.update(map(id, parts))
                 stack.extend(parts)
+
+
+def _by_default(module: Module, node: cst.CSTNode) -> Iterator[tuple[Call, str]]:
+    """What an option, a field or an entry is where nothing in sight gives it another value."""
+    for call in module.shared(FreshDefaults).of(node) if not isinstance(node, cst.Name) else ():
+        yield call, module.library.facts.entropy[call.own[0]]
 
 
 def _takes_seed(call: Call, function: cst.FunctionDef) -> bool:
@@ -344,6 +354,8 @@ def _whole(module: Module, node: cst.CSTNode, value: cst.CSTNode) -> cst.CSTNode
 def _wider(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
     parent = module.parent(node)
     if isinstance(parent, cst.Arg):
+        if parent.keyword is not None:
+            return None
         call = module.parent(parent)
         assert isinstance(call, cst.Call)
         conversions = module.library.facts.conventions.conversions
