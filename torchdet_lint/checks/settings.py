@@ -113,8 +113,8 @@ def _restores(module: Module, value: Value, setting: str) -> bool:
 
 
 def _stays_right(module: Module, value: Value, setting: Setting) -> bool:
-    """Whether `value` is a parameter that is right by default, and that no call in sight, of which there is one, gives
-    anything else that is not evidently right."""
+    """Whether `value` is a parameter that each call in sight, of which there is one, leaves at a default that is right,
+    or gives what is evidently right."""
 
     def is_right(given: Value) -> bool:
         return given.known and not any(matches(given.constant, wrong) for wrong in setting.values)
@@ -128,13 +128,12 @@ def _stays_right(module: Module, value: Value, setting: Setting) -> bool:
         return False
     params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
     default = next((one.default for one in params if one.name.value == node.value), None)
-    if default is None or not is_right(module.value_at(default, home, None)):
-        return False
+    left_right = default is not None and is_right(module.value_at(default, home, None))
     parameters = positional(function)[module.enclosing_class(function) is not None :]
     calls = list(CallEdges(module).callers_anywhere(function))
     passed = [call.argument(node.value, parameters) for call in calls]
     whole = not any(call.opaque for call in calls)
-    return bool(calls) and whole and all(given is None or is_right(given) for given in passed)
+    return bool(calls) and whole and all(left_right if given is None else is_right(given) for given in passed)
 
 
 def _puts_back(module: Module, call: Call) -> bool:
