@@ -15,6 +15,7 @@ from torchdet_lint.program.syntax.shapes import (
     added_to,
     defined_by,
     entered,
+    factories,
     parameters_of,
     statements_in,
 )
@@ -161,6 +162,8 @@ class Scopes:
             name = self._enter("class", scope, node)
             scope.bind(node.name, Bound("class", name))
             self._bind_all(self.by_name[name], node.body)
+            if (made := factories(node)) is not None:
+                self._bind(self.by_name[name], made)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for imported, origin in skeleton.imported(node):
                 if imported == "*":

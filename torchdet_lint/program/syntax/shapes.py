@@ -218,10 +218,35 @@ def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         stack.extend(reversed(inner))
 
 
+# The function that runs the factories of a class's fields.
+FACTORIES = "default_factory"
+_EMPTY = frozenset({"dict", "list", "set", "tuple"})
+
+
 def defined_by(node: ast.Lambda, name: str) -> ast.FunctionDef:
     """The function `name` that does what the lambda `node` does."""
     body = ast.copy_location(ast.Return(node.body), node)
     return ast.copy_location(ast.FunctionDef(name=name, args=node.args, body=[body], decorator_list=[]), node)
+
+
+def factories(node: ast.ClassDef) -> ast.FunctionDef | None:
+    """What the fields of a data class run where an object is made: `tag: str = field(default_factory=new_tag)`."""
+    body: list[ast.stmt] = []
+    for field in node.body:
+        value, target = getattr(field, "value", None), getattr(field, "target", None)
+        if not (isinstance(field, ast.AnnAssign) and isinstance(value, ast.Call) and isinstance(target, ast.Name)):
+            continue
+        for word in value.keywords:
+            if word.arg in ("default_factory", "factory") and last_word(word.value) not in _EMPTY:
+                made = word.value.body if isinstance(word.value, ast.Lambda) else ast.Call(word.value, [], [])
+                kept = ast.Attribute(ast.Name("self", ast.Load()), target.id, ast.Store())
+                assigned = ast.copy_location(ast.Assign([kept], ast.copy_location(made, word.value)), field)
+                body.append(ast.fix_missing_locations(assigned))
+    if not body:
+        return None
+    args = ast.arguments([], [ast.arg("self")], None, [], [], None, [])
+    function = ast.FunctionDef(name=FACTORIES, args=args, body=body, decorator_list=[])
+    return ast.fix_missing_locations(ast.copy_location(function, body[0]))
 
 
 def parameters_of(args: ast.arguments) -> list[ast.arg]:

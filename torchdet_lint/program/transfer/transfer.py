@@ -8,6 +8,7 @@ import msgspec
 
 from torchdet_lint.program.effects import BUILT, STARTED, TOKEN, Node, Referent, Step
 from torchdet_lint.program.events import GUARD, LOADER, MODULE, Argument, Body, Event
+from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.name_hints import NameHints
@@ -309,9 +310,10 @@ class Transfer(Recorder):
                 self.function(referent, event)
             elif referent.kind == "external":
                 self.external(referent.name, event, class_)
-        for referent in self.lookup.class_attribute(Referent("instance", *class_), "__post_init__"):
-            if referent.kind == "function":
-                self.add("call", node=Node(referent.file, referent.name, referent.owner))
+        for name in (FACTORIES, "__post_init__"):
+            for referent in self.lookup.class_attribute(Referent("instance", *class_), name):
+                if referent.kind == "function":
+                    self.add("call", node=Node(referent.file, referent.name, referent.owner))
 
     def instance_called(self, referent: Referent, event: Event) -> None:
         """An object of the project is called."""
