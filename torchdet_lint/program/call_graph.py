@@ -15,6 +15,7 @@ from torchdet_lint.program.kept_objects import KeptObjects, Notes, notes_of
 from torchdet_lint.program.knowledge import Tables
 from torchdet_lint.program.lookup import Lookup
 from torchdet_lint.program.object_settings import ObjectSettings
+from torchdet_lint.program.transfer.narrowing import Narrowing
 from torchdet_lint.program.transfer.transfer import Transfer
 from torchdet_lint.program.transfer.wanted import Wanted
 from torchdet_lint.source.modules import ModuleMap
@@ -51,7 +52,7 @@ class Project:
         self.facts = Tables(library, seed_functions)
         self.files = ProjectFiles(library, root, read, outlines or {}, modules or {}, places or ModuleMap(root, given))
         self.lookup = Lookup(self.files, self.facts)
-        self.wanted = Wanted(self.lookup)
+        self.narrowing = Narrowing(self.lookup, Wanted(self.lookup))
         self._steps: dict[Node, list[Step]] = {}
         self._effects: dict[Node, Effects] = {}
         self._notes: dict[Node, Notes] = {}
@@ -65,7 +66,7 @@ class Project:
         if known is None and self._base is not None and node in self._shared:
             known = self._steps[node] = self._base.steps(node)
         if known is None:
-            transfer = Transfer(self.lookup, node, self.wanted)
+            transfer = Transfer(self.lookup, node, self.narrowing)
             known = self._steps[node] = transfer.run()
             notes = notes_of(transfer.constructors, transfer.asks, transfer.decides)
             if notes is not None:
@@ -78,7 +79,7 @@ class Project:
         project = self
         for _ in range(_PROGRAM_ROUNDS):
             reached, notes = project._noted(start)
-            objects = KeptObjects(project.lookup, notes)
+            objects = KeptObjects(project.lookup, notes, project.narrowing)
             asking = objects.asking()
             kept = objects.of(asking) if asking else {}
             if kept.keys() <= project.lookup.kept.keys():
@@ -136,8 +137,9 @@ class Project:
         """The project with what is `kept` and the `settings`, the steps of `again` among the `reached` nodes still to
         be worked out, and the effects of what leads there."""
         other = object.__new__(Project)
-        other.library, other.facts, other.files, other.wanted = self.library, self.facts, self.files, self.wanted
+        other.library, other.facts, other.files = self.library, self.facts, self.files
         other.lookup = Lookup(self.files, self.facts, kept, settings)
+        other.narrowing = self.narrowing.by(other.lookup)
         other._steps, other._notes, other._effects = {}, {}, {}
         other._base = self
         other._shared = frozenset(reached) - again

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.effects import Kept
     from torchdet_lint.program.events import Event
     from torchdet_lint.program.lookup import Lookup
+    from torchdet_lint.program.transfer.narrowing import Narrowing
 
 Given = dict[tuple[tuple[str, str], tuple[str, str], str], set["Referent"]]
 """What a constructor is given, by the class of the object, the constructor, and the parameter."""
@@ -36,8 +37,9 @@ class Notes(NamedTuple):
 class KeptObjects:
     """What the objects of one program keep, by the notes on the nodes that it reaches."""
 
-    def __init__(self, lookup: Lookup, notes: dict[Node, Notes]) -> None:
+    def __init__(self, lookup: Lookup, notes: dict[Node, Notes], narrowing: Narrowing) -> None:
         self.lookup = lookup
+        self.narrowing = narrowing
         self.notes = notes
 
     def asking(self) -> dict[Node, set[str]]:
@@ -100,7 +102,7 @@ class KeptObjects:
         for parameter, argument in bound_arguments(referent, body, event).items() if body is not None else ():
             referents: set[Referent] = set()
             for name in argument.names:
-                for one in self.lookup.evaluate(name, node.file, node.owner, node.name):
+                for one in self.narrowing.narrowed(name, node):
                     if one.kind in _GIVEN and one.file:
                         referents.add(one)
                     elif one.kind == "parameter":

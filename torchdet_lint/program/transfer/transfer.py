@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
-    from torchdet_lint.program.transfer.wanted import Wanted
+    from torchdet_lint.program.transfer.narrowing import Narrowing
 
 _LOADERS = frozenset({LOADER})
 # Layers of which only the weight has a gradient, the input being numbers of rows.
@@ -39,13 +39,14 @@ _CUDNN = "torch.backends.cudnn.deterministic"
 class Transfer(Recorder):
     """The transfer function of one node: its events in, its steps out."""
 
-    def __init__(self, lookup: Lookup, node: Node, wanted: Wanted) -> None:
+    def __init__(self, lookup: Lookup, node: Node, narrowing: Narrowing) -> None:
         super().__init__(lookup, node)
-        self.wanted = wanted
+        self.wanted = narrowing.wanted
         self.given = dict(node.given)
         self.libraries = LibraryCalls(self)
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
+        self.narrowing = narrowing
         # Constructors that are called, and attributes of `self` through which something unknown is.
         self.constructors: list[tuple[Referent, Event]] = []
         self.asks: list[str] = []
@@ -75,6 +76,10 @@ class Transfer(Recorder):
             self._handed.clear()
             getattr(self, f"on_{event.kind}")(event)
         return self.found
+
+    def stands_for(self, name: str) -> tuple[Referent, ...]:
+        """What a name of this node stands for, with the constants of its calls."""
+        return self.narrowing.narrowed(name, self.node, self.held) if "()" in name else super().stands_for(name)
 
     def _ruled_out(self, body: Body) -> Iterator[int]:
         """The arms that do not run for the constants of the node, and those that its object is made with."""

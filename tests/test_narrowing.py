@@ -1,0 +1,109 @@
+"""What a call gives, with the constants that it passes: program by program, not all that a function may make."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
+
+PARTS = """\
+import random
+from torch.utils.data import Dataset
+
+class Plain(Dataset):
+    def __getitem__(self, index):
+        return index
+
+class Wrapped(Dataset):
+    def __init__(self, data):
+        self.data = data
+
+    def __getitem__(self, index):
+        return self.data.__getitem__(index)
+
+class Drawn(Plain):
+    def __getitem__(self, index):
+        return random.randrange(9)
+
+    @classmethod
+    def load(cls, path, strict=False):
+        if strict:
+            print(path)
+        return path
+
+def get(p, wrap=False, draw=False):
+    data = Plain()
+    if wrap:
+        data = Wrapped(data)
+    if draw:
+        data = Drawn()
+    return data
+
+def chosen(kind, p=None):
+    if kind == "plain":
+        return Plain()
+    return Drawn()
+
+def passed(kind, draw=True):
+    return get(kind, draw=draw)
+
+def pair(draw):
+    return get(0), get(0, draw=draw)
+
+def far(kind, draw=True):
+    return passed(kind, draw)
+"""
+MAIN = """\
+import sys
+from torch.utils.data import DataLoader
+from parts import Drawn, chosen, far, get, pair, passed
+
+args = sys.argv
+shared = get(args, draw=True)
+
+def run(draw=False):
+    {body}
+
+def main():
+    run()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "draws"),
+    [
+        ("get(args)", False),
+        ("get(args, draw=True)", True),
+        ("get(args, draw=args)", True),
+        ("get(*args)", True),
+        ("get(args, wrap=True)", False),
+        ("get(args, wrap=True, draw=True)", True),
+        ("get(args, draw=draw)", False),
+        ("chosen('plain')", False),
+        ("chosen('other')", True),
+        ("chosen(args)", True),
+        ("passed(args, False)", False),
+        ("passed(args)", True),
+        ("pair(False)[0]", False),
+        ("pair(True)[0]", True),
+        ("far(args, False)", False),
+        ("far(args)", True),
+        ("shared", True),
+        ("Drawn.load(args)", True),
+    ],
+)
+def test_a_call_gives_what_its_constants_leave(project, made, draws):
+    body = f"data = {made}\n    for x in DataLoader(data):\n        print(x)"
+    if made == "shared" or "get(" not in made:
+        source = MAIN.format(body=body)
+    else:
+        source = MAIN.replace("shared = get(args, draw=True)\n", "").format(body=body)
+    project(parts_DOT_py=PARTS, main_DOT_py=source)
+    folder = project()
+    result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
+    assert result.errors == ()
+    assert [finding.code for finding in result.findings] == (["TDL103"] if draws else [])

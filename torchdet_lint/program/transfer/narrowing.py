@@ -1,0 +1,114 @@
+"""A name that stands for the result of a call -> what the call gives, with the constants that are passed to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
+from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.program.events import Argument, Event
+    from torchdet_lint.program.lookup import Lookup
+    from torchdet_lint.program.transfer.wanted import Wanted
+
+# So many functions are looked through, of which one gives back what the next gives it.
+_HOPS = 3
+
+
+class Narrowing:
+    """What calls give: not what is made only in branches that the constants of a call rule out."""
+
+    def __init__(self, lookup: Lookup, wanted: Wanted) -> None:
+        self.lookup = lookup
+        self.wanted = wanted
+        self._calls: dict[tuple[str, str], dict[str, list[Event]]] = {}
+
+    def by(self, lookup: Lookup) -> Narrowing:
+        """The same of the same files, with what one program's objects keep."""
+        other = Narrowing(lookup, self.wanted)
+        other._calls = self._calls
+        return other
+
+    def narrowed(
+        self, name: str, node: Node, held: Callable[[Argument], Any] | None = None, hops: int = _HOPS
+    ) -> tuple[Referent, ...]:
+        """What `name` stands for in `node`; `held` gives the constant that a parameter is, where the node alone does
+        not."""
+        found = self.lookup.evaluate(name, node.file, node.owner, node.name)
+        function, paren, rest = name.partition("()")
+        mine, others = self._calling(function, node) if paren and found and hops >= 0 else ([], [])
+        if not mine and not others:
+            return found
+        if not others and self._dead(mine, node):
+            return ()
+        given: set[Referent] = set()
+        left_out: set[Referent] = set()
+        for callee in self.lookup.evaluate(function, node.file, node.owner, node.name):
+            every = set(self.lookup.follow([callee], ["()"]))
+            some = every & self._given_by(callee, [*mine, *others], held or _held_by(node), hops - 1, every)
+            given |= some
+            left_out |= every - some
+        if left_out <= given:
+            return found
+        tokens = TOKEN.findall(rest)
+        gone = set(self.lookup.follow(sorted(left_out - given), tokens))
+        gone.difference_update(self.lookup.follow(sorted(given), tokens))
+        return tuple(one for one in found if one not in gone)
+
+    def _given_by(
+        self, callee: Referent, events: list[Event], held: Callable[[Argument], Any], hops: int, every: set[Referent]
+    ) -> set[Referent]:
+        """What of all that `callee` gives, `every`, it gives to one of the calls `events`."""
+        body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
+        if body is None or not body.tests:
+            return every
+        known = (self.lookup.evaluate(name, callee.file, callee.owner, callee.name) for name in body.returns)
+        if all(every.isdisjoint(referents) for referents in known):
+            return every
+        given = [
+            constants(callee, body, event, held, lambda name: self.wanted.decides(callee, name)) for event in events
+        ]
+        found: set[Referent] = set()
+        for one in dict.fromkeys(given):
+            node = Node(callee.file, callee.name, callee.owner, one)
+            for name in body.returns:
+                found.update(self.narrowed(name, node, hops=hops))
+        return found
+
+    def _dead(self, events: list[Event], node: Node) -> bool:
+        """Whether none of `events` happens in `node`, for what it is given."""
+        body = self.lookup.files.summary(node.file).body(node.name)
+        given = dict(node.given)
+        tests = body.tests if body is not None and given else ()
+        dead = {test.rules_out(given[test.parameter]) for test in tests if test.parameter in given} - {0}
+        return bool(dead) and all(not dead.isdisjoint(event.branch) for event in events)
+
+    def _calling(self, function: str, node: Node) -> tuple[list[Event], list[Event]]:
+        """The calls of `function` in `node`, and those in the functions around it and at top level of its file."""
+        name = MODULE if node.name == STARTED else node.name
+        mine = self._calls_of(node.file, name).get(function, [])
+        others: list[Event] = []
+        while name != MODULE:
+            name = name.rpartition(".")[0]
+            others += self._calls_of(node.file, name).get(function, ())
+        return mine, others
+
+    def _calls_of(self, file: str, name: str) -> dict[str, list[Event]]:
+        """The calls in a function, by the names of what is called."""
+        known = self._calls.get((file, name))
+        if known is None:
+            known = self._calls[file, name] = {}
+            body = self.lookup.files.summary(file).body(name)
+            for event in body.events if body is not None else ():
+                for called in event.names if event.kind == "call" else ():
+                    known.setdefault(called, []).append(event)
+        return known
+
+
+def _held_by(node: Node) -> Callable[[Argument], Any]:
+    given = dict(node.given)
+    return lambda argument: given.get(parameter_of(argument) or "", UNKNOWN)
