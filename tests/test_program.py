@@ -497,6 +497,17 @@ def test_a_loader_that_only_some_programs_seed_is_not_said_to_repeat(project):
     assert [message.endswith("(repeatable only in the programs that seed torch)") for message in told] == [True]
 
 
+def test_a_loader_that_no_program_makes_in_sight_is_not_said_to_repeat_today(project):
+    folder = project(
+        data_DOT_py="from torch.utils.data import DataLoader\n\ndef loader(d):\n"
+        "    return DataLoader(d, shuffle=True)\n",
+        train_DOT_py="import torch\nimport data\n\n" + GUARD
+        + "    torch.manual_seed(0)\n    print(torch.rand(3), data)\n",
+    )  # fmt: skip
+    told = [one.message for one in lint(folder) if one.code == "TDL302"]
+    assert [message.endswith("(repeatable in the programs that seed torch)") for message in told] == [True]
+
+
 SCORED = """
 import torch
 from torch import nn

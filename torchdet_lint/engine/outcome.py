@@ -30,7 +30,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     without gradients; `scored` are the rows of findings in what all of them run without gradients, `shared` those of
     findings in what this file runs once, but the files that import it perhaps too. `on_host` says that one of
     them trains and none names a device but the CPU; `off` are the rows of switches that no call in sight turns on,
-    `mixed` those of loaders that a program which seeds torch runs, and one that does not."""
+    `repeated` those of loaders that a program which seeds torch evidently runs, `mixed` those that one runs which does
+    not, too."""
 
     covered: bool = False
     seeded: bool = False
@@ -45,6 +46,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     shared: tuple[int, ...] = ()
     on_host: bool = False
     off: tuple[int, ...] = ()
+    repeated: tuple[int, ...] = ()
     mixed: tuple[int, ...] = ()
 
 

@@ -121,7 +121,9 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
         told = f"; {_UNSEEDED[settled.seeded]}, so every run differs"
         return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
     if settled.seeded:
-        where = "today: torch is seeded" if rows.first not in settled.mixed else "only in the programs that seed torch"
+        where = "only in the programs that seed torch"
+        if rows.first not in settled.mixed:
+            where = "today: torch is seeded" if rows.first in settled.repeated else "in the programs that seed torch"
         told = f" (repeatable {where})"
         return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
     return finding
@@ -164,7 +166,7 @@ class Settling:
         loading = [entry for entry in programs if entry.trains] or (programs if self.points.imports_by_name else [])
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
-        repeated = self._run(entry.node for entry in entries if entry.seeded("torch")) if run else {}
+        repeated = self._run(entry.node for entry in entries if entry.seeded("torch"))
         return {
             path: Settled(
                 path in covered and path not in exposed,
@@ -185,6 +187,7 @@ class Settling:
                 self._shared(path),
                 path in on_host,
                 self._off(path),
+                self._among(path, repeated[path]) if path in repeated else (),
                 self._among(path, run[path] & repeated.get(path, set())) if path in run else (),
             )
             for path in sorted({*wanted, *aside})

@@ -59,8 +59,8 @@ class Agreement:
     """The places where a set, and every other one that is made of the same, is gone through.
 
     Two loops over an unchanged set go in one order, as do loops over two sets made the same way: what one collects
-    fits what the other does. `places` are those in sight; `sure` says that there can be no other one, and that all that
-    the sets hold is text, or all numbers.
+    fits what the other does. `places` are those in sight; `complete` says that there can be no other one, `sure` that
+    moreover all that the sets hold is text, or all numbers.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Agreement:
     def of(self, origin: cst.BaseExpression) -> tuple[list[cst.BaseExpression], bool]:
         """`places` and `sure` for the set that is gone through at `origin`."""
         self.places: list[cst.BaseExpression] = []
-        self.sure = True
+        self.sure, self.complete = True, False
         self._kinds: set[str] = set()
         self._seen: set[object] = set()
         self._many = False
@@ -93,6 +93,7 @@ class Agreement:
             if known:
                 self._made(origin)
         known = known and not self._many and self._kinds.isdisjoint(_UNSORTABLE)
+        self.complete = known and self.sure and len(self._seen) <= _STEPS
         if not known or len(self._seen) > _STEPS or not any(place is origin for place in self.places):
             return [origin], False
         inside = [place for place in self.places if any(one in self.places for one in self.module.ancestors(place))]

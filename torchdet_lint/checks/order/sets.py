@@ -151,7 +151,8 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, ta
             lambda element: scalar_kind(module, element),
         )
         places, safe = agreement.of(use.origin)
-        changes = tuple(_sorted_at(module, place) for place in places)
+        if agreement.complete or not any(_is_paired(module, place) for place in places):
+            changes = tuple(_sorted_at(module, place) for place in places)
     return Violation(
         taken,
         details,
@@ -159,6 +160,22 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, ta
         related=(*made, *telling(use)),
         changes=changes,
         applicability="safe" if safe else "unsafe",
+    )
+
+
+def _is_paired(module: Module, place: cst.BaseExpression) -> bool:
+    """Whether the elements of a set at `place` are paired with those of something else, which may be in its order."""
+    arg = module.parent(place)
+    around = module.parent(arg) if isinstance(arg, cst.Arg) else None
+    call = module.call_at(around) if around is not None else None
+    orders = module.library.facts.orders
+    if call is None or orders.sets["pairs"].isdisjoint(call.names):
+        return False
+    others = [one.value for one in call.node.args if one is not arg and one.keyword is None]
+    if "builtins.map" in call.names:
+        del others[:1]
+    return any(
+        not isinstance(one, cst.Call) or orders.sets["counts"].isdisjoint(module.resolve(one.func)) for one in others
     )
 
 

@@ -63,9 +63,9 @@ class Expressions:
 
     def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
         """Record the calls of an expression, arguments before the call that takes them."""
-        stack: list[tuple[ast.AST, bool, bool]] = [(root, False, False)]
+        stack: list[tuple[ast.AST, bool, bool, tuple[int, ...]]] = [(root, False, False, branch)]
         while stack:
-            node, seen, deferred = stack.pop()
+            node, seen, deferred, branch = stack.pop()
             if seen:
                 assert isinstance(node, ast.Call)
                 self.call(node, branch, deferred)
@@ -75,11 +75,19 @@ class Expressions:
                     self.text(node, branch)
                 continue
             if isinstance(node, ast.Call):
-                stack.append((node, True, deferred))
+                stack.append((node, True, deferred, branch))
             elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
             deferred = deferred or isinstance(node, ast.Lambda)
-            stack.extend((part, False, deferred) for part in reversed(self.parts(node, branch, deferred)))
+            if isinstance(node, (ast.IfExp, ast.BinOp)) and (chosen := self.chosen(node)):
+                stack.extend((part, False, deferred, branch + arms) for part, arms in reversed(chosen))
+            else:
+                stack.extend((part, False, deferred, branch) for part in reversed(self.parts(node, branch, deferred)))
+
+    def chosen(self, node: ast.IfExp | ast.BinOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
+        """The parts of an expression of which not all count for every parameter of the function, and the arms in which
+        they stand."""
+        return []
 
     def parts(self, node: ast.AST, branch: tuple[int, ...], deferred: bool) -> list[ast.AST]:
         """The parts of an expression in the order in which they run. A name of CUDA that is only asked for is none."""

@@ -178,6 +178,25 @@ class Extractor(Expressions):
         else:
             self.simple(node, branch)
 
+    def chosen(self, node: ast.IfExp | ast.BinOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
+        """`f() if flag else g()`, and `f() * scale`, of which `f` changes nothing where the factor is nought."""
+        if isinstance(node, ast.IfExp):
+            test, one, other = node.test, node.body, node.orelse
+        else:
+            test, one = (node.left, node.right) if isinstance(node.left, ast.Name) else (node.right, node.left)
+            other = test
+        if not isinstance(node, ast.IfExp) and not (isinstance(node.op, ast.Mult) and isinstance(test, ast.Name)):
+            return []
+        calls = any(isinstance(inner, ast.Call) for part in (one, other) for inner in ast.walk(part))
+        asked = list(tested(test, self.scope, -self.arms - 1, self.arms + 1)) if calls else []
+        if not asked or self.scope.kind != "function":
+            return []
+        self.arms += 1
+        self.tests.extend(asked)
+        if isinstance(node, ast.IfExp):
+            return [(test, ()), (one, (self.arms,)), (other, (-self.arms,))]
+        return [(one, (self.arms,))]
+
     def condition(self, test: ast.expr, branch: tuple[int, ...]) -> None:
         """Record a test: what follows `and` runs only where what stands before it holds."""
         if not isinstance(test, ast.BoolOp) or self.scope.kind != "function":
