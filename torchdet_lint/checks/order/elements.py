@@ -13,13 +13,14 @@ from torchdet_lint.checks.order.objects import object_kind
 from torchdet_lint.dataflow.reaching_definitions import reaching
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
-from torchdet_lint.inference.elements.element_kinds import EACH, agreed
+from torchdet_lint.inference.elements.element_kinds import CIRCLE, EACH, agreed
+from torchdet_lint.inference.elements.questions import Questions
 from torchdet_lint.module.names import dotted, live
 from torchdet_lint.module.tree import positional
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Sequence
 
     from torchdet_lint.module.module import Call, Module
     from torchdet_lint.module.names import Binding
@@ -108,9 +109,7 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
     if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
         return scalar_kind(module, node.elt)
     if isinstance(node, cst.BinaryOperation):
-        left = collection_kind(module, node.left, depth, by_name=by_name)
-        right = collection_kind(module, node.right, depth, by_name=by_name) if left == "unknown" else left
-        return right if right == "number" else left
+        return _kind_of_operation(module, node, depth, by_name=by_name)
     if isinstance(node, cst.Subscript):
         if isinstance(node.value, cst.Call) and last_word(node.value.func) in _calls(module, "places"):
             return _kind_of_call(module, node.value, depth, by_name=by_name)
@@ -144,6 +143,14 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
     return "unknown"
 
 
+def _kind_of_operation(module: Module, node: cst.BinaryOperation, depth: int, *, by_name: bool) -> str:
+    left = collection_kind(module, node.left, depth, by_name=by_name)
+    if left not in ("unknown", CIRCLE) or (left == CIRCLE and isinstance(node.operator, (cst.BitAnd, cst.Subtract))):
+        return left
+    right = collection_kind(module, node.right, depth, by_name=by_name)
+    return agreed((left, right)) if CIRCLE in (left, right) else right if right == "number" else left
+
+
 def _is_text_array(module: Module, node: cst.BaseExpression) -> bool:
     """Whether `node` is an array that is made with a type of text: `np.genfromtxt(path, dtype=np.dtype(str))`."""
     value = module.followed(node, module.scope_of(node), module.order_of(node)) if isinstance(node, cst.Name) else None
@@ -159,7 +166,7 @@ def _bound_kind(module: Module, node: cst.Name | cst.Attribute, depth: int, *, b
         return collection_kind(module, value.node, depth, by_name=by_name)
     if (filled := module.shared(_Variables).filled(node)) != "unknown" or not isinstance(node, cst.Name):
         return filled
-    held = _variable(module, node, (EACH,), depth)
+    held = _variable(module, node, (EACH,))
     return held if held != "unknown" else _passed(module, node, depth)
 
 
@@ -233,6 +240,10 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
         return "identity"
     if word in known["copies"] and node.args and depth > 0:
         return collection_kind(module, node.args[0].value, depth - 1, by_name=by_name)
+    if word in known["picks"] and depth > 0 and len(node.args) > (word == "choice") and node.args[0].keyword is None:
+        kind = collection_kind(module, node.args[0].value, depth - 1, by_name=False)
+        below = kind == "unknown" and word in known["below"] and scalar_kind(module, node.args[0].value) == "number"
+        return "number" if below else kind
     if depth > 0 and (word in known["combined"] or word == "map"):
         found = _part_of_call(module, node, (EACH,), depth - 1)
         return found if found == "number" else "unknown"
@@ -254,7 +265,7 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         if word in _calls(module, "text"):
             return "text"
         if word == "choice" and node.args and isinstance(drawn := node.args[0].value, cst.Name):
-            return _variable(module, drawn, (EACH,), _DEEP)
+            return _variable(module, drawn, (EACH,))
         if word in ("tuple", "frozenset") and node.args:
             kind = collection_kind(module, node.args[0].value, 2)
             return "unsortable" if word == "frozenset" and kind != "number" else kind
@@ -269,7 +280,7 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
     if isinstance(node, (cst.Name, cst.Attribute)) and (told := element_kinds.single(module, node)) != "unknown":
         return told
-    if isinstance(node, cst.Name) and (held := _variable(module, node, (), _DEEP)) != "unknown":
+    if isinstance(node, cst.Name) and (held := _variable(module, node, ())) != "unknown":
         return held
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"
@@ -305,10 +316,9 @@ class _Variables:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._known: dict[Hashable, str] = {}
-        self._open = 0
+        self._settled = Questions(_CHAIN).settled
 
-    def of(self, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
+    def of(self, node: cst.Name, path: tuple[int, ...]) -> str:
         """What stands at `path` in the variable `node`, by the bindings that reach it."""
         scope = self.module.scope_of(node)
         home = scope.home(node.value)
@@ -319,8 +329,8 @@ class _Variables:
         else:
             bindings = live(bindings, None)
         return self._settled(
-            (tuple(map(id, bindings)), path, depth),
-            lambda: agreed(self._bound(binding, path, depth) for binding in bindings),
+            (tuple(map(id, bindings)), path),
+            lambda: agreed(self._bound(binding, path) for binding in bindings),
         )
 
     def filled(self, node: cst.Name | cst.Attribute) -> str:
@@ -341,22 +351,11 @@ class _Variables:
         kinds = {collection_kind(self.module, one, _DEEP, by_name=False) for one in whole if not _is_empty(one)}
         return _together(kinds | {scalar_kind(self.module, one) for one in single})
 
-    def _settled(self, key: Hashable, work: Callable[[], str]) -> str:
-        """What `work` finds, once for each `key`; `unknown` while that is being worked out, and far along a chain."""
-        if key not in self._known:
-            if self._open > _CHAIN:
-                return "unknown"
-            self._known[key] = "unknown"
-            self._open += 1
-            self._known[key] = work()
-            self._open -= 1
-        return self._known[key]
-
-    def _bound(self, binding: Binding, path: tuple[int, ...], depth: int) -> str:
+    def _bound(self, binding: Binding, path: tuple[int, ...]) -> str:
         if binding.value is None or binding.kind not in ("assign", "unpack", "loop"):
             return "unknown"
         part_of = _part_kind if binding.kind == "loop" else _part_of
-        return part_of(self.module, binding.value, (*binding.path, *path), depth)
+        return part_of(self.module, binding.value, (*binding.path, *path), _DEEP)
 
     def _filled(self, node: cst.Name | cst.Attribute) -> str:
         values = self._values(node)
@@ -385,9 +384,9 @@ class _Variables:
         return values if len(values) == len(bindings) else []
 
 
-def _variable(module: Module, node: cst.Name, path: tuple[int, ...], depth: int) -> str:
+def _variable(module: Module, node: cst.Name, path: tuple[int, ...]) -> str:
     """What stands at `path` in a variable."""
-    return module.shared(_Variables).of(node, path, depth)
+    return module.shared(_Variables).of(node, path)
 
 
 def _part_kind(module: Module, node: cst.BaseExpression, path: tuple[int, ...], depth: int) -> str:
@@ -407,7 +406,7 @@ def _part_kind(module: Module, node: cst.BaseExpression, path: tuple[int, ...], 
         value = module.followed(node, module.scope_of(node), module.order_of(node))
         if value is not None and value.node is not node:
             return _part_kind(module, value.node, path, depth - 1)
-        return _variable(module, node, (EACH, *path), depth - 1) if isinstance(node, cst.Name) else "unknown"
+        return _variable(module, node, (EACH, *path)) if isinstance(node, cst.Name) else "unknown"
     return "unknown"
 
 

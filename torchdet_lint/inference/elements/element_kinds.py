@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # In a path: whichever part.
 EACH = -1
 _UNKNOWN = "unknown"
+# What a question says of itself where it leads back to it.
+CIRCLE = "circle"
 _SINGLE = {
     **dict.fromkeys(("bool", "complex", "float", "int"), "number"),
     **dict.fromkeys(("bytes", "str"), "text"),
@@ -102,6 +104,8 @@ def _is_table(node: ast.expr | None) -> bool:
 def agreed(kinds: Iterable[str]) -> str:
     """The kind that all are; `unknown` where they differ, and for none."""
     found = set(kinds)
+    if len(found) > 1:
+        found.discard(CIRCLE)
     return found.pop() if len(found) == 1 else _UNKNOWN
 
 
