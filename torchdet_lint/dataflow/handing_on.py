@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges, is_static
+from torchdet_lint.dataflow.syntax import last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module, Value
 
+_LOADER_CALLED = r"[lL]oader\("
 _DEEP = 4
 # So many constructors and functions are looked at for one call.
 _MANY = 64
@@ -60,13 +62,14 @@ class HandingOn:
         self._texts: dict[int, str] = {}
 
     def calls(self, target: str, word: str, added: Sequence[str]) -> Iterator[HandedOn]:
-        """The calls of this file with an argument `word` that amount to one of `target`."""
-        written = re.compile(rf"(?<!\w){word}=(?!=)")
-        if f"{word}=" not in self.module.text or written.search(self.module.text) is None:
+        """The calls of this file with an argument `word`, or of what is called a loader and may give the argument
+        another name, that amount to one of `target`."""
+        written = re.compile(rf"(?<!\w){word}=(?!=)|{_LOADER_CALLED}")
+        if written.search(self.module.text) is None:
             return
-        self.module.load_where(lambda text: written.search(text) is not None, word)
+        self.module.load_where(lambda text: written.search(text) is not None)
         for call in self.module.calls:
-            if target in call.names or word not in call.arguments.keywords:
+            if target in call.names or not (word in call.arguments.keywords or _is_called_loader(call)):
                 continue
             start = Passed(call.arguments.positional, dict(call.arguments.keywords), call.opaque)
             found = self._ends_at(call, start, target)
@@ -74,9 +77,12 @@ class HandingOn:
                 continue
             names, passed = found
             made = call.amounting_to(names, passed.positional, passed.keywords, passed.opaque)
-            here = {id(value.node) for value in start.keywords.values()} - passed.named
+            given = (*start.positional, *start.keywords.values())
+            here = {id(value.node) for value in given} - passed.named
             own = frozenset(name for name, value in made.bound.items() if id(value.node) in here)
-            more = start._replace(keywords={**start.keywords, **dict.fromkeys(added, start.keywords[word])})
+            if word not in own:
+                continue
+            more = start._replace(keywords={**start.keywords, **dict.fromkeys(added, made.bound[word])})
             further = self._ends_at(call, more, target)
             taken = further is not None and not further[1].shared
             reached = further[1].keywords.keys() - passed.keywords.keys() if further is not None and taken else ()
@@ -220,6 +226,11 @@ class HandingOn:
         if id(function) not in self._texts:
             self._texts[id(function)] = module.code(function.body)
         return self._texts[id(function)]
+
+
+def _is_called_loader(call: Call) -> bool:
+    """Whether `call` is given something and calls what has a loader's name."""
+    return bool(call.node.args) and last_word(call.node.func).endswith(("Loader", "loader"))
 
 
 def _parameters(

@@ -81,18 +81,24 @@ def assigned(statement: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """The targets that a statement gives a value; one of several that are unpacked gets its part, a
     `Part` of what a call gives, or the whole."""
     if isinstance(statement, ast.Assign):
-        for target in statement.targets:
+        value, targets = statement.value, statement.targets
+        if isinstance(value, ast.NamedExpr):
+            targets, value = [*targets, value.target], value.value
+        for target in targets:
             if isinstance(target, (ast.Tuple, ast.List)):
-                value = statement.value
                 parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else []
                 if isinstance(value, ast.Call):
                     parts = [once(one, functools.partial(Part, value, place)) for place, one in enumerate(target.elts)]
                 parts = parts if len(parts) == len(target.elts) else [value] * len(target.elts)
                 yield from zip(target.elts, parts, strict=True)
             else:
-                yield target, statement.value
+                yield target, value
     elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
         yield statement.target, statement.value
+    elif isinstance(statement, ast.Expr):
+        match statement.value:
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant(value=str() as name), value]):
+                yield once(statement.value, functools.partial(ast.Attribute, owner, name)), value
 
 
 def once(target: ast.expr, make: Callable[[], ast.expr]) -> ast.expr:
