@@ -48,15 +48,24 @@ class Collecting(Trace):
                     yield Use(node, "written")
             elif isinstance(node, (cst.Return, cst.Assign)) and is_first_fitting(self.module, node, loop, target):
                 yield Use(node, "first")
-            elif isinstance(node, cst.AugAssign) and self._adds_elements(node):
-                yield from self._grown_in_loop(node.target, loop)
-            elif isinstance(node, cst.AugAssign) and (self._adds(node, cst.Float) or self._adds_up(node, loop, target)):
-                yield Use(node, "summed")
-            elif isinstance(node, cst.AugAssign) and self._adds(node, cst.SimpleString):
-                if any(use.kind in KEPT for use in self._grown_in_loop(node.target, loop)):
-                    yield Use(node, "joined")
+            elif isinstance(node, cst.AugAssign):
+                yield from self._added_in_loop(node, loop, target)
             elif isinstance(node, cst.Assign):
                 yield from self._assigned_in_loop(node, loop, target, bound)
+
+    def _added_in_loop(
+        self, node: cst.AugAssign, loop: cst.For | cst.While, target: cst.BaseExpression
+    ) -> Iterator[Use]:
+        """What `x += y` in the body makes of the order: a longer list or text, a sum of floats, a number of times."""
+        if self._adds_elements(node):
+            yield from self._grown_in_loop(node.target, loop)
+        elif self._adds(node, cst.Float) or self._adds_up(node, loop, target):
+            yield Use(node, "summed")
+        elif self._adds(node, cst.SimpleString):
+            if any(use.kind in KEPT for use in self._grown_in_loop(node.target, loop)):
+                yield Use(node, "joined")
+        elif isinstance(counter := _entry_of(node.target), cst.Name) and self.counts(counter):
+            yield from self.told_most_common(counter, loop)
 
     def _assigned_in_loop(
         self, node: cst.Assign, loop: cst.For | cst.While, target: cst.BaseExpression, bound: set[str]
@@ -264,6 +273,18 @@ class Collecting(Trace):
             or (isinstance(one, cst.Call) and last_word(one.func) in _EMPTY and len(one.args) < 2)
             for one in made
         )
+
+    def told_most_common(self, counter: cst.BaseExpression, node: cst.CSTNode) -> Iterator[Use]:
+        """The uses of `counter.most_common()` behind `node`, which counts: what was counted equally often comes in the
+        order in which it was counted first."""
+        reads: Sequence[cst.BaseExpression] = ()
+        if "most_common" in self.module.text and isinstance(counter, cst.Name):
+            reads = self.definitions.loads_after(counter, outermost(self.module, node, counter.value))
+        for read in reads:
+            method = self.module.parent(read)
+            call = self.module.parent(method) if isinstance(method, cst.Attribute) else None
+            if isinstance(method, cst.Attribute) and method.attr.value == "most_common" and isinstance(call, cst.Call):
+                yield from self.of(call)
 
     def in_its_order(self, table: cst.BaseExpression) -> Iterator[Use]:
         """The uses of the order of a dictionary: it is written as a text, or something goes through it."""

@@ -131,7 +131,8 @@ class Follower(Calling):
         kind = self.kind_of_call(names, word)
         if self.trail.is_set and kind in KEEPING and word != "writelines":
             kind = "called"
-        if self.trail.nested and (some := self._of_many(call, arg, word, kind)) is not None:
+        some = self._of_many(call, arg, word, kind) if self.trail.nested else self._counted(node, call, word)
+        if some is not None:
             yield from some
             return
         if arg.keyword is not None and names == ("builtins.dict",):
@@ -196,6 +197,12 @@ class Follower(Calling):
         if kind == "drawn" and word in ("sample", "choices"):
             return self.of(call)
         return iter((Use(call, "other"),))
+
+    def _counted(self, node: cst.BaseExpression, call: cst.Call, word: str) -> Iterator[Use] | None:
+        """What is done with what a counter counts; None where `call` is no `counter.update(…)`."""
+        if word != "update" or not isinstance(call.func, cst.Attribute) or not self.counts(call.func.value):
+            return None
+        return self.iterated(node, self.told_most_common(call.func.value, call))
 
     def _inside(self, node: cst.BaseExpression) -> Iterator[Use]:
         """What is done with `node`, which is one of many such values, or all of them one behind the other."""

@@ -191,7 +191,7 @@ class Trace:
         if isinstance(value, cst.Subscript):
             index = value.slice[0].slice
             element = index.value if isinstance(index, cst.Index) else None
-            return element is not None and params == [bare(element)] and self._counts(value.value)
+            return element is not None and params == [bare(element)] and self.counts(value.value)
         if not isinstance(value, cst.Call) or not value.args:
             return False
         measured = value.args[0].value
@@ -203,10 +203,10 @@ class Trace:
         """Whether the function `key` gives a length or a number of occurrences."""
         if isinstance(key, cst.Attribute):
             word = key.attr.value
-            return word == "count" or (word in ("get", "__getitem__") and self._counts(key.value))
+            return word == "count" or (word in ("get", "__getitem__") and self.counts(key.value))
         return "builtins.len" in self.module.resolve(key)
 
-    def _counts(self, table: cst.BaseExpression) -> bool:
+    def counts(self, table: cst.BaseExpression) -> bool:
         """Whether `table` is evidently one of how often things occur."""
         names = self.module.resolve(table)
         if "collections.Counter()" in names:

@@ -197,7 +197,14 @@ class Variables(Collecting):
         if found:
             yield from found
         elif target is not None:
-            open_ = not self.trail.is_set and not self.trail.nested and self.edges.is_open(self.module, class_)
+            open_ = (
+                not self.trail.is_set
+                and not self.trail.nested
+                and (
+                    self.edges.is_open(self.module, class_)
+                    or not (class_.name.startswith("_") or target.attr.value.startswith("_"))
+                )
+            )
             yield Use(target, "kept" if open_ else "stored")
 
     def reads_in_class(self, class_: Class, word: str) -> list[cst.Attribute]:

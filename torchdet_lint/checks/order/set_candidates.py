@@ -44,12 +44,17 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
     for unit, text in zip(module.units, module.texts, strict=True):
         if "set(" not in text and "{" not in text:
             continue
-        tied = _TIED.search(text) is not None
+        tied, counted = _TIED.search(text) is not None, "most_common" in text
         for before in _before_sets(text, display):
             keyed = tied and _KEYED.search(before) is not None
             if not keyed and _SORTED.search(before):
                 continue
-            if keyed or is_taken.search(before) or _is_handed_on(before, own_names):
+            if (
+                keyed
+                or (counted and before.endswith(".update("))
+                or is_taken.search(before)
+                or _is_handed_on(before, own_names)
+            ):
                 taken.add(text)
             elif named := _NAMED.search(before):
                 for owner, _, name in (one.rpartition(".") for one in named[1].split(", ")):

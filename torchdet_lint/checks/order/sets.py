@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _STRONG = ("numbered",)
 _ORDERED_SET = (
     "indexed", "first", "numbered", "joined", "written", "saved", "drawn", "gathered", "returned", "yielded", "handed",
-    "summed", "trained",
+    "kept", "summed", "trained",
 )  # fmt: skip
 
 
