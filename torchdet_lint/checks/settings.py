@@ -162,7 +162,7 @@ def _unknown(values: Iterable[Value]) -> tuple[Value, ...]:
 
 def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Violation]:
     """Kernels that are chosen by timing them, where Inductor's deterministic option does not forbid it."""
-    compiling = list(module.method_calls("compile"))
+    compiling = [*module.method_calls("compile"), *_decorators(module)]
     for call, row in table.calls(module, rule):
         if row.variant != "triton":
             compiling.append(call)
@@ -175,6 +175,14 @@ def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Violation]:
             yield from _compiled(module, rule, call)
         yield from _defaults(module)
         yield from _options(module, rule)
+
+
+def _decorators(module: Module) -> Iterator[Call]:
+    """The decorators `partial(torch.compile, …)`, as the calls of it that they amount to."""
+    for call in module.calls if "partial" in module.text and "compile" in module.text else ():
+        given = call.arguments.positional if "functools.partial" in call.own else ()
+        if isinstance(module.parent(call.node), cst.Decorator) and given and "torch.compile" in given[0].names:
+            yield call.amounting_to(given[0].names, given[1:], call.arguments.keywords, opaque=call.opaque)
 
 
 def _defaults(module: Module) -> Iterator[Violation]:
@@ -240,13 +248,15 @@ def _inductor_is_deterministic(module: Module) -> bool:
 
 def _sums(module: Module, call: Call, sums: tuple[str, ...]) -> bool:
     """Whether the kernel that is tuned may add up: by a call of `sums` or of a function that is not in sight, or into a
-    variable in a loop. Elsewhere another block size changes no result."""
+    variable in a loop; nothing is known of one that calls nothing. Elsewhere another block size changes no result."""
     function = module.parent(module.parent(call.node) or call.node)
     if not isinstance(function, cst.FunctionDef):
         return True
     stack: list[tuple[cst.CSTNode, bool]] = [(function.body, False)]
+    calls = False
     while stack:
         node, looped = stack.pop()
+        calls = calls or isinstance(node, cst.Call)
         if looped and isinstance(node, (cst.Assign, cst.AugAssign)):
             return True
         if isinstance(node, cst.Call):
@@ -256,7 +266,7 @@ def _sums(module: Module, call: Call, sums: tuple[str, ...]) -> bool:
                     return True
         looped = looped or isinstance(node, (cst.For, cst.While))
         stack.extend((child, looped) for child in children(node))
-    return False
+    return not calls
 
 
 def _several(module: Module, configs: Value) -> bool:
