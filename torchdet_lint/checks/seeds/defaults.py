@@ -65,18 +65,16 @@ class FreshDefaults:
 
     def _held_as(self, node: cst.CSTNode) -> str:
         """The name of what is made of `node`: of the option that it is the default of, of a field, of an entry."""
-        parent = self.module.parent(node)
-        while parent is not None:
-            if isinstance(parent, cst.Arg) and parent.keyword is not None:
-                return self._keyword(parent)
-            if isinstance(parent, cst.DictElement):
-                return _text(parent.key)
-            if isinstance(parent, (cst.Assign, cst.AnnAssign)):
-                return self._field(parent)
-            if not isinstance(parent, (cst.BaseExpression, cst.Arg)):
-                return ""
-            node, parent = parent, self.module.parent(parent)
-        return ""
+        holder = next(
+            around
+            for around in self.module.ancestors(node)
+            if not isinstance(around, cst.BaseExpression) and getattr(around, "keyword", True) is not None
+        )
+        if isinstance(holder, cst.Arg):
+            return self._keyword(holder)
+        if isinstance(holder, cst.DictElement):
+            return _text(holder.key)
+        return self._field(holder) if isinstance(holder, (cst.Assign, cst.AnnAssign)) else ""
 
     def _keyword(self, arg: cst.Arg) -> str:
         """What the argument `arg` of a call becomes."""
