@@ -869,3 +869,76 @@ print(list(LOADER))
 def test_what_a_data_set_calls_is_in_sight_by_the_class_that_it_is_called_of(project, loader, severity):
     folder = project(main_DOT_py=WORDS.replace("LOADER", loader))
     assert severity_of_the_loader(folder) == severity
+
+
+WRAPPED = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset, Subset, random_split
+from torchvision.datasets import MNIST
+from torchvision.transforms import RandomCrop, Resize
+import sets
+
+class Named(Dataset):
+    def __init__(self, dataset):
+        self.dataset = dataset
+
+    def __getitem__(self, index):
+        image, label = self.dataset[index]
+        return image, label, "name"
+
+class Cropped(Dataset):
+    def __init__(self, root, train):
+        self.images = MNIST(root, transform=RandomCrop(9) if train else None)
+
+    def __getitem__(self, index):
+        return self.images[index]
+
+def both(root):
+    return MNIST(root, transform=RandomCrop(3)), MNIST(root, transform=Resize(3))
+
+def first(root):
+    return both(root)[0]
+
+def whole(root):
+    return both(root)
+
+def numbers(root):
+    return len(root), [root]
+
+def again(root):
+    return again(root)
+
+if __name__ == "__main__":
+    train, test = both("x")
+    near, far = random_split(MNIST("x", transform=RandomCrop(3)), (3, 4))
+    count, rows = numbers("x")
+    pair = whole("x")
+    picked, other = sets.__dict__[sys.argv[1]]("x")
+    torch.save(list(DataLoader(LOADED, num_workers=2)), "x.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("data", "severity"),
+    [
+        ("Named(train)", "error"),
+        ("Named(test)", "note"),
+        ("Named(first('x'))", "error"),
+        ("Named(Subset(train, [1, 2]))", "error"),
+        ("Named(near)", "error"),
+        ("Named(Named(train))", "error"),
+        ("Named(Named(test))", "note"),
+        ("Named([Named(train), Named(test)][1])", "error"),
+        ("Cropped('x', True)", "error"),
+        ("Named(rows)", "note"),
+        ("Named(again('x'))", "note"),
+        ("Named(pair)", "note"),
+        ("Named(sets.load('x'))", "note"),
+        ("Named(picked)", "warning"),
+    ],
+)
+def test_the_rows_of_a_data_set_of_a_library_are_drawn_where_the_one_around_it_takes_them(project, data, severity):
+    sets = "def load(root):\n    return root, root\n"
+    folder = project(main_DOT_py=WRAPPED.replace("LOADED", data), sets_DOT_py=sets)
+    assert severity_of_the_loader(folder) == severity

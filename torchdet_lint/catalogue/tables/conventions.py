@@ -122,6 +122,7 @@ class Workers(Table, frozen=True, kw_only=True):
     telling_apart: frozenset[str] = frozenset()
     bases: frozenset[str] = frozenset()
     wrappers: frozenset[str] = frozenset()
+    holding: frozenset[str] = frozenset()
     handing: frozenset[str] = frozenset()
     augmenting: frozenset[str] = frozenset()
     torch_only: frozenset[str] = frozenset()

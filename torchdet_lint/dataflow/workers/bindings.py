@@ -261,15 +261,26 @@ class Bindings:
         function, owner = _around(call, chains)
         return Scope(file, function, self.classes.instance(owner, file) if owner is not None else None)
 
-    def objects(self, node: ast.expr, scope: Scope, *, held: bool = True) -> tuple[list[tuple[ast.Call, Scope]], bool]:
+    def rows_of(self, node: ast.expr, scope: Scope) -> list[tuple[ast.Call | Part, Scope]]:
+        """The calls that make the object that `node` is, and those of which it is one of several results."""
+        parts: list[tuple[Part, Scope]] = []
+        return [*self.objects(node, scope, held=False, parts=parts)[0], *parts]
+
+    def objects(
+        self, node: ast.expr, scope: Scope, *, held: bool = True, parts: list[tuple[Part, Scope]] | None = None
+    ) -> tuple[list[tuple[ast.Call, Scope]], bool]:
         """The calls that make the object that `node` is, by itself, through names, as an element (also as one that is
-        `held` by a display that `node` is) or as one of a choice, and whether these are all."""
+        `held` by a display that `node` is) or as one of a choice, and whether these are all. What is one of several
+        results of a call is added to `parts`."""
         made: list[tuple[ast.Call, Scope]] = []
         queue, seen, whole = [(node, scope)], set[int](), True
         while queue and len(made) < _MANY and len(seen) < _STEPS:
             one, where = queue.pop()
+            part = _part(one) if parts is not None else None
             if isinstance(one, ast.Call):
                 made.append((one, where))
+            elif parts is not None and part is not None:
+                parts.append((part, where))
             elif id(one) not in seen and not isinstance(one, ast.Constant):
                 seen.add(id(one))
                 display = isinstance(one, (ast.List, ast.Tuple))
@@ -311,6 +322,17 @@ class Bindings:
                     yield from self.picked(value, inner, depth + 1)
                 elif isinstance(value, ast.Name) and value is not node:
                     yield value, inner
+
+
+def _part(node: ast.expr) -> Part | None:
+    """`node` as one of several results of a call, `a` of `a, b = f()` and `f()[0]`; None for another expression."""
+    if isinstance(node, Part):
+        return node
+    place = node.slice.value if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) else None
+    if not isinstance(place, int) or not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Call):
+        return None
+    known: dict[str, Part] = vars(node)
+    return known.setdefault("part", Part(node.value, place))
 
 
 def _grouped(pairs: Iterable[tuple[str, ast.expr]]) -> dict[str, list[ast.expr]]:

@@ -9,14 +9,14 @@ from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING, Generators
-from torchdet_lint.dataflow.workers.project_file import below, method, passed
+from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed
 from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torchdet_lint.dataflow.workers.project_file import Element, File
+    from torchdet_lint.dataflow.workers.project_file import Element, File, Function
     from torchdet_lint.module.module import Module
 
 PARTIAL = "functools.partial"
@@ -53,6 +53,7 @@ class WorkerBodies:
         self._parts: dict[tuple[ast.AST, tuple[ast.AST, ...]], tuple[list[_Part], list[_Part]]] = {}
         self._bodies: set[tuple[int, tuple[ast.AST, ...], str | None]] = set()
         self._seen: set[tuple[int, tuple[ast.AST, ...], int, str | None]] = set()
+        self._rows: set[tuple[int, str | None]] = set()
 
     def _value(self, node: ast.expr, scope: Scope, way: str | None, depth: int) -> None:
         """Look at what `node` may be, which the data set reaches by `way` (None: not at all)."""
@@ -63,6 +64,12 @@ class WorkerBodies:
         called: str = "",
     ) -> None:  # fmt: skip
         """Look at an object of a class of the project, made by `call` in `scope`, of which the method `called` runs."""
+        raise NotImplementedError
+
+    def _returned(
+        self, where: Function, file: File, call: ast.Call, scope: Scope, *, bound: bool = False
+    ) -> tuple[Scope, list[ast.expr]]:
+        """What `call` of a function of the project, or of a `bound` method, may return, and where that stands."""
         raise NotImplementedError
 
     def _method_of(self, node: ast.Name | ast.Attribute | Element, scope: Scope, depth: int) -> bool:
@@ -100,12 +107,32 @@ class WorkerBodies:
         own = isinstance(node.value, ast.Attribute) and _is_of_self(node.value)
         way = f"{scope.way}.{node.value.attr}" if scope.way and own and isinstance(node.value, ast.Attribute) else None
         around = scope.instance.made if scope.instance is not None else None
-        for made, home in self.bindings.objects(node.value, scope, held=False)[0]:
-            if made is around:
-                # `data = Wrapped(data)`: what it wraps is what the name was before.
-                continue
-            if (found := self.classes.made_by(made, home.file)) is not None:
-                self._instance(*found, made, home, way, depth + 1, "__getitem__")
+        for made, home in self.bindings.rows_of(node.value, scope):
+            # `data = Wrapped(data)`: what it wraps is what the name was before.
+            if made is not around:
+                self._row_of(made, home, way, depth)
+
+    def _row_of(self, made: ast.Call | Part, scope: Scope, way: str | None, depth: int) -> None:
+        """Look at the data set of which a worker takes a row: one of the project or of a library, also as what a
+        function of the project returns; what is picked by name is out of sight."""
+        if depth > DEEP or (id(made), way) in self._rows:
+            return
+        self._rows.add((id(made), way))
+        call = made.over if isinstance(made, Part) else made
+        name = self.classes.dotted(call.func, scope.file)
+        where, file = self.classes.definition(name, scope.file) or (None, scope.file)
+        if isinstance(made, ast.Call) and (found := self.classes.made_by(made, scope.file)) is not None:
+            self._instance(*found, made, scope, way, depth + 1, "__getitem__")
+        elif below(name, self.facts.holding) or (call is made and self.classes.known(name)):
+            self._value(call, scope, way, depth + 1)
+        elif isinstance(where, ast.FunctionDef):
+            inner, returned = self._returned(where, file, call, scope)
+            for value in returned:
+                one = _at(value, made.place) if isinstance(made, Part) else value
+                for behind, home in self.bindings.rows_of(one, inner) if one is not None else ():
+                    self._row_of(behind, home, way, depth + 1)
+        elif any(True for _ in self.bindings.picked(call.func, scope)):
+            self._out = True
 
     def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
         own = isinstance(node, ast.Attribute)
@@ -215,6 +242,11 @@ class WorkerBodies:
 
     def _holds(self, parameter: str) -> bool:
         return any(word in parameter.lower() for word in self.facts.arguments)
+
+
+def _at(node: ast.expr, place: int) -> ast.expr | None:
+    """What stands at `place` in the tuple `node`; None where that is not in sight."""
+    return node.elts[place] if isinstance(node, ast.Tuple) and 0 <= place < len(node.elts) else None
 
 
 def _is_of_self(node: _Part) -> bool:

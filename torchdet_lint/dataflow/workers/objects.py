@@ -64,7 +64,7 @@ class WorkerObjects(WorkerBodies):
         if call.args and not isinstance(call.args[0], ast.Starred):
             arguments.setdefault("dataset", call.args[0])
         self._owned, self._drawn, self._out, self._seeded = {}, set(), False, False
-        self._seen, self._bodies = set(), set()
+        self._seen, self._bodies, self._rows = set(), set(), set()
         if self.file is None or "dataset" not in arguments:
             return Handed(False, (), frozenset())
         function, owner = self.bindings.around(call)
