@@ -107,3 +107,43 @@ def test_a_call_gives_what_its_constants_leave(project, made, draws):
     result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
     assert result.errors == ()
     assert [finding.code for finding in result.findings] == (["TDL103"] if draws else [])
+
+
+CHOSEN = """\
+import random
+import sys
+
+args = sys.argv
+
+def drawn(scale, draw=True, also=1.0):
+    {body}
+
+if __name__ == "__main__":
+    print(drawn({given}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "given", "draws"),
+    [
+        ("return random.random() if draw else scale", "1, False", False),
+        ("return random.random() if draw else scale", "1", True),
+        ("return random.random() if draw else scale", "1, args", True),
+        ("return scale if not draw else random.random()", "1, draw=False", False),
+        ("return scale if draw else random.random()", "1, draw=False", True),
+        ("return scale if draw is None else random.random()", "1, None", False),
+        ("return random.random() if args else scale", "1, False", True),
+        ("return random.random() * scale", "0", False),
+        ("return scale * random.random()", "0.0", False),
+        ("return 1 + (also + random.random()) * scale", "0", False),
+        ("return random.random() * scale", "0.1", True),
+        ("return random.random() * scale", "len(args)", True),
+        ("return random.random() + scale", "0", True),
+        ("scale += 1\n    return random.random() * scale", "0", True),
+        ("return scale * also if draw else random.random()", "0", False),
+    ],
+)
+def test_what_counts_of_an_expression_hangs_on_what_the_function_is_given(project, body, given, draws):
+    folder = project(main_DOT_py=CHOSEN.format(body=body, given=given))
+    result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
+    assert [finding.code for finding in result.findings] == (["TDL103"] if draws else [])

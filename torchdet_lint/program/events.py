@@ -108,8 +108,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """What a function does. `uses` are the parameters that it calls or calls methods of; `first` is what its first
     parameter is: `self`, `class` or nothing. `inner` are the functions defined in it, by qualified name. A `lazy` one
     is a generator, a context manager or a coroutine: a call alone runs nothing of it. `tests` are what constant
-    arguments rule out, those of `INDIRECT` kinds last, `defaults` the constant defaults of the parameters that they
-    ask, or of all of a constructor."""
+    arguments rule out, then those of `INDIRECT` kinds, then what only parts of expressions ask, `defaults` the constant
+    defaults of the parameters that they ask, or of all of a constructor."""
 
     row: int
     events: tuple[Event, ...] = ()

@@ -46,6 +46,8 @@ class Extractor(Expressions):
         self.returns: list[ast.expr] = []
         self.arms = 0
         self.tests: list[Test] = []
+        # What parts of expressions ask, which is not what a function is split by first.
+        self.asked_inside: list[Test] = []
         self.handed: dict[Test, None] = {}
         # Whether what stands in the last rows that were looked at draws idly, or colours.
         self._rows = 0, 0
@@ -192,7 +194,7 @@ class Extractor(Expressions):
         if not asked or self.scope.kind != "function":
             return []
         self.arms += 1
-        self.tests.extend(asked)
+        self.asked_inside.extend(asked)
         if isinstance(node, ast.IfExp):
             return [(test, ()), (one, (self.arms,)), (other, (-self.arms,))]
         return [(one, (self.arms,))]

@@ -176,7 +176,7 @@ class File:
         if scope.kind == "module":
             return Body(1, tuple(walk.events), inner=tuple(self.scopes.functions()))
         parameters = parameters_of(node.args)
-        tests = (*walk.tests, *walk.handed)
+        tests = (*walk.tests, *walk.handed, *walk.asked_inside)
         uses = {
             event_name[1:].partition(".")[0].partition("(")[0]
             for event in walk.events
