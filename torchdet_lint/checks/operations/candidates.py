@@ -230,7 +230,7 @@ class Operations:
         ):
             return "no gradient is recorded here"
         inferred = self.subject(candidate)
-        if operation.method and not self._receives(operation, inferred):
+        if operation.method and not self._receives(candidate, inferred):
             return "the receiver is not evidently a tensor of that class"
         if not self._on_device(candidate, inferred):
             return "it does not run on a device on which the op is nondeterministic"
@@ -288,11 +288,13 @@ class Operations:
     def _is_class(operation: Operation) -> bool:
         return operation.spelling.name.rpartition(".")[2][:1].isupper()
 
-    def _receives(self, operation: Operation, inferred: AbstractValue) -> bool:
+    def _receives(self, candidate: Candidate, inferred: AbstractValue) -> bool:
+        operation = candidate.operation
         owner = operation.spelling.name.rpartition(".")[0]
         if owner != "torch.Tensor":
             if inferred.instance or inferred.is_tensor:
-                return inferred.instance == owner
+                told = inferred.is_tensor and self.conditions.given_by_package(candidate)
+                return inferred.instance == owner or told
             return self.module.imports(owner.partition(".")[0])
         if inferred.what == "other" or inferred.instance:
             return False

@@ -145,6 +145,18 @@ class Conditions:
         entries = self.module.dictionary(value.node, value.scope, value.order)
         return entries is not None and any(entry.constant in condition.values for entry in entries.values())
 
+    def given_by_package(self, candidate: Candidate) -> bool:
+        """Whether the call is given what the package of the op makes for it: no tensor has such a method."""
+        operation, call, _ = candidate
+        for condition in operation.op.when:
+            value = call.argument(condition.argument, operation.spelling.parameters)
+            if condition.test != "from" or value is None or not isinstance(value.node, cst.Call):
+                continue
+            names = self.module.resolve(value.node.func, value.scope, value.order)
+            if any(name.startswith(f"{module}.") for name in names for module in condition.values):
+                return True
+        return False
+
     def _is_from(self, value: Value, modules: Sequence[str]) -> bool:
         """Whether `value` is not evidently another than a member of one of `modules`."""
         followed = self.module.followed(value.node, value.scope, value.order) or value
