@@ -341,3 +341,23 @@ def test_safe_fixes_leave_no_set_order():
         for seed in SEEDS
     }
     assert len(printed) == 1
+
+
+@pytest.mark.parametrize(
+    ("taken", "what"),
+    [
+        ("next(os.walk(root))[1]", "folders"),
+        ("next(os.walk(root))[-2]", "folders"),
+        ("next(os.walk(root))[2]", "files"),
+        ("next(os.walk(root))[-1]", "files"),
+        ("folders\n    _, folders, files = next(os.walk(root))\n    found = folders", "folders"),
+        ("folders\n    _, folders, files = next(os.walk(root))\n    found = files", "files"),
+        ("all\n    parts = next(os.walk(root))\n    found = parts[1]", "folders"),
+        ("all\n    parts = next(os.walk(root))\n    found = parts[2]", "files"),
+    ],
+)
+def test_a_walk_that_is_left_with_its_first_folder_lists_what_is_taken_of_it(tmp_path, taken, what):
+    text = f"import os\n\ndef listed(root):\n    found = {taken}\n    return [name.upper() for name in found]\n"
+    (tmp_path / "main.py").write_text(text)
+    result = run.run([str(tmp_path)], Settings(root=str(tmp_path), jobs=1, select=("TDL304",)))
+    assert [finding.message.partition(" in no")[0] for finding in result.findings] == [f"`os.walk` returns {what}"]

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _ENTRIES = "os.scandir"
 _WALK = "os.walk"
 # What a walk gives of a folder besides its path.
-_LISTS = ("[1]", "[2]", "[-1]", "[-2]")
+_FOLDERS = ("[1]", "[-2]")
+_LISTS = (*_FOLDERS, "[2]", "[-1]")
 # So many callers of a function are asked for the path that they give.
 _CALLERS = 20
 # A fix that sorts more listings than this at once is too long to read.
@@ -343,7 +344,9 @@ def _first_folder(module: Module, call: Call) -> Violation | None:
     if isinstance(above, cst.Subscript) and bare(above).endswith(_LISTS):
         use = first_ordered(follower.uses(above))
         change = Replace(above, f"sorted({module.code(above)})")
-        return Violation(call.node, details, related=telling(use), changes=(change,)) if use is not None else None
+        if use is None:
+            return None
+        return Violation(call.node, details, _kept(above), related=telling(use), changes=(change,))
     target = above.targets[0].target if isinstance(above, cst.Assign) else None
     if not isinstance(above, cst.Assign):
         return None
@@ -355,15 +358,20 @@ def _first_folder(module: Module, call: Call) -> Violation | None:
                 and bare(one).endswith(_LISTS)
                 and (use := first_ordered(follower.uses(one)))
             ):
-                return Violation(call.node, details, related=telling(use))
+                return Violation(call.node, details, _kept(one), related=telling(use))
         return None
     if not isinstance(target, cst.Tuple) or len(target.elements) != 3:
         return None
-    for element in target.elements[1:]:
+    for element, message in zip(target.elements[1:], ("folders", ""), strict=True):
         uses = follower.uses_of_name(element.value, above) if isinstance(element.value, cst.Name) else []
         if (use := first_ordered(uses)) is not None:
-            return Violation(call.node, details, related=telling(use))
+            return Violation(call.node, details, message, related=telling(use))
     return None
+
+
+def _kept(part: cst.Subscript) -> str:
+    """The message of which of the two lists is taken of what `next(os.walk(…))` gives."""
+    return "folders" if bare(part).endswith(_FOLDERS) else ""
 
 
 def _only_first(module: Module, node: cst.CSTNode) -> bool:
