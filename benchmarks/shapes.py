@@ -1176,6 +1176,26 @@ def _files_without_gradients(n: int) -> Mapping[str, str]:
     return files | {"train.py": train}
 
 
+REGISTRY = """MODELS = {}
+
+def register(function):
+    MODELS[function.__name__] = function
+    return function
+
+@register
+def make():
+    return 1
+"""
+
+
+@shape(40)
+def _files_of_registries(n: int) -> Mapping[str, str]:
+    """Registries, each in a file of its own, and a program that picks a function from each."""
+    picks = lines(n, "    models_{i}[name]()", "\ndef main(name):\n", '\nif __name__ == "__main__":\n    main("make")\n')
+    main = lines(n, "from registry_{i} import MODELS as models_{i}", "import torch\n") + picks
+    return {f"registry_{i}.py": REGISTRY for i in range(n)} | {"main.py": main}
+
+
 @shape(10)
 def _nested_functions(n: int) -> str:
     return nested(n, "def f{i}(x):", "return torch.rand(1)")

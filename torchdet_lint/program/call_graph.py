@@ -31,6 +31,24 @@ _PROGRAM_ROUNDS = 3
 _REACHED = 20_000
 
 
+class NodeSet:
+    """Some of the nodes that `numbers` counts, a bit for each: thousands of programs reach most of a project each."""
+
+    def __init__(self, numbers: dict[Node, int], nodes: Iterable[Node] = ()) -> None:
+        self._numbers = numbers
+        among = [numbers.setdefault(node, len(numbers)) for node in nodes]
+        bits = bytearray(max(among, default=-1) // 8 + 1)
+        for number in among:
+            bits[number >> 3] |= 1 << (number & 7)
+        self._bits = bytes(bits)
+
+    def __contains__(self, node: Node) -> bool:
+        number = self._numbers.get(node)
+        return (
+            number is not None and number >> 3 < len(self._bits) and bool(self._bits[number >> 3] >> (number & 7) & 1)
+        )
+
+
 class Project:
     """The files below `root` together: what each function does, with all that it calls. Paths are absolute."""
 
@@ -57,20 +75,19 @@ class Project:
         self._effects: dict[Node, Effects] = {}
         self._notes: dict[Node, Notes] = {}
         self._base: Project | None = None
-        self._shared: frozenset[Node] = frozenset()
-        self._alike: frozenset[Node] = frozenset()
+        self._numbers: dict[Node, int] = {}
+        self._shared = self._alike = NodeSet(self._numbers)
 
     def steps(self, node: Node) -> list[Step]:
         """What `node` does, in order."""
-        known = self._steps.get(node)
-        if known is None and self._base is not None and node in self._shared:
-            known = self._steps[node] = self._base.steps(node)
+        project = self._first_with_steps(node)
+        known = project._steps.get(node)
         if known is None:
-            transfer = Transfer(self.lookup, node, self.narrowing)
-            known = self._steps[node] = transfer.run()
+            transfer = Transfer(project.lookup, node, project.narrowing)
+            known = project._steps[node] = transfer.run()
             notes = notes_of(transfer.constructors, transfer.asks, transfer.decides)
             if notes is not None:
-                self._notes[node] = notes
+                project._notes[node] = notes
         return known
 
     def of_program(self, start: Node) -> Project:
@@ -128,10 +145,14 @@ class Project:
         return project
 
     def _notes_of(self, node: Node) -> Notes | None:
+        return self._first_with_steps(node)._notes.get(node)
+
+    def _first_with_steps(self, node: Node) -> Project:
+        """The project in which the steps of `node` were the same first."""
         project = self
         while project._base is not None and node in project._shared:
             project = project._base
-        return project._notes.get(node)
+        return project
 
     def _with(self, kept: Kept, settings: Settings, again: set[Node], reached: list[Node]) -> Project:
         """The project with what is `kept` and the `settings`, the steps of `again` among the `reached` nodes still to
@@ -141,9 +162,10 @@ class Project:
         other.lookup = Lookup(self.files, self.facts, kept, settings)
         other.narrowing = self.narrowing.by(other.lookup)
         other._steps, other._notes, other._effects = {}, {}, {}
-        other._base = self
-        other._shared = frozenset(reached) - again
-        other._alike = other._shared - self._leading_to(again, reached)
+        other._base, other._numbers = self, self._numbers
+        other._shared = NodeSet(self._numbers, (node for node in reached if node not in again))
+        leading = self._leading_to(again, reached)
+        other._alike = NodeSet(self._numbers, (node for node in reached if node not in leading))
         return other
 
     def _leading_to(self, wanted: set[Node], nodes: list[Node]) -> set[Node]:

@@ -54,8 +54,10 @@ class ProjectFiles:
         self._shelf = Shelf()
         self._outlines = dict(outlines)
         self._bodies = bodies
-        self._listed = tuple(sorted(outlines))
+        self._listed = frozenset(outlines)
         self._registered: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        # By the last word of what they import, the listed files; None until somebody asks.
+        self._importers: dict[str, set[str]] | None = None
         self._configs: dict[str, tuple[tuple[str, str], ...]] = {}
         self._instantiates: dict[tuple[str, str], list[Event]] = {}
         self._optimised: dict[tuple[str, str], frozenset[str]] = {}
@@ -166,14 +168,23 @@ class ProjectFiles:
             self._registered[key] = []
             registers = set(self.summary(home).registers.get(names[0], ()))
             words = {names[0], PurePath(home).stem, PurePath(home).parent.name, *registers}
+            paths = self._importing(words) | ({home} & self._listed)
             self._registered[key] = [
                 (path, name)
-                for path in self._listed
-                if path == home or any(one.rpartition(".")[2] in words for one in self.outline(path).imports)
+                for path in sorted(paths)
                 for decorator, name in self.summary(path).registered
                 if self._registers(path, decorator, key, registers)
             ]
         return self._registered[key]
+
+    def _importing(self, words: set[str]) -> set[str]:
+        """The listed files that import something of which the last word is one of `words`."""
+        if self._importers is None:
+            self._importers = {}
+            for path in self._listed:
+                for dotted in self._outlines[path].imports:
+                    self._importers.setdefault(dotted.rpartition(".")[2], set()).add(path)
+        return set().union(*(self._importers.get(word, ()) for word in words))
 
     def _registers(self, file: str, decorator: str, registry: tuple[str, str], functions: set[str]) -> bool:
         """Whether `decorator` registers with `registry`: it is of that object, or one of the `functions` beside it."""
