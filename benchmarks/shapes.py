@@ -1191,7 +1191,9 @@ def make():
 @shape(40)
 def _files_of_registries(n: int) -> Mapping[str, str]:
     """Registries, each in a file of its own, and a program that picks a function from each."""
-    picks = lines(n, "    models_{i}[name]()", "\ndef main(name):\n", '\nif __name__ == "__main__":\n    main("make")\n')
+    picks = lines(
+        n, "    models_{i}[name]()", "\ndef main(name):\n", '\nif __name__ == "__main__":\n    main("make")\n'
+    )
     main = lines(n, "from registry_{i} import MODELS as models_{i}", "import torch\n") + picks
     return {f"registry_{i}.py": REGISTRY for i in range(n)} | {"main.py": main}
 

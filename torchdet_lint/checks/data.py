@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
+from torchdet_lint.checks.defaults import keeps
 from torchdet_lint.checks.trace import origins
-from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.handing_on import HandingOn
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
@@ -214,15 +214,8 @@ def _passes_zero(call: Call, parameter: str, index: int) -> bool:
 
 
 def _is_never_asked_for(module: Module, value: Value) -> bool:
-    """Whether `value` is a parameter of a function at top level that is false by default, that nothing else binds, and
-    that no caller in sight, of which there are some, gives anything else."""
-    taken = _zero_parameter(module, value)
-    home = value.scope.home(last_word(value.node))
-    if taken is None or not taken[2] or home is None or len(home.bindings[last_word(value.node)]) > 1:
-        return False
-    function, index, _ = taken
-    called = list(CallEdges(module).callers_anywhere(function)) if module.enclosing_class(function) is None else []
-    return bool(called) and all(_passes_zero(call, last_word(value.node), index) for call in called)
+    """Whether `value` is a parameter of a function, not of a method, that is false by default and stays so."""
+    return module.enclosing_class(value.node) is None and keeps(module, value, _is_zero)
 
 
 def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> Handed:

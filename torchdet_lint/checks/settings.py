@@ -9,11 +9,11 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
+from torchdet_lint.checks.defaults import keeps
 from torchdet_lint.checks.trace import origins
-from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.finding import Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around
-from torchdet_lint.module.tree import children, positional
+from torchdet_lint.module.tree import children
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -119,21 +119,7 @@ def _stays_right(module: Module, value: Value, setting: Setting) -> bool:
     def is_right(given: Value) -> bool:
         return given.known and not any(matches(given.constant, wrong) for wrong in setting.values)
 
-    node = value.node
-    home = value.scope.home(node.value) if isinstance(node, cst.Name) else None
-    function = home.node if home is not None else None
-    if not isinstance(node, cst.Name) or home is None or not isinstance(function, cst.FunctionDef):
-        return False
-    if [binding.kind for binding in home.bindings[node.value]] != ["parameter"]:
-        return False
-    params = (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
-    default = next((one.default for one in params if one.name.value == node.value), None)
-    left_right = default is not None and is_right(module.value_at(default, home, None))
-    parameters = positional(function)[module.enclosing_class(function) is not None :]
-    calls = list(CallEdges(module).callers_anywhere(function))
-    passed = [call.argument(node.value, parameters) for call in calls]
-    whole = not any(call.opaque for call in calls)
-    return bool(calls) and whole and all(left_right if given is None else is_right(given) for given in passed)
+    return keeps(module, value, is_right)
 
 
 def _puts_back(module: Module, call: Call) -> bool:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import matches
+from torchdet_lint.checks.defaults import is_left_none
+from torchdet_lint.finding import RelatedNode, Withhold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule, Setting
     from torchdet_lint.catalogue.tables.conventions import Conventions
     from torchdet_lint.module.module import Assignment, Call, Module, Value
+
+FOR_CALLERS = Withhold("the seed is for the callers to give")
+"""There is no fix where a parameter is left at None."""
 
 
 def calls(module: Module, rule: Rule) -> Iterator[tuple[Call, Row]]:
@@ -27,6 +32,24 @@ def calls(module: Module, rule: Rule) -> Iterator[tuple[Call, Row]]:
             if module.meets(call, row.when, row.parameters):
                 seen.add(id(call))
                 yield call, row
+
+
+def left_none(module: Module, rule: Rule) -> Iterator[tuple[Call, Row, RelatedNode]]:
+    """The calls that a row of the rule would mean without an argument, where this is a parameter that every call in
+    sight leaves at None; and what is said of it."""
+    for row in rule.calls if module.calls_any(module.library.meant_by(rule)) else ():
+        missing = [condition for condition in row.when if condition.test == "missing"]
+        if not missing:
+            continue
+        others = [condition for condition in row.when if condition.test != "missing"]
+        for call in module.calls_to(*row.names):
+            given = [call.argument(condition.argument, row.parameters or None) for condition in missing]
+            seeds = [value for value in given if value is not None and not value.known]
+            if not seeds or call.opaque or len(seeds) + given.count(None) < len(given):
+                continue
+            if module.meets(call, others, row.parameters) and all(is_left_none(module, seed) for seed in seeds):
+                told = f"`{module.code(seeds[0].node)}` is None by default, and no call in sight gives another"
+                yield call, row, RelatedNode(seeds[0].node, told)
 
 
 def assignments(module: Module, rule: Rule) -> Iterator[tuple[Assignment, Setting]]:

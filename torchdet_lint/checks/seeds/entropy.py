@@ -49,6 +49,10 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             yield Violation(call.node, details, "optional", "note", changes=changes, applicability="unsafe")
             continue
         yield Violation(call.node, details, row.variant or "fresh", changes=changes, applicability=safe)
+    for call, row, left in table.left_none(module, rule):
+        reported.add(call.node)
+        details = {"call": module.code(call.node.func)}
+        yield Violation(call.node, details, row.variant or "fresh", related=(left,), changes=(table.FOR_CALLERS,))
     pairs = [(sink, source, what) for sink in _sinks(module) for source, what in _entropy(module, sink)]
     told: set[tuple[int, str]] = set()
     for sink, source, what in pairs:

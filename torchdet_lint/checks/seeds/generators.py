@@ -12,7 +12,7 @@ from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word, nodes
-from torchdet_lint.finding import Replace, SetArgument, Violation
+from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.inference.abstract_values import FOREIGN
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.module.names import dotted
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # So many functions of other files are looked through for what a table comes from.
 _FUNCTIONS = 2
-# Seeded alike, these draw the same numbers as the library's global generator.
 
 
 def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -48,6 +47,10 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             change = Replace(call.node, f"{function}({seed.text})")
         changes = (*seed.needs, change)
         yield Violation(call.node, {"call": function}, row.variant, changes=changes, applicability=seed.applicability)
+    for call, row, left in table.left_none(module, rule):
+        if not _seeded_afterwards(module, call):
+            details = {"call": module.code(call.node.func)}
+            yield Violation(call.node, details, row.variant, related=(left,), changes=(table.FOR_CALLERS,))
     for made, row in _factories(module, rule):
         yield Violation(made, {"call": module.code(made)}, row.variant)
 
@@ -113,18 +116,26 @@ def missing_random_state(module: Module, rule: Rule) -> Iterator[Violation]:
         elif row.variant in ("rvs", "frozen rvs"):
             pairs += [(call, row) for call in module.calls if call.attribute == "rvs" and _is_distribution(call, row)]
     done = set[cst.CSTNode]()
+    left: dict[cst.CSTNode, RelatedNode] = {}
+    for call, row, told in table.left_none(module, rule):
+        pairs.append((call, row))
+        left[call.node] = told
     seeded = bool(pairs) and _seeds_numpy(module)
     for call, row in pairs:
-        if call.node in done or not module.meets(call, row.when, row.parameters):
+        if call.node in done or not (call.node in left or module.meets(call, row.when, row.parameters)):
             continue
         done.add(call.node)
         argument = row.when[0].argument
-        seed = module.shared(ProgramSeeds).seed(call.node, "numpy")
-        changes = (*seed.needs, SetArgument(call.node, argument, seed.text))
         severity = row.severity or ("warning" if seeded else None)
         variant = "own" if row.severity == "error" else "seeded" if seeded else ""
         details = {"call": module.code(call.node.func), "argument": argument}
         by = "" if variant else "numpy"
+        if call.node in left:
+            withheld = (table.FOR_CALLERS,)
+            yield Violation(call.node, details, variant, severity, (left[call.node],), withheld, seeded_by=by)
+            continue
+        seed = module.shared(ProgramSeeds).seed(call.node, "numpy")
+        changes = (*seed.needs, SetArgument(call.node, argument, seed.text))
         safe = seed.applicability
         yield Violation(call.node, details, variant, severity, changes=changes, applicability=safe, seeded_by=by)
 
