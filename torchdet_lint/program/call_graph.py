@@ -130,9 +130,9 @@ class Project:
         return self._with(self.lookup.kept, settings, again, reached) if again else self
 
     def _has_effects(self, node: Node) -> bool:
-        """Whether a step of `node` that stands on a branch, or calls something, has an effect."""
+        """Whether a step of `node` that stands on a branch, calls something or puts it on a device has an effect."""
         return any(
-            step.branch or step.node is not None
+            step.branch or step.node is not None or step.channel == "cuda"
             for step in self.steps(node)
             if step.node is None or self.effects(step.node)
         )

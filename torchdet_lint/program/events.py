@@ -18,6 +18,8 @@ Names = tuple[str, ...]
 PASSED = "passed"
 HANDED = "handed"
 INDIRECT = (PASSED, HANDED)
+# A test that asks only on which device something is put.
+DEVICE = "device"
 LOADER = "torch.utils.data.DataLoader"
 # Its argument that says how many processes load.
 WORKERS = "num_workers"
@@ -81,7 +83,8 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """A condition on a parameter, or on an attribute of `self` (`self.train`): that it is true (`kind` `true`), equal
     to `value` (`equal`), one of it (`among`), or less or greater (`COMPARED`); the arms of `if`s that do not run where
     it holds, and where it does not (0: none). One of a kind of `INDIRECT` is not asked here, but given to another
-    function, which may ask: `passed` where it is off by default or goes to the constructor above, else `handed`."""
+    function, which may ask: `passed` where it is off by default or goes to the constructor above, else `handed`. Of
+    a `device` something is put on it: no arm depends on it."""
 
     parameter: str
     kind: str

@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import combined
-from torchdet_lint.program.events import COMPARED, HANDED, PASSED, PLAIN, WORKERS, Argument, Test
+from torchdet_lint.program.events import COMPARED, DEVICE, HANDED, PASSED, PLAIN, WORKERS, Argument, Test
 from torchdet_lint.program.syntax.scopes import Bound, constant
-from torchdet_lint.program.syntax.shapes import parameters_of
+from torchdet_lint.program.syntax.shapes import device_in, is_device_of, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +118,19 @@ def workers_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
             yield Test(keyword.value.id, "true")
 
 
+def device_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
+    """The parameters, and attributes of `self`, that a call puts something on: `model.to(device)`."""
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "to":
+        given = [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "device")]
+    else:
+        device = device_in(call)
+        given = [device] if device is not None else []
+    for node in given:
+        asked = _asked(node, scope) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if asked:
+            yield Test(asked, DEVICE)
+
+
 def setting(names: Resolver, class_: Scope, attribute: str) -> Argument | None:
     """What `self.attribute` is given, None for nothing. It is known where `__init__` alone gives it something, once: a
     constant, or a parameter that still has the value it came with."""
@@ -127,6 +140,7 @@ def setting(names: Resolver, class_: Scope, attribute: str) -> Argument | None:
     value, where = values[0] if len(values) == 1 and attribute not in class_.bindings else (None, class_)
     if value is None or where.node.name != "__init__":
         return Argument()
+    value = device_in(value) or value
     if isinstance(value, ast.Name) and _is_constant(value.id, where) and value.id in where.bindings:
         return Argument((f"${value.id}",))
     known = constant(value, where)
@@ -135,4 +149,7 @@ def setting(names: Resolver, class_: Scope, attribute: str) -> Argument | None:
 
 def _is_constant(name: str, scope: Scope) -> bool:
     """Whether `name` is a parameter here that is given no other value."""
-    return all(bound.kind in ("parameter", "default") for bound in scope.bindings.get(name, (_OTHER,)))
+    return all(
+        bound.kind in ("parameter", "default") or (bound.kind == "value" and is_device_of(bound.value, name))
+        for bound in scope.bindings.get(name, (_OTHER,))
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import GUARD, Test
-from torchdet_lint.program.syntax.conditions import decided, passed_on, tested, workers_asked
+from torchdet_lint.program.syntax.conditions import decided, device_asked, passed_on, tested, workers_asked
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.scopes import constant
@@ -103,6 +103,7 @@ class Extractor(Expressions):
         super().call(node, branch, deferred or self._is_bound_below(node.func))
         self.handed.update(dict.fromkeys(passed_on(node, self.scope)))
         self.tests.extend(workers_asked(node, self.scope))
+        self.tests.extend(device_asked(node, self.scope))
 
     def _is_bound_below(self, function: ast.expr) -> bool:
         """Whether the file binds what is called only further below: a cell that somebody ran out of order."""

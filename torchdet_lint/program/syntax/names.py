@@ -17,6 +17,8 @@ from torchdet_lint.program.syntax.shapes import (
     added_to,
     beginning,
     configuration_of,
+    device_in,
+    is_device_of,
     is_property,
     package_of,
     parameters_of,
@@ -184,6 +186,10 @@ class Resolver(Registries):
                 found.extend(self._resolve_parameter(name, bound, home, scope, depth))
             elif bound.kind == "element" and bound.value is not None:
                 found.extend(self.elements(bound.value, home, depth - 1) or self._given(bound.value, home, depth))
+            elif bound.kind == "default" and bound.value is not None and device_in(bound.value) is not None:
+                continue  # the parameter says more
+            elif bound.kind == "value" and len(found) == 1 and is_device_of(bound.value, name):
+                continue
             elif bound.value is not None and bound.kind in ("value", "default", "part"):
                 outer = home if bound.kind != "default" else home.outer or home
                 found.extend(self.resolve(bound.value, outer, depth - 1))

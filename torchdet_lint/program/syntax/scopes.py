@@ -14,6 +14,7 @@ from torchdet_lint.program.syntax.shapes import (
     PASSED_ON,
     added_to,
     defined_by,
+    device_in,
     entered,
     factories,
     parameters_of,
@@ -293,4 +294,6 @@ def constant(node: ast.expr, scope: Scope, depth: int = DEPTH) -> tuple[Any] | N
                 return None
             found = value
         return found
-    return None
+    device = device_in(node)
+    value = constant(device, scope, depth - 1) if device is not None else None
+    return value if value is not None and isinstance(value[0], str) else None

@@ -45,6 +45,19 @@ def last_word(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def device_in(node: ast.expr) -> ast.expr | None:
+    """`x` of `torch.device(x)`; None for all else."""
+    if isinstance(node, ast.Call) and last_word(node.func) == "device" and len(node.args) == 1 and not node.keywords:
+        return node.args[0]
+    return None
+
+
+def is_device_of(value: ast.expr | None, name: str) -> bool:
+    """Whether `value` is `torch.device(name)`: the same device as the parameter `name`."""
+    device = device_in(value) if value is not None else None
+    return isinstance(device, ast.Name) and device.id == name
+
+
 def is_computed(shown: ast.expr) -> bool:
     """Whether what is shown holds a value that was worked out, and not only text, sizes and types."""
     stack: list[ast.AST] = [shown]

@@ -123,10 +123,11 @@ class NameHints:
         the project hands on is seen where that is called."""
         hands_on = self.recorder.node.name.endswith(".to")
         for argument in (*event.positional[:1], *(value for key, value in event.keywords.items() if key == "device")):
-            if argument.known and isinstance(argument.value, str) and argument.value.startswith("cuda"):
+            value = argument.value if argument.known else self.recorder.held(argument)
+            if isinstance(value, str) and value.startswith("cuda"):
                 self.recorder.add("flag", channel="cuda")
                 self.recorder.add("draw", ".to('cuda')", "cublas")
-            elif any(
+            elif not (value is None or isinstance(value, str)) and any(
                 self.chooses_device(name)
                 for name in argument.names
                 if (name.startswith(("?", "$")) and not (hands_on and name[1:].isidentifier()))

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from torchdet_lint.program.effects import Referent
 
 UNKNOWN = object()
-# So many parameters keep what they are passed on: switches, and others.
-_SWITCHES, _OTHERS = 6, 1
+# So many parameters keep what they are passed on: switches, devices, and others.
+_ROOM = {"switch": 6, "device": 1, "other": 1}
+_DEVICES = frozenset({"cpu", "cuda", "mps", "xpu"})
 
 
 def bound_arguments(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
@@ -63,7 +64,7 @@ def constants(
         return ()
     given = bound_arguments(referent, body, event)
     found: dict[str, Any] = {}
-    room = {True: _SWITCHES, False: _OTHERS}
+    room = dict(_ROOM)
     for test in body.tests:
         name = test.parameter
         argument = given.get(name)
@@ -76,15 +77,22 @@ def constants(
             value = argument.value if argument.known else held(argument)
         if not isinstance(value, PLAIN):
             continue
-        switch = isinstance(value, bool) or not value
-        if test.kind in INDIRECT and not (switch and test.kind == PASSED) and not wanted(name):
+        sort = _sort_of(value)
+        if test.kind in INDIRECT and not (sort == "switch" and test.kind == PASSED) and not wanted(name):
             continue
         if passed:
-            if not room[switch]:
+            if not room[sort]:
                 continue
-            room[switch] -= 1
+            room[sort] -= 1
         found[name] = value
     return tuple(sorted(found.items()))
+
+
+def _sort_of(value: Any) -> str:
+    """What sort of value is passed on, of those that `_ROOM` counts."""
+    if isinstance(value, bool) or not value:
+        return "switch"
+    return "device" if isinstance(value, str) and value.partition(":")[0] in _DEVICES else "other"
 
 
 def at_call(outer: Event, inner: Event) -> Event:

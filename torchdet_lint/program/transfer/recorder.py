@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.program.effects import Node, Ref, Referent, Step
 from torchdet_lint.program.events import CHOICE, Event
+from torchdet_lint.program.transfer.passing import UNKNOWN, parameter_of, setting_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from torchdet_lint.program.events import Argument
     from torchdet_lint.program.lookup import Lookup
 
 # More than so many things that a call may be of are looked at as if all of them happened.
@@ -26,6 +28,9 @@ class Recorder:
         self.facts = lookup.facts
         self.node = node
         self.found: list[Step] = []
+        self.given = dict(node.given)
+        # Attributes of `self` of which the constants decide what runs.
+        self.decides: list[str] = []
         self.choices = 0
         self.event = Event("call", 1, 0, 1)
         last = node.name.rpartition(".")[2]
@@ -64,6 +69,21 @@ class Recorder:
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for."""
         return self.lookup.evaluate(name, self.node.file, self.node.owner, self.node.name)
+
+    def held(self, argument: Argument) -> Any:
+        """The constant that a parameter here, or an attribute of the object, is known to be, or `UNKNOWN`."""
+        attribute = setting_of(argument)
+        if attribute is None:
+            return self.given.get(parameter_of(argument) or "", UNKNOWN)
+        values = self.of_self(attribute)
+        return values[0] if len(values) == 1 else UNKNOWN
+
+    def of_self(self, name: str) -> tuple[Any, ...]:
+        """The constants that the attribute `name`, as `self.train`, of the object may be; nothing is known if none."""
+        if not self.node.owner[1]:
+            return ()
+        self.decides.append(name[5:])
+        return self.lookup.settings.get((*self.node.owner, name[5:]), ())
 
     def environment(self, names: Iterable[str]) -> None:
         """What the environment variables `names` switch."""

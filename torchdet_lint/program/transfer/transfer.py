@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BUILT, STARTED, TOKEN, Node, Referent, Step
-from torchdet_lint.program.events import GUARD, LOADER, MODULE, Argument, Body, Event
+from torchdet_lint.program.events import GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.name_hints import NameHints
 from torchdet_lint.program.transfer.passing import (
-    UNKNOWN,
     at_call,
     bound_arguments,
     constants,
     lent,
-    parameter_of,
-    setting_of,
 )
 from torchdet_lint.program.transfer.recorder import Recorder
 
@@ -42,7 +39,6 @@ class Transfer(Recorder):
     def __init__(self, lookup: Lookup, node: Node, narrowing: Narrowing) -> None:
         super().__init__(lookup, node)
         self.wanted = narrowing.wanted
-        self.given = dict(node.given)
         self.libraries = LibraryCalls(self)
         self.configured = ConfiguredCalls(self)
         self.hints = NameHints(self)
@@ -50,8 +46,6 @@ class Transfer(Recorder):
         # Constructors that are called, and attributes of `self` through which something unknown is.
         self.constructors: list[tuple[Referent, Event]] = []
         self.asks: list[str] = []
-        # Attributes of `self` of which the constants decide what runs.
-        self.decides: list[str] = []
         # What functions were handed at the event at hand: a class may be handed to itself.
         self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...]]] = set()
 
@@ -91,21 +85,6 @@ class Transfer(Recorder):
                 arms = {test.rules_out(value) for value in values}
                 if len(arms) == 1:
                     yield arms.pop()
-
-    def held(self, argument: Argument) -> Any:
-        """The constant that a parameter here, or an attribute of the object, is known to be, or `UNKNOWN`."""
-        attribute = setting_of(argument)
-        if attribute is None:
-            return self.given.get(parameter_of(argument) or "", UNKNOWN)
-        values = self.of_self(attribute)
-        return values[0] if len(values) == 1 else UNKNOWN
-
-    def of_self(self, name: str) -> tuple[Any, ...]:
-        """The constants that the attribute `name`, as `self.train`, of the object may be; nothing is known if none."""
-        if not self.node.owner[1]:
-            return ()
-        self.decides.append(name[5:])
-        return self.lookup.settings.get((*self.node.owner, name[5:]), ())
 
     def _decorated(self, body: Body) -> None:
         """What the wrapper of a decorator of the project does before the function itself."""
