@@ -191,8 +191,10 @@ class Lookup:
     def follow(self, referents: Sequence[Referent], tokens: Sequence[str], level: int = LEVELS) -> list[Referent]:
         """What attributes and calls, `tokens`, of `referents` stand for."""
         current = list(referents)
-        for token in tokens:
+        for place, token in enumerate(tokens):
             following: list[Referent] = []
+            if token == "*" and tokens[place + 1 : place + 2] not in ([], ["()"]):
+                following.extend(module for referent in current for module in self._submodules(referent))
             for referent in current:
                 if token == ITEM:
                     following.append(Referent("item"))
@@ -213,6 +215,14 @@ class Lookup:
             if names:
                 return [Referent("module", os.path.join(folder, name)) for name in names if name != "__init__.py"]
         return []
+
+    def _submodules(self, referent: Referent) -> list[Referent]:
+        """The modules of the package that `referent` is, of which a name at run time picks one."""
+        folder, base = os.path.split(referent.file)
+        if referent.kind != "module" or base != "__init__.py":
+            return []
+        names = [name for name in sorted(self.files.modules.listing(folder)) if name.endswith(".py") and name != base]
+        return [Referent("module", os.path.join(folder, name)) for name in names]
 
     def _attribute(self, referent: Referent, name: str, level: int) -> list[Referent]:
         kind = referent.kind
