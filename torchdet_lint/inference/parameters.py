@@ -197,7 +197,8 @@ class Parameters:
             return replace(inferred, gradient="no")
         class_ = self.module.enclosing_class_of_scope(home)
         layer = class_ is not None and self.gradients.is_layer(class_)
-        if layer and stands_for(name, self.facts.input_words):
+        # What is called a mask, and no more, may well be worked out by another layer.
+        if layer and name not in self.facts.whole_words and stands_for(name, self.facts.input_words):
             return replace(inferred, gradient="no")
         found = named(inferred, name, self.facts)
         if found.gradient != "unknown" or not inferred.is_tensor:
