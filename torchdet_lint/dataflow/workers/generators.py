@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torchdet_lint.dataflow.workers.project_file import branches
+from torchdet_lint.dataflow.workers.project_file import branches, every_statement
+from torchdet_lint.dataflow.workers.scopes import Scope
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.tables.conventions import Workers
     from torchdet_lint.dataflow.workers.bindings import Bindings
     from torchdet_lint.dataflow.workers.classes import Classes
-    from torchdet_lint.dataflow.workers.scopes import Scope
 
 DEEP = 20
 # Displays, and a comprehension that makes one.
@@ -25,6 +25,8 @@ class Generators:
         self.classes = classes
         self.bindings = bindings
         self.facts = facts
+        # What the generators are made by that functions return, if they return some.
+        self._makers: dict[ast.FunctionDef, str] = {}
 
     def maker(self, node: ast.expr, scope: Scope, depth: int = 0) -> tuple[str, ast.expr] | None:
         """The name of what makes a generator, if `node` is one, and where."""
@@ -38,7 +40,7 @@ class Generators:
                 return self._factory(node, scope)
             if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Call):
                 return self.maker(node.func.value, scope, depth + 1) if node.func.attr == "manual_seed" else None
-            return None
+            return self._returned(name, node, scope, depth)
         if isinstance(node, (ast.BoolOp, ast.IfExp, *HOLDING)):
             parts = _held(node) if isinstance(node, HOLDING) else branches(node)
             return next((made for part in parts if (made := self.maker(part, scope, depth + 1))), None)
@@ -48,6 +50,19 @@ class Generators:
                 if made is not None:
                     return made
         return None
+
+    def _returned(self, name: str, call: ast.Call, scope: Scope, depth: int) -> tuple[str, ast.expr] | None:
+        """The same of what a function of the project returns, in whichever file: it is made where that is called."""
+        function, file = self.classes.definition(name, scope.file) or (None, scope.file)
+        if not isinstance(function, ast.FunctionDef):
+            return None
+        if function not in self._makers:
+            self._makers[function] = ""
+            values = [node.value for node in every_statement(function) if isinstance(node, ast.Return) and node.value]
+            made = [self.maker(value, Scope(file, function), depth + 1) for value in values]
+            self._makers[function] = next((one[0] for one in made if one is not None), "")
+        maker = self._makers[function]
+        return (maker, call) if maker else None
 
     def _factory(self, field: ast.Call, scope: Scope) -> tuple[str, ast.expr] | None:
         """The same of what a field of a data class is made by: `field(default_factory=…)`."""
