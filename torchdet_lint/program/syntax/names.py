@@ -21,6 +21,7 @@ from torchdet_lint.program.syntax.shapes import (
     is_device_of,
     is_property,
     package_of,
+    paired,
     parameters_of,
     pattern_of,
     starts_empty,
@@ -405,11 +406,11 @@ class Resolver(Registries):
                         targets, value = [owner], part
                     else:
                         continue
-                    for target in targets:
+                    for target, given in paired(targets, value):
                         if (
                             isinstance(target, ast.Attribute)
                             and isinstance(target.value, ast.Name)
                             and target.value.id == me
                         ):
-                            found.setdefault(target.attr, []).append((value, method))
+                            found.setdefault(target.attr, []).append((given, method))
         return found

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
@@ -260,6 +260,18 @@ def factories(node: ast.ClassDef) -> ast.FunctionDef | None:
     args = ast.arguments([], [ast.arg("self")], None, [], [], None, [])
     function = ast.FunctionDef(name=FACTORIES, args=args, body=body, decorator_list=[])
     return ast.fix_missing_locations(ast.copy_location(function, body[0]))
+
+
+def paired(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an assignment assigns, each with what it gets: of a tuple its parts, each with all of a call."""
+    for target in targets:
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+        if not parts:
+            yield target, value
+        elif isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(parts):
+            yield from zip(parts, value.elts, strict=True)
+        elif isinstance(value, ast.Call):
+            yield from ((part, value) for part in parts)
 
 
 def parameters_of(args: ast.arguments) -> list[ast.arg]:
