@@ -30,7 +30,7 @@ from torchdet_lint.program.syntax.shapes import (
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.scopes import Bound, Scope, Scopes
@@ -154,15 +154,17 @@ class Resolver(Registries):
                 for bound in bounds
                 if home is not None and bound.value is not None and bound.kind in ("value", "part")
             ]
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            method = scope.method
-            if (
-                method is not None
-                and method.outer is not None
-                and "$self" in self.resolve(node.value, scope, depth - 1)
-            ):
-                values = self.values_of(method.outer).get(node.attr, ())
+        elif isinstance(node, ast.Attribute):
+            values = self._kept(node, scope, depth)
         return [name for value, where in values for name in self.elements(value, where, depth - 1)]
+
+    def _kept(self, node: ast.Attribute, scope: Scope, depth: int) -> Sequence[tuple[ast.expr, Scope]]:
+        """What the methods of the class around give to the attribute `node` of `self`."""
+        method = scope.method
+        if method is None or method.outer is None or not isinstance(node.value, ast.Name):
+            return ()
+        own = "$self" in self.resolve(node.value, scope, depth - 1)
+        return self.values_of(method.outer).get(node.attr, ()) if own else ()
 
     def _joined(self, name: str, attribute: str) -> str:
         if name.endswith("."):
@@ -323,6 +325,23 @@ class Resolver(Registries):
         ]
         return tuple(dict.fromkeys(found))
 
+    def _picked(self, node: ast.Subscript, table: ast.expr, where: Scope, depth: int) -> list[str]:
+        """What `node` may pick from the display `table`, which stands in `where`: by its key, where that is known."""
+        elements = table.values if isinstance(table, ast.Dict) else getattr(table, "elts", [])
+        if isinstance(table, ast.Dict) and isinstance(node.slice, ast.Constant):
+            picked = [
+                v
+                for k, v in zip(table.keys, table.values, strict=True)
+                if isinstance(k, ast.Constant) and k.value == node.slice.value
+            ]
+            elements = picked or elements
+        return [
+            name
+            for element in elements[: 4 * NAMES]
+            if element is not None
+            for name in self.resolve(element, where, depth - 1)
+        ]
+
     def _resolve_subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> list[str]:
         if isinstance(node.value, ast.Call) and "builtins.globals" in self.resolve(node.value.func, scope, depth - 1):
             known = constant(node.slice, scope)
@@ -331,20 +350,10 @@ class Resolver(Registries):
             return [one for name in names for one in self.resolve_name(name, self.scopes.module, depth - 1)]
         value = followed(node.value, scope)
         if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)) and not starts_empty(value[0]):
-            elements = value[0].values if isinstance(value[0], ast.Dict) else value[0].elts
-            if isinstance(value[0], ast.Dict) and isinstance(node.slice, ast.Constant):
-                picked = [
-                    v
-                    for k, v in zip(value[0].keys, value[0].values, strict=True)
-                    if isinstance(k, ast.Constant) and k.value == node.slice.value
-                ]
-                elements = picked or elements
-            return [
-                name
-                for element in elements[: 4 * NAMES]
-                if element is not None
-                for name in self.resolve(element, value[1], depth - 1)
-            ]
+            return self._picked(node, *value, depth)
+        kept = self._kept(node.value, scope, depth) if isinstance(node.value, ast.Attribute) else ()
+        if kept and all(isinstance(table, ast.Dict) and table.values for table, _ in kept):
+            return [name for table, where in kept for name in self._picked(node, table, where, depth)]
         found = self.resolve(node.value, scope, depth - 1)
         return [
             *(f"{name}.[]" for name in self.dictionary(node.value, scope, depth)),
