@@ -147,3 +147,34 @@ def test_what_counts_of_an_expression_hangs_on_what_the_function_is_given(projec
     folder = project(main_DOT_py=CHOSEN.format(body=body, given=given))
     result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
     assert [finding.code for finding in result.findings] == (["TDL103"] if draws else [])
+
+
+WRAPPED = """\
+import torch
+
+class Wrapper:
+    def __init__(self, opt, rate):
+        self.opt, self.rate = opt, rate
+
+    @classmethod
+    def create(cls, function, model, rate):
+        opt = function(model.parameters())
+        opt = cls(opt, rate)
+        return opt
+
+    def step(self):
+        self.opt.step()
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    model = torch.nn.Conv2d(3, 3, 3).cuda()
+    optimizer = Wrapper.create(torch.optim.Adam, model, 0.1)
+    model(torch.ones(1, 3, 8, 8, device="cuda")).sum().backward()
+    optimizer.step()
+"""
+
+
+def test_what_wraps_an_optimizer_of_the_same_name_steps_with_it(project):
+    folder = project(main_DOT_py=WRAPPED)
+    result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL203",)))
+    assert [finding.code for finding in result.findings] == ["TDL203"]

@@ -60,7 +60,12 @@ class KeptObjects:
             for attribute in sorted(attributes):
                 referents: dict[Referent, None] = {}
                 for constructor, parameter in self._parameters(node.owner, attribute):
-                    referents |= dict.fromkeys(given.get((node.owner, constructor, parameter), ()))
+                    referents |= dict.fromkeys(
+                        one
+                        for one in given.get((node.owner, constructor, parameter), ())
+                        # `optimizer = Wrapper(optimizer)`: what it keeps is what the name meant before.
+                        if one.kind != "instance" or (one.file, one.name) != node.owner
+                    )
                 if referents:
                     kept[node.owner[0], node.owner[1], attribute] = tuple(sorted(referents))[:REFERENTS]
         return kept
