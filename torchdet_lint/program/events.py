@@ -112,7 +112,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     parameter is: `self`, `class` or nothing. `inner` are the functions defined in it, by qualified name. A `lazy` one
     is a generator, a context manager or a coroutine: a call alone runs nothing of it. `tests` are what constant
     arguments rule out, then those of `INDIRECT` kinds, then what only parts of expressions ask, `defaults` the constant
-    defaults of the parameters that they ask, or of all of a constructor."""
+    defaults of the parameters that they ask, or of all of a constructor. `arms` are those in which `inner` functions
+    are defined."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -125,6 +126,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     lazy: bool = False
     tests: tuple[Test, ...] = ()
     defaults: dict[str, Any] = {}
+    arms: dict[str, tuple[int, ...]] = {}
 
 
 class ClassSummary(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

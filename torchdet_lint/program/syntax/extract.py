@@ -49,6 +49,8 @@ class Extractor(Expressions):
         # What parts of expressions ask, which is not what a function is split by first.
         self.asked_inside: list[Test] = []
         self.handed: dict[Test, None] = {}
+        # The arms in which functions and named lambdas are defined, by their places.
+        self.defined: dict[tuple[int, int], tuple[int, ...]] = {}
         # Whether what stands in the last rows that were looked at draws idly, or colours.
         self._rows = 0, 0
         self._idle = self._coloured = False
@@ -160,6 +162,9 @@ class Extractor(Expressions):
 
     def flat(self, node: ast.stmt, branch: tuple[int, ...]) -> None:
         """Record a definition, an import or a simple statement."""
+        made = node.value if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) else node
+        if branch and isinstance(made, (*FUNCTIONS, ast.Lambda)):
+            self.defined[made.lineno, made.col_offset] = branch
         if isinstance(node, FUNCTIONS):
             self.muted = True
             for decorator in node.decorator_list:

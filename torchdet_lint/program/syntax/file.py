@@ -203,7 +203,17 @@ class File:
             walk.lazy and self.words.lazy.issuperset(last_word(decorator) for decorator in node.decorator_list),
             tests,
             self._defaults(scope, None if node.name == "__init__" else {test.parameter for test in tests}),
+            dict(self._arms(scope, walk)) if tests and walk.defined else {},
         )
+
+    def _arms(self, scope: Scope, walk: Extractor) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """The arms in which the functions that a function defines are defined, by their qualified names."""
+        for bounds in scope.bindings.values():
+            for bound in bounds:
+                inner = self.scopes.by_name[bound.target].node if bound.kind == "def" else None
+                arms = walk.defined.get((inner.lineno, inner.col_offset)) if inner is not None else None
+                if arms is not None:
+                    yield bound.target, arms
 
     def _defaults(self, scope: Scope, asked: set[str] | None) -> dict[str, Any]:
         """The constants that parameters are by default: those `asked` for, or all."""

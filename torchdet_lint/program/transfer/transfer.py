@@ -46,6 +46,8 @@ class Transfer(Recorder):
         # Constructors that are called, and attributes of `self` through which something unknown is.
         self.constructors: list[tuple[Referent, Event]] = []
         self.asks: list[str] = []
+        # The functions that are defined in arms that do not run.
+        self._undefined: frozenset[str] = frozenset()
         # What functions were handed at the event at hand: a class may be handed to itself.
         self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...]]] = set()
 
@@ -60,6 +62,7 @@ class Transfer(Recorder):
         self.hints.optimised = frozenset(self.hints.models(body))
         without = GUARD if node.name == MODULE else -GUARD
         dead = {without, *self._ruled_out(body)} - {0}
+        self._undefined = frozenset(name for name, arms in body.arms.items() if not dead.isdisjoint(arms))
         for event in body.events:
             if not dead.isdisjoint(event.branch):
                 continue
@@ -73,7 +76,11 @@ class Transfer(Recorder):
 
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for, with the constants of its calls."""
-        return self.narrowing.narrowed(name, self.node, self.held) if "()" in name else super().stands_for(name)
+        found = self.narrowing.narrowed(name, self.node, self.held) if "()" in name else super().stands_for(name)
+        if self._undefined:
+            here = self.node.file
+            found = tuple(one for one in found if one.name not in self._undefined or one.file != here)
+        return found
 
     def _ruled_out(self, body: Body) -> Iterator[int]:
         """The arms that do not run for the constants of the node, and those that its object is made with."""
