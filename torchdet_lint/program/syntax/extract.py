@@ -195,8 +195,8 @@ class Extractor(Expressions):
             other = test
         if not isinstance(node, ast.IfExp) and not (isinstance(node.op, ast.Mult) and isinstance(test, ast.Name)):
             return []
-        calls = any(isinstance(inner, ast.Call) for part in (one, other) for inner in ast.walk(part))
-        asked = list(tested(test, self.scope, -self.arms - 1, self.arms + 1)) if calls else []
+        matters = any(self._matters(inner) for part in (one, other) for inner in ast.walk(part))
+        asked = list(tested(test, self.scope, -self.arms - 1, self.arms + 1)) if matters else []
         if not asked or self.scope.kind != "function":
             return []
         self.arms += 1
@@ -204,6 +204,12 @@ class Extractor(Expressions):
         if isinstance(node, ast.IfExp):
             return [(test, ()), (one, (self.arms,)), (other, (-self.arms,))]
         return [(one, (self.arms,))]
+
+    def _matters(self, node: ast.AST) -> bool:
+        """Whether `node` is a call, or a text that speaks of CUDA."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return bool(self.devices.names_cuda.fullmatch(node.value) or self.devices.chooses_cuda.match(node.value))
+        return isinstance(node, ast.Call)
 
     def condition(self, test: ast.expr, branch: tuple[int, ...]) -> None:
         """Record a test: what follows `and` runs only where what stands before it holds."""

@@ -128,7 +128,7 @@ class NameHints:
                 self.recorder.add("flag", channel="cuda")
                 self.recorder.add("draw", ".to('cuda')", "cublas")
             elif not (value is None or isinstance(value, str)) and any(
-                self.chooses_device(name)
+                self.chooses_device(name) and not self._tells_where(name)
                 for name in argument.names
                 if (name.startswith(("?", "$")) and not (hands_on and name[1:].isidentifier()))
                 or self.is_out_of_sight(name)
@@ -142,6 +142,22 @@ class NameHints:
             return False
         holder = owner.rpartition(".")[2].strip("()?$")
         return last != "device" or not holder or self.hints.options.search(holder) is not None
+
+    def _tells_where(self, name: str) -> bool:
+        """Whether `name` is an attribute of the object that tells where it is: a property of the project, or one of a
+        library's class, for no class in sight gives it a value."""
+        attribute, lookup, owner = name.removeprefix("$self."), self.recorder.lookup, self.recorder.node.owner
+        if attribute == name or not attribute.isidentifier() or not owner[1]:
+            return False
+        if lookup.property_called(Referent("instance", *owner), attribute):
+            return True
+        family = lookup.family(owner)
+        bases = [kind.name for kind in family if kind.kind == "external"]
+        return any(not base.startswith(("torch.nn.", "builtins.")) for base in bases) and all(
+            lookup.files.summary(kind.file).setting(kind.name, attribute) is None
+            for kind in family
+            if kind.kind == "class"
+        )
 
     def is_out_of_sight(self, name: str) -> bool:
         """Whether a name is imported from a file that is not there, or from a library that no table knows."""
