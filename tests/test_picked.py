@@ -942,3 +942,32 @@ def test_the_rows_of_a_data_set_of_a_library_are_drawn_where_the_one_around_it_t
     sets = "def load(root):\n    return root, root\n"
     folder = project(main_DOT_py=WRAPPED.replace("LOADED", data), sets_DOT_py=sets)
     assert severity_of_the_loader(folder) == severity
+
+
+PICKED = """
+import sys
+import torch
+import models
+
+picked = getattr(models, sys.argv[1])
+model = picked.base(3).cuda()
+torch.manual_seed(0)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model(torch.ones(1, 3, 9, 9).cuda()).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("count", [1, 13])
+def test_modules_of_a_package_do_not_crowd_out_the_classes_that_a_name_picks(project, tmp_path, count):
+    net = (
+        "import torch\n\nclass Net{i}(torch.nn.Module):\n    def __init__(self, width):\n        super().__init__()\n"
+        "        self.layer = torch.nn.Conv2d(width, 3, 3)\n\n    def forward(self, x):\n        return self.layer(x)\n"
+        "\nclass Picked{i}:\n    base = Net{i}\n"
+    )
+    (tmp_path / "models").mkdir()
+    for i in range(count):
+        (tmp_path / "models" / f"net{i}.py").write_text(net.replace("{i}", str(i)))
+    (tmp_path / "models" / "__init__.py").write_text("".join(f"from .net{i} import *\n" for i in range(count)))
+    (finding,) = [one for one in lint(project(main_DOT_py=PICKED)) if one.code == "TDL203"]
+    assert "Conv2d" in finding.message

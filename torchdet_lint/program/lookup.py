@@ -193,8 +193,6 @@ class Lookup:
         current = list(referents)
         for place, token in enumerate(tokens):
             following: list[Referent] = []
-            if token == "*" and tokens[place + 1 : place + 2] not in ([], ["()"]):
-                following.extend(module for referent in current for module in self._submodules(referent))
             for referent in current:
                 if token == ITEM:
                     following.append(Referent("item"))
@@ -204,6 +202,8 @@ class Lookup:
                     following.extend(self._called(referent, level))
                 else:
                     following.extend(self._attribute(referent, token, level))
+            if token == "*" and tokens[place + 1 : place + 2] not in ([], ["()"]):
+                following.extend(module for referent in current for module in self._submodules(referent))
             current = list(dict.fromkeys(following))[:REFERENTS]
         return current
 
