@@ -944,7 +944,7 @@ def test_the_rows_of_a_data_set_of_a_library_are_drawn_where_the_one_around_it_t
     assert severity_of_the_loader(folder) == severity
 
 
-PICKED = """
+CROWDED = """
 import sys
 import torch
 import models
@@ -969,5 +969,5 @@ def test_modules_of_a_package_do_not_crowd_out_the_classes_that_a_name_picks(pro
     for i in range(count):
         (tmp_path / "models" / f"net{i}.py").write_text(net.replace("{i}", str(i)))
     (tmp_path / "models" / "__init__.py").write_text("".join(f"from .net{i} import *\n" for i in range(count)))
-    (finding,) = [one for one in lint(project(main_DOT_py=PICKED)) if one.code == "TDL203"]
+    (finding,) = [one for one in lint(project(main_DOT_py=CROWDED)) if one.code == "TDL203"]
     assert "Conv2d" in finding.message

@@ -138,7 +138,7 @@ class NameHints:
     def chooses_device(self, name: str) -> bool:
         """Whether `name` is of a device that somebody chose: `args.device`, and not the device that a tensor is on."""
         owner, _, last = name.rstrip("()").rpartition(".")
-        if last.lstrip("$") not in self.hints.devices:
+        if last.lstrip("$").lower() not in self.hints.devices:
             return False
         holder = owner.rpartition(".")[2].strip("()?$")
         return last != "device" or not holder or self.hints.options.search(holder) is not None
@@ -160,12 +160,13 @@ class NameHints:
         )
 
     def is_out_of_sight(self, name: str) -> bool:
-        """Whether a name is imported from a file that is not there, or from a library that no table knows."""
+        """Whether a name is imported from a file that is not there, or from a library that no table knows. A device that
+        a file makes is in sight."""
         referents = self.recorder.stands_for(name)
         return (
             bool(referents)
             and not self.facts.makes(name)
-            and all(referent.kind == "external" for referent in referents)
+            and all(referent.kind == "external" and referent.name != "torch.device()" for referent in referents)
         )
 
     def may_seed(self, event: Event) -> bool:
