@@ -160,8 +160,8 @@ class NameHints:
         )
 
     def is_out_of_sight(self, name: str) -> bool:
-        """Whether a name is imported from a file that is not there, or from a library that no table knows. A device that
-        a file makes is in sight."""
+        """Whether a name is imported from a file that is not there, or from a library that no table knows. A device
+        that a file makes is in sight."""
         referents = self.recorder.stands_for(name)
         return (
             bool(referents)
