@@ -280,8 +280,9 @@ class Gradients:
         return any(name.rpartition(".")[2] in self.module.text for name in self.facts.no_grad)
 
     def called_untracked(self, node: cst.CSTNode) -> bool:
-        """Whether `node` stands in a private function that is nowhere in the file but called, each time where no
-        gradient flows, or in the `forward` of a layer that is nowhere made but for calls of that kind."""
+        """Whether `node` stands in a private function, or in a method of a layer that only predicts, that is nowhere in
+        the file but called, each time where no gradient flows, or in the `forward` of a layer that is nowhere made but
+        for calls of that kind."""
         function = self.module.enclosing_function(node)
         while function is not None and (outer := self.module.enclosing_function(function)) is not None:
             function = outer
@@ -291,7 +292,7 @@ class Gradients:
         name = function.name.value
         if name == "forward":
             return self._of_untracked_layer(function)
-        if not name.startswith("_") or name.endswith("__"):
+        if not (name.startswith("_") and not name.endswith("__")) and not self._serves_untracked(function):
             return False
         callers = self._everywhere(
             name,
@@ -299,6 +300,14 @@ class Gradients:
             lambda call: self.untracked(call) or self.called_untracked(call),
         )
         return 0 < callers == self._rows_with[name]
+
+    def _serves_untracked(self, method: cst.FunctionDef) -> bool:
+        """Whether `method` is one of a layer of which `forward` is decorated with what switches gradients off."""
+        class_ = self.module.enclosing_class(method)
+        if class_ is None or "forward" not in class_.methods or method.name.value.startswith("__"):
+            return False
+        forward = self.module.definition("forward", class_)
+        return forward is not None and any(self._stops(item.decorator) for item in forward.decorators)
 
     def _of_untracked_layer(self, forward: cst.FunctionDef) -> bool:
         """Whether the class of `forward` is named nowhere but where objects make one for themselves, which they only
