@@ -273,6 +273,21 @@ PROGRAMS = {
         """,
         "model(rows()).square().mean()",
     ),
+    "shared": training(
+        """
+        import torch.multiprocessing
+        def fill(rows):
+            for number, row in enumerate(rows):
+                row[0].fill_(number)
+                row[1] = torch.arange(4.0).cos()
+        rows = [torch.empty(2, 4).share_memory_() for _ in range(6)]
+        filler = torch.multiprocessing.get_context("fork").Process(target=fill, args=(rows,))
+        filler.start()
+        filler.join()
+        model = torch.nn.Linear(4, 1).share_memory()
+        """,
+        "model(torch.stack(rows)).square().mean()",
+    ),
     "ddp": _GROUP.format(
         imports="from torch.nn.parallel import DistributedDataParallel",
         wrap="model = DistributedDataParallel(model)",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import pickle
 import struct
 import tarfile
 import zipfile
@@ -38,6 +40,8 @@ from torchdet_lint.verifier.verification.workspace import Workspace, scan
         ("saved to /tmp/tmpabcd1234/x.pt", "saved to /tmp/tmpefgh5678/x.pt"),
         ("peak memory 312.4 MB", "peak memory 313 MB"),
         (" 50%|#####     | 1/2\r100%|##########| 2/2 done", "100%|##########| 2/2 done"),
+        ("saving run2026_11_23_22_55_01", "saving run2026_11_24_09_05_59"),
+        ("exp-2026-11-23_22-55-01/last", "exp-2026-12-01_02-05-01/last"),
         ("run 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "run aaaaaaaa-4f89-11d3-9a0c-0305e82c3301"),
     ],
 )
@@ -57,6 +61,8 @@ def test_what_tells_of_the_clock_and_of_the_machine_is_no_difference(one, two):
         ("step 12 -3.5e-05", "step 12 -3.6e-05"),
         ("[0.1, 0.2]", "[0.2, 0.1]"),
         ("mean 0.5 (3.1 s)", "mean 0.6 (3.1 s)"),
+        ("tokens 2048_11_23", "tokens 2048_11_2"),
+        ("sizes 1024_32_16", "sizes 1024_32_17"),
     ],
 )
 def test_a_result_that_differs_is_never_masked(one, two):
@@ -73,6 +79,7 @@ def test_a_result_that_differs_is_never_masked(one, two):
             True,
         ),
         ("run_20261122_040740/x.json", "run_20261122_040811/x.json", True),
+        ("run2026_11_22_04_07_40.pt", "run2026_11_22_04_08_11.pt", True),
         ("ckpt-100.pt", "ckpt-200.pt", False),
         ("version_0/metrics.csv", "version_1/metrics.csv", False),
     ],
@@ -167,6 +174,47 @@ def test_settings_in_an_archive_are_compared_without_their_times(tmp_path):
     assert difference(a, settings("b.zip", 2, 129)) == "data differs"
     assert difference(a, settings("b.zip", 2, 128, b"\0\2")) == "policy.pth differs"
     assert difference(settings("a.zip", 1, 128, b"\xff"), settings("b.zip", 2, 128, b"\xfe")) == "policy.pth differs"
+
+
+def saved(path, protocol, **state):
+    """An archive as `torch.save` makes one."""
+    path.parent.mkdir(exist_ok=True)
+    archive(
+        path, {f"{path.stem}/data.pkl": pickle.dumps(state, protocol), f"{path.stem}/data/0": b"w"}, (2026,) + (1,) * 5
+    )
+    return path
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_what_a_checkpoint_says_of_the_clock_is_no_difference(tmp_path, protocol):
+    def state(day, seconds, lr=0.1, tag="a"):
+        logs = [{"epoch": 1, "time": seconds}, {"epoch": 2, "time": seconds + 1}]
+        return {"name": f"run2026_11_{day}_22_55_01", "logs": logs, "train_runtime": seconds, "lr": lr, "tag": tag}
+
+    def told(**other):
+        return difference(a, saved(tmp_path / "b" / "ckpt.pt", protocol, **other))
+
+    a = saved(tmp_path / "a" / "ckpt.pt", protocol, **state(22, 12.5))
+    assert told(**state(23, 17.25)) == ""
+    assert told(**state(23, 17.25, 0.2)) == "ckpt/data.pkl: after 'lr': 0.1 | 0.2"
+    assert told(**state(23, 17.25, tag="b" * 99)) == f"ckpt/data.pkl: after 'tag': 'a' | '{'b' * 58}…"
+    assert told(**state(23, 17.25), more=[1]) == "ckpt/data.pkl: other values are in it"
+
+
+def test_a_pickle_is_read_and_never_run(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    a, b = tmp_path / "a.pkl", tmp_path / "b.pkl"
+    a.write_bytes(pickle.dumps([Trap(), 1]))
+    b.write_bytes(pickle.dumps([Trap(), 2]))
+    assert "1 | 2" in difference(a, b)
+    assert not (tmp_path / "made").exists()
+    b.write_bytes(a.read_bytes()[:-9])
+    assert "bytes" in difference(a, b)
+    b.write_bytes(b"\xff" + a.read_bytes()[1:])
+    assert difference(a, b) == "byte 0 differs"
 
 
 def test_a_tensor_that_differs_is_named(tmp_path):

@@ -229,6 +229,79 @@ def test_data_in_shared_memory_is_flagged(tmp_path):
     ]
 
 
+def test_memory_that_an_op_overwrote_is_still_read_again_where_others_may_write_to_it(tmp_path):
+    def body():
+        array = np.ones(3)
+        values = torch.from_numpy(array)
+        values.zero_()
+        array[:] = 7
+        values.mul(2)
+
+    _, mark = named(record(tmp_path, body), "aten.mul.Tensor")[0]
+    assert mark.flags & trace.OUTSIDE
+
+
+@pytest.mark.parametrize("strategy", ["file_descriptor", "file_system"])
+def test_what_is_known_of_a_tensor_is_known_when_its_storage_is_shared_or_cloned(tmp_path, strategy):
+    def body():
+        torch.manual_seed(0)
+        torch.ones(300).share_memory_()
+        torch.ones(300).untyped_storage().clone()
+        torch.empty(0).set_(torch.ones(300).untyped_storage()).mul(2)
+
+    before = torch.multiprocessing.get_sharing_strategy()
+    torch.multiprocessing.set_sharing_strategy(strategy)
+    try:
+        opened = record(tmp_path, body)
+    finally:
+        torch.multiprocessing.set_sharing_strategy(before)
+    shared, cloned = named(opened, "aten.copy_")
+    assert not shared[1].flags & trace.ARRIVED
+    assert not cloned[1].flags & trace.OUTSIDE
+    assert named(opened, "aten.mul.Tensor")[0][1].flags & trace.ARRIVED
+
+
+def test_a_share_of_what_differs_already_is_no_cause_and_one_of_what_nothing_wrote_is_no_read(tmp_path):
+    def body(value):
+        torch.full((3000,), value).share_memory_()
+        buffer = torch.empty(5000).share_memory_()
+        buffer[:10] = 1
+        buffer[:10].mul(2)
+        buffer.fill_(3)
+        buffer.mul(2)
+
+    one, two = (record(tmp_path, lambda v=v: body(v), f"t{v}") for v in (1.0, 2.0))
+    found = compare(one.path, two.path)
+    assert [(item.kind, item.site.op) for item in found.divergences] == [
+        ("cause", "aten.full"),
+        ("consequence", "aten.copy_"),
+    ]
+    assert not any(mark.flags & trace.UNWRITTEN for _, mark in rows(one))
+
+
+def test_an_op_that_only_writes_its_first_argument_reads_nothing_there_but_says_where_it_writes(tmp_path):
+    def body(old, at):
+        values = torch.full((6,), old)
+        values[at : at + 2] = torch.ones(2)
+        values[at : at + 2].fill_(1)
+
+    def inputs(old, at):
+        opened = record(tmp_path, lambda: body(old, at), f"t{old}{at}")
+        return [mark.inputs for op in ("aten.copy_", "aten.fill_.Scalar") for _, mark in named(opened, op)]
+
+    assert len(inputs(4.0, 0)) == 2
+    assert inputs(4.0, 0) == inputs(5.0, 0)
+    assert all(here != there for here, there in zip(inputs(4.0, 0), inputs(4.0, 3), strict=True))
+
+
+def test_what_an_op_writes_to_out_is_not_read_and_what_it_adds_is(tmp_path):
+    def body():
+        torch.add(torch.ones(3), 1, out=torch.empty(3))
+        torch.add(torch.empty(3), torch.ones(3), out=torch.zeros(3))
+
+    assert [bool(m.flags & trace.UNWRITTEN) for _, m in named(record(tmp_path, body), "aten.add.out")] == [False, True]
+
+
 def test_draws_say_whether_and_how_the_generator_was_seeded(tmp_path):
     def body():
         torch.rand(2)

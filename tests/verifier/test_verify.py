@@ -287,6 +287,24 @@ def test_a_generator_that_a_library_makes_without_a_seed_is_told(tmp_path, capsy
     assert run(*words, write(tmp_path, source.replace("{seed}", "2")), capsys=capsys)[0] == 0
 
 
+def test_a_module_of_a_package_has_its_places_and_its_findings(tmp_path, capsys, monkeypatch):
+    """The seed is taken in the file that is run, and what is drawn from it in another one."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "noise.py").write_text("import torch\n\ndef noise():\n    return torch.rand(3)\n")
+    imports = "import os\nimport torch\nfrom package.noise import noise\n"
+    seed = "torch.manual_seed(int.from_bytes(os.urandom(4), 'little'))"
+    (package / "train.py").write_text(f"{imports}\nif __name__ == '__main__':\n    {seed}\n    noise()\n")
+    monkeypatch.chdir(tmp_path)
+    words = ["verify", "--no-values", "--output-format", "json", "-m", "package.train"]
+    status, out, _ = run(*words, capsys=capsys)
+    [cause] = json.loads(out)["causes"]
+    assert (status, cause["rule"], cause["file"], cause["line"]) == (1, "TDL105", "package/noise.py", 4)
+    found = cause["finding"]
+    assert (found["filename"], found["line"], found["code"]) == ("package/train.py", 6, "TDL105")
+
+
 def test_a_disk_that_fills_up_is_one_line_and_no_verdict(tmp_path, capsys):
     source = (
         "import resource, torch\nresource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))\n"

@@ -31,6 +31,8 @@ OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TD
 """Rules about what varies in Python and NumPy, the likeliest first."""
 _GENERATORS = {"numpy": "TDL102", "python": "TDL103"}
 _WHOSE = {"numpy": "NumPy's", "python": "Python's"}
+_OF_THE_SEED = ("TDL101", "TDL105", "TDL106")
+"""Rules about the number that torch's global generator starts from."""
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
 _OF_OPS = ("TDL2", "TDL4")
@@ -358,9 +360,10 @@ def standing_on(
     others: Sequence[Divergence] = (),
 ) -> Finding | None:
     """The linter's finding about a divergence: one on its line (or its forward line), else one in its file whose code
-    the explanation names. Where no rule is the likeliest, those on which what the line uses was made come before others
-    of its function, these before the rest (of which none in the functions of the `others` counts), errors before
-    warnings; there is none where several are equally near that have different codes.
+    the explanation names, else the only one about the program's seed. Where no rule is the likeliest, those on which
+    what the line uses was made come before others of its function, these before the rest (of which none in the
+    functions of the `others` counts), errors before warnings; there is none where several are equally near that have
+    different codes.
     """
     site = item.site
     lines = {(_resolved(root, site.file), site.line), (_resolved(root, site.forward_file), site.forward_line)}
@@ -374,12 +377,18 @@ def standing_on(
         return min(here, key=lambda f: named.index(f.code) if f.code in named else len(named))
     near = [f for f in findings if _resolved(Path(), f.filename) == _resolved(root, site.file) and f.code in named]
     if explanation.rule:
-        return min(near, key=lambda f: named.index(f.code), default=None)
+        return min(near, key=lambda f: named.index(f.code), default=None) or _of_the_program(explanation.rule, findings)
     near = _nearest(near, item, others, root)
     errors = [f for f in near if f.severity == "error"] or near
     if len({f.code for f in errors}) > 1 and item.source != "path" and not item.evidence.arrival:
         return None
     return min(errors, key=lambda f: named.index(f.code), default=None)
+
+
+def _of_the_program(rule: str, findings: Sequence[Finding]) -> Finding | None:
+    """The only error about the seed of the program, in whichever file it stands: what is drawn anywhere hangs on it."""
+    found = [f for f in findings if f.code == rule and f.severity == "error"] if rule in _OF_THE_SEED else []
+    return found[0] if len(found) == 1 else None
 
 
 def behind(item: Divergence, findings: Sequence[Finding], root: Path) -> Finding | None:

@@ -112,12 +112,14 @@ def _python_of(source: str) -> str:
 
 
 def _package_folder(name: str) -> list[str]:
-    """The folder of the top-level package of a module that is run."""
+    """The folder of the top-level package of a module that is run, where that is no part of the working folder."""
     try:
         spec = importlib.util.find_spec(name.partition(".")[0])
     except (ImportError, ValueError):
         return []
-    return list(spec.submodule_search_locations or ()) if spec is not None else []
+    folders = [Path(folder).resolve() for folder in (spec.submodule_search_locations if spec is not None else ()) or ()]
+    here = Path.cwd().resolve()
+    return [str(f) for f in folders if {"site-packages", "dist-packages"} & {*f.parts} or not f.is_relative_to(here)]
 
 
 def _find_own_package() -> None:

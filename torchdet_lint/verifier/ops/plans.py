@@ -25,7 +25,7 @@ class Plan:
 
     `written` are the arguments that the op writes in place, as (position, name); `fresh` is 1 where it returns
     exactly one new tensor, 0 where it returns nothing new, 2 otherwise; `overwrites` says that it reads nothing of
-    what it writes.
+    its first argument, which it writes, `outs` are the keywords that it writes and reads nothing of.
     """
 
     __slots__ = (
@@ -35,6 +35,7 @@ class Plan:
         "index",
         "kind",
         "name",
+        "outs",
         "overwrites",
         "random",
         "scratch",
@@ -51,6 +52,7 @@ class Plan:
         self.name, self.kind, self.fresh = str(function), VALUE, 2
         self.overwrites = self.random = False
         self.scratch: tuple[int, ...] = ()
+        self.outs: frozenset[str] = frozenset()
         self.tensors: tuple[bool, ...] = ()
         if schema is None:
             return
@@ -61,10 +63,13 @@ class Plan:
         self.scratch = _TABLES.scratch.get(base, ())
         self.tensors = tuple(str(argument.type) == "Tensor" for argument in schema.arguments)
         self.random = torch.Tag.nondeterministic_seeded in function.tags
-        self.overwrites = base in _TABLES.overwrites or (
-            bool(self.written) and all(_is_out(schema, name) for _, name in self.written)
-        )
+        self.overwrites = base in _TABLES.overwrites and bool(self.written) and self.written[0][0] == 0
+        self.outs = frozenset(name for _, name in self.written if _is_out(schema, name))
         self.kind = _kind(namespace, base, schema, bool(self.written))
+
+    def inputs_of(self, kwargs: dict[str, Any]) -> list[Any]:
+        """The values among `kwargs` that the op reads."""
+        return [value for name, value in kwargs.items() if name not in self.outs]
 
     def mended(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """`args` with a tensor where torch hands the mode a Python number for one, as TorchScript's printer does."""

@@ -16,6 +16,7 @@ from torchdet_lint.verifier.recording.values import base_of, leaves, plain_diges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from torchdet_lint.verifier.ops.dispatch import Direct
     from torchdet_lint.verifier.recording.streams import Run, Stream
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _FLUSH_WORDS = 8192
 _MOST_OWNERS = 400_000
 _NONE: frozenset[int] = frozenset()
+_STORAGES = torch.UntypedStorage.clone.__code__.co_filename
 
 
 class _Batch:
@@ -37,6 +39,16 @@ class _Region:
 
     def __str__(self) -> str:
         return trace.REGION
+
+
+def _copies_storage(frame: FrameType | None) -> bool:
+    """Whether an op is part of the copy of a storage: into shared memory (`share_memory_`), for a clone."""
+    while frame is not None and frame.f_code.co_filename == _HERE:
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename == _STORAGES
+
+
+_HERE = _copies_storage.__code__.co_filename
 
 
 def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
@@ -119,9 +131,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                     stream.flush()
         elif plan.kind == SET:
             if isinstance(out, plain):
-                base = base_of(out)
-                owners.pop(base, None)
-                arrivals[base] = find_site(plan, current_node(), caller())
+                bind(plan, out, caller())
         elif plan.kind == COLLECTIVE:
             received = [args[at] if at < len(args) else kwargs.get(name) for at, name in plan.written]
             site = find_site(plan, current_node(), caller())
@@ -137,6 +147,25 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             read((args, *kwargs.values()), [], numbers, [])
             extend((site, hash(tuple(numbers)) & mask, 0))
             stream.records += 1
+
+    def bind(plan: Plan, out: torch.Tensor, frame: FrameType | None) -> None:
+        """A tensor was given a storage: one that arrives, or one that torch is about to copy or to fill."""
+        base = base_of(out)
+        if not _copies_storage(frame):
+            owners.pop(base, None)
+            arrivals[base] = find_site(plan, current_node(), frame)
+        elif base not in owners or not out.untyped_storage().resizable():
+            owners[base] = 0
+            note_foreign(out)
+
+    def move(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A storage that nothing has written is copied, into memory that processes share, say: nothing is read yet."""
+        out = call(plan, args, kwargs)
+        base = base_of(args[0])
+        owners[base] = UNWRITTEN
+        if last_unwritten() in allocated:
+            allocated[base] = allocated[last_unwritten()]
+        return out
 
     def seed_of(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> tuple[int, int]:
         generator = kwargs.get("generator")
@@ -255,11 +284,15 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         flags = 0
         try:
             if kind == VALUE:
-                flags = read(args, tensors, numbers, came)
+                if plan.overwrites:
+                    flags = read(args[1:], tensors, numbers, came)
+                    tensors += [extent(value) for value in tensors_in(args[0])]
+                else:
+                    flags = read(args, tensors, numbers, came)
                 if kwargs:
-                    flags |= read(kwargs.values(), tensors, numbers, came)
-                if flags & trace.UNWRITTEN and plan.overwrites:
-                    flags = read(args[1:], [], [], [])
+                    flags |= read(plan.inputs_of(kwargs) if plan.outs else kwargs.values(), tensors, numbers, came)
+                if flags & trace.UNWRITTEN and plan.overwrites and _copies_storage(frame):
+                    return move(plan, args, kwargs)
         except Exception as error:
             run.miss(plan, error)
         try:

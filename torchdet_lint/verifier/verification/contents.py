@@ -20,6 +20,7 @@ import zipfile
 import zlib
 from typing import IO, TYPE_CHECKING, Any
 
+from torchdet_lint.verifier.verification import pickled
 from torchdet_lint.verifier.verification.masking import TIMED_NAME, masked
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _SHOWN = 60
 _SERIALIZED = re.compile(r'(":serialized:": )"[^"]*"')
 """What stable-baselines3 has pickled into its settings: episodes with the time that each took, say. Parameters and the
 states of optimizers have files of their own beside it."""
+_PICKLES = (".pkl", ".pickle")
 VOLATILE = frozenset({".db", ".sqlite", ".sqlite3", ".pdf", ".svg", ".prof", ".lock", ".wandb", ".pyc"})
 """Files into which their libraries write times or names of their own, where a reading of bytes says nothing."""
 
@@ -51,11 +53,13 @@ def _by_format(a: Path, b: Path) -> str:
     if "tfevents" in a.name:
         return _first(_events(a), _events(b), "event")
     if zipfile.is_zipfile(a) and zipfile.is_zipfile(b):
-        return _members(_zipped(a), _zipped(b), functools.partial(_alike, a, b))
+        return _members(_zipped(a), _zipped(b), functools.partial(_within, a, b))
     if a.suffix == ".safetensors":
         return _members(_safetensors(a), _safetensors(b))
     if a.suffix in (".gz", ".tgz") or tarfile.is_tarfile(a):
         return _packed(a, b)
+    if a.suffix in _PICKLES and max(path.stat().st_size for path in (a, b)) <= pickled.MOST:
+        return pickled.difference(a.read_bytes(), b.read_bytes())
     texts = [_text(path) for path in (a, b)]
     if texts[0] is None or texts[1] is None:
         return _bytes(a, b)
@@ -101,30 +105,35 @@ def _shown(value: Any) -> str:
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 
-def _members(a: dict[str, Any], b: dict[str, Any], alike: Callable[[str], bool] = lambda _: False) -> str:
-    """Named parts; each is compared as a whole, and then by `alike`."""
+def _members(a: dict[str, Any], b: dict[str, Any], within: Callable[[str], str] = lambda _: _DIFFERS) -> str:
+    """Named parts; each is compared as a whole, and then by `within`."""
     for name in sorted({*a, *b}):
         if name not in a or name not in b:
             return f"{name} is in one of them only"
-        if a[name] != b[name] and not alike(name):
-            return f"{name} differs"
+        if a[name] != b[name] and (told := within(name)):
+            return f"{name}{told}"
     return ""
 
 
-def _alike(a: Path, b: Path, name: str) -> bool:
-    """Whether a member of two zip archives is a text that tells the same."""
-    texts = []
+_DIFFERS = " differs"
+
+
+def _within(a: Path, b: Path, name: str) -> str:
+    """What differs in a member of two zip archives; empty where it is a text, or a pickle, that tells the same."""
+    found = []
     for path in (a, b):
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo(name).file_size > _MOST_MEMBER:
-                return False
-            data = archive.read(name)
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            return False
-        texts.append(_SERIALIZED.sub(r"\1", text).splitlines())
-    return not lines(*texts)
+                return _DIFFERS
+            found.append(archive.read(name))
+    try:
+        if name.endswith(_PICKLES) and max(map(len, found)) <= pickled.MOST:
+            told = pickled.difference(*found)
+            return told and f": {told}"
+        texts = [_SERIALIZED.sub(r"\1", data.decode("utf-8")).splitlines() for data in found]
+    except ValueError:
+        return _DIFFERS
+    return _DIFFERS if lines(*texts) else ""
 
 
 def _zipped(path: Path) -> dict[str, tuple[int, int]]:

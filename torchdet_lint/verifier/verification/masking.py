@@ -15,9 +15,14 @@ _UNITS = "|".join(_WORDS.units)
 _NAMED = rf"(?<![A-Za-z])(?:run|step)?(?:{_TIMED})(?![A-Za-z])"
 TIMED_NAME = re.compile(_NAMED, re.IGNORECASE)
 """A key or the name of a column under which a time, a duration or a speed stands."""
+_STAMP = re.compile(
+    r"(?<![\d.])(?:19|20)\d\d([-_])(?:0\d|1[0-2])\1(?:[0-2]\d|3[01])(?:[-_T](?:[01]\d|2[0-3])[-_:]\d\d(?:[-_:]\d\d)?)?(?!\d)"
+)
+"""A date, and maybe a time of day, as they stand in names: `run2026_11_23_22_55_01`."""
 _SHAPES = [
     # A progress bar is drawn over what stood there.
     (re.compile(r"^.*\r(?=.)"), ""),
+    (_STAMP, "<date>"),
     (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"\b0x[0-9a-f]{6,}\b", re.IGNORECASE), "<address>"),
     (re.compile(r"(?:/private)?(?:/var)?/tmp/[^\s'\",;:)\]]*|\btmp[a-z0-9_]{8}\b"), "<temporary>"),
@@ -57,4 +62,4 @@ def masked_name(path: str) -> str:
     if "events.out.tfevents" in path:
         path = re.sub(r"tfevents\.\d+\.[^/]*", "tfevents", path)
     path = re.sub(rf"(?<![A-Za-z]){_MONTHS}\d{{2}}_[\d-]+_[^/]*|(?<!\d)\d{{8}}_\d{{4,6}}(?!\d)", "<date>", path)
-    return masked(path.replace("_", " _ ")).replace(" _ ", "_")
+    return masked(_STAMP.sub("<date>", path).replace("_", " _ ")).replace(" _ ", "_")

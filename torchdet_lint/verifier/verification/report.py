@@ -74,15 +74,13 @@ def report_on(
     table = valid.table(outcome.devices) if valid is not None else ()
     findings: tuple[explain.Finding, ...] = ()
     if lint and causes and not harmless:
-        findings = explain.lint(
-            (
-                root / name.partition("#cell-")[0]
-                for item in (*causes, *doubtful.values())
-                for name in (item.site.file, item.site.forward_file, item.evidence.arrival.rpartition(":")[0])
-                if name
-            ),
-            measured=measured,
+        named = (
+            root / name.partition("#cell-")[0]
+            for item in (*causes, *doubtful.values())
+            for name in (item.site.file, item.site.forward_file, item.evidence.arrival.rpartition(":")[0])
+            if name
         )
+        findings = explain.lint((*named, *_entry(program, root)), measured=measured)
     shown = _causes(outcome, doubtful, findings, root, table, compared=mode == "compare")
     consequences = len(outcome.divergences) - len(shown)
     remains = left or Leftovers()
@@ -283,8 +281,7 @@ def _of_what_is_left(
 ) -> Cause:
     """The cause where every op was equal: what the linter says of the program's file is all that is known of it."""
     names = ", ".join(one.name for one in left[:3])
-    file = next((root / Path(word).name for word in program[:1] if word.endswith(".py")), None)
-    findings = explain.lint([file], measured=measured) if lint and file is not None else ()
+    findings = explain.lint(_entry(program, root), measured=measured) if lint else ()
     told = [finding for code in explain.OUTSIDE_TORCH for finding in findings if finding.code == code]
     return Cause(
         rule="",
@@ -309,6 +306,17 @@ def _of_what_is_left(
         stream="main",
         finding=told[0] if told else None,
     )
+
+
+def _entry(program: tuple[str, ...], root: Path) -> list[Path]:
+    """The file that a program starts with, if there is one."""
+    match program:
+        case ("-m", name, *_):
+            path = root.joinpath(*name.split("."))
+            return [one for one in (path.with_suffix(".py"), path / "__main__.py") if one.is_file()]
+        case (name, *_) if name.endswith(".py"):
+            return [root / Path(name).name]
+    return []
 
 
 def _rare(runs: int) -> str:

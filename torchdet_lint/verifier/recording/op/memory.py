@@ -174,7 +174,10 @@ def memory(run: Run) -> Memory:  # noqa: C901
                     base -= offset * value.element_size()
             elif not (base := base_of(value)):
                 return 0
-            old = owners.get(base, 0)
+            old = owners.get(base)
+            if old is None:
+                note_foreign(value)
+                old = 0
             owners[base] = hash((old, known)) & CLEAN
             if not old & 1:
                 return 0
