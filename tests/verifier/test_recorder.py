@@ -279,21 +279,6 @@ def test_a_share_of_what_differs_already_is_no_cause_and_one_of_what_nothing_wro
     assert not any(mark.flags & trace.UNWRITTEN for _, mark in rows(one))
 
 
-def test_an_op_that_only_writes_its_first_argument_reads_nothing_there_but_says_where_it_writes(tmp_path):
-    def body(old, at):
-        values = torch.full((6,), old)
-        values[at : at + 2] = torch.ones(2)
-        values[at : at + 2].fill_(1)
-
-    def inputs(old, at):
-        opened = record(tmp_path, lambda: body(old, at), f"t{old}{at}")
-        return [mark.inputs for op in ("aten.copy_", "aten.fill_.Scalar") for _, mark in named(opened, op)]
-
-    assert len(inputs(4.0, 0)) == 2
-    assert inputs(4.0, 0) == inputs(5.0, 0)
-    assert all(here != there for here, there in zip(inputs(4.0, 0), inputs(4.0, 3), strict=True))
-
-
 def test_what_an_op_writes_to_out_is_not_read_and_what_it_adds_is(tmp_path):
     def body():
         torch.add(torch.ones(3), 1, out=torch.empty(3))

@@ -284,15 +284,13 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         flags = 0
         try:
             if kind == VALUE:
-                if plan.overwrites:
-                    flags = read(args[1:], tensors, numbers, came)
-                    tensors += [extent(value) for value in tensors_in(args[0])]
-                else:
-                    flags = read(args, tensors, numbers, came)
+                flags = read(args, tensors, numbers, came)
                 if kwargs:
                     flags |= read(plan.inputs_of(kwargs) if plan.outs else kwargs.values(), tensors, numbers, came)
-                if flags & trace.UNWRITTEN and plan.overwrites and _copies_storage(frame):
-                    return move(plan, args, kwargs)
+                if flags & trace.UNWRITTEN and plan.overwrites:
+                    flags = read(args[1:], [], [], [])
+                    if flags & trace.UNWRITTEN and _copies_storage(frame):
+                        return move(plan, args, kwargs)
         except Exception as error:
             run.miss(plan, error)
         try:
