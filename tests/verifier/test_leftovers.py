@@ -13,9 +13,9 @@ import zipfile
 
 import pytest
 
-from torchdet_lint.verifier.verification.contents import difference
-from torchdet_lint.verifier.verification.leftovers import Remains, compare_left
-from torchdet_lint.verifier.verification.masking import masked, masked_name
+from torchdet_lint.verifier.verification.leftovers.contents import difference
+from torchdet_lint.verifier.verification.leftovers.leftovers import Remains, compare_left
+from torchdet_lint.verifier.verification.leftovers.masking import masked, masked_name
 from torchdet_lint.verifier.verification.workspace import Workspace, scan
 
 

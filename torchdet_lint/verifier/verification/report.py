@@ -11,7 +11,7 @@ from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.comparison import explain
 from torchdet_lint.verifier.comparison.picture import Picture
 from torchdet_lint.verifier.trace import BATCH
-from torchdet_lint.verifier.verification.leftovers import Leftovers
+from torchdet_lint.verifier.verification.leftovers.leftovers import Leftovers
 from torchdet_lint.verifier.verification.outcome import Cause, Diverged, Left, Outcome, RunSummary, Spread
 from torchdet_lint.verifier.verification.text import text
 

@@ -22,7 +22,7 @@ from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.patching.inheritance import EVENTS
 from torchdet_lint.verifier.probe.validity import differing
 from torchdet_lint.verifier.trace import SUFFIX, Trace, most_steps
-from torchdet_lint.verifier.verification.leftovers import Leftovers, Remains, compare_left
+from torchdet_lint.verifier.verification.leftovers.leftovers import Leftovers, Remains, compare_left
 from torchdet_lint.verifier.verification.outcome import Held, Mode, RunSummary, VerifyError
 from torchdet_lint.verifier.verification.report import Report, report_on, seen_from_here
 

@@ -21,7 +21,7 @@ from torchdet_lint.verifier.probe.measuring.machine import default_device, descr
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.environment import environment
 from torchdet_lint.verifier.recording.generators import kept
-from torchdet_lint.verifier.verification.contents import hashed, members
+from torchdet_lint.verifier.verification.leftovers.contents import hashed, members
 from torchdet_lint.verifier.verification.outcome import VerifyError
 
 if TYPE_CHECKING:

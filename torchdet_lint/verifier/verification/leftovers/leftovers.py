@@ -6,8 +6,8 @@ import collections
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.verifier.verification.contents import VOLATILE, difference, lines
-from torchdet_lint.verifier.verification.masking import masked, masked_name
+from torchdet_lint.verifier.verification.leftovers.contents import VOLATILE, difference, lines
+from torchdet_lint.verifier.verification.leftovers.masking import masked, masked_name
 from torchdet_lint.verifier.verification.outcome import Left
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import itertools
 import pickletools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchdet_lint.verifier.verification.masking import TIMED_NAME, masked
+from torchdet_lint.verifier.verification.leftovers.masking import TIMED_NAME, masked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,8 @@ import zipfile
 import zlib
 from typing import IO, TYPE_CHECKING, Any
 
-from torchdet_lint.verifier.verification import pickled
-from torchdet_lint.verifier.verification.masking import TIMED_NAME, masked
+from torchdet_lint.verifier.verification.leftovers import pickled
+from torchdet_lint.verifier.verification.leftovers.masking import TIMED_NAME, masked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
