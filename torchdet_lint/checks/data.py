@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
-from torchdet_lint.checks.defaults import keeps
+from torchdet_lint.checks.kept_defaults import keeps
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.handing_on import HandingOn
@@ -214,7 +214,7 @@ def _passes_zero(call: Call, parameter: str, index: int) -> bool:
 
 
 def _is_never_asked_for(module: Module, value: Value) -> bool:
-    """Whether `value` is a parameter of a function, not of a method, that is false by default and stays so."""
+    """Whether `value` is a parameter of a function, not of a method, that is false in every call in sight."""
     return module.enclosing_class(value.node) is None and keeps(module, value, _is_zero)
 
 

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
-from torchdet_lint.checks.defaults import keeps
+from torchdet_lint.checks.kept_defaults import keeps
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.finding import Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around

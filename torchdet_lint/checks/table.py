@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import matches
-from torchdet_lint.checks.defaults import is_left_none
+from torchdet_lint.checks.kept_defaults import is_left_none
 from torchdet_lint.finding import RelatedNode, Withhold
 
 if TYPE_CHECKING:

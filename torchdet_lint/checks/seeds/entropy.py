@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks import table
-from torchdet_lint.checks.seeds.defaults import FreshDefaults
+from torchdet_lint.checks.seeds.fresh_defaults import FreshDefaults
 from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
