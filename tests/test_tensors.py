@@ -26,7 +26,7 @@ class Net(nn.Module):
         self.register_buffer("table", torch.arange(10))
         self.blocks = nn.ModuleList([nn.Linear(2, 2)])
 
-    def forward(self, x, mask, labels=None, size: int = 3):
+    def forward(self, x, mask, pixel_values, labels=None, size: int = 3):
         probe({})
 """
 FUNCTION = """
@@ -64,7 +64,8 @@ def in_function(*lines: str) -> AbstractValue:
     ("expression", "what", "dtype", "gradient"),
     [
         ("x", "tensor", "unknown", "yes"),
-        ("mask", "tensor", "unknown", "no"),
+        ("mask", "tensor", "unknown", "yes"),
+        ("pixel_values", "tensor", "unknown", "no"),
         ("size", "other", "unknown", "no"),
         ("self.conv(x)", "tensor", "floating", "yes"),
         ("self.weight * 2", "tensor", "floating", "yes"),
