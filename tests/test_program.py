@@ -483,10 +483,12 @@ def test_what_is_only_looked_at_is_a_note(project, text, severities):
     assert {finding.severity for finding in lint(folder, min_severity="note")} == severities
 
 
+SHUFFLING = "from torch.utils.data import DataLoader\n\ndef loader(d):\n    return DataLoader(d, shuffle=True)\n"
+
+
 def test_a_loader_that_only_some_programs_seed_is_not_said_to_repeat(project):
     folder = project(
-        data_DOT_py="from torch.utils.data import DataLoader\n\ndef loader(d):\n"
-        "    return DataLoader(d, shuffle=True)\n",
+        data_DOT_py=SHUFFLING,
         train_DOT_py="import torch\nfrom data import loader\n\n" + GUARD
         + "    torch.manual_seed(0)\n    print(list(loader([0, 1])))\n",
     )  # fmt: skip
@@ -499,8 +501,7 @@ def test_a_loader_that_only_some_programs_seed_is_not_said_to_repeat(project):
 
 def test_a_loader_that_no_program_makes_in_sight_is_not_said_to_repeat_today(project):
     folder = project(
-        data_DOT_py="from torch.utils.data import DataLoader\n\ndef loader(d):\n"
-        "    return DataLoader(d, shuffle=True)\n",
+        data_DOT_py=SHUFFLING,
         train_DOT_py="import torch\nimport data\n\n" + GUARD
         + "    torch.manual_seed(0)\n    print(torch.rand(3), data)\n",
     )  # fmt: skip

@@ -188,22 +188,22 @@ class Extractor(Expressions):
 
     def chosen(self, node: ast.IfExp | ast.BinOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """`f() if flag else g()`, and `f() * scale`, of which `f` changes nothing where the factor is nought."""
+        arm = self.arms + 1
+        always: list[tuple[ast.expr, tuple[int, ...]]] = []
         if isinstance(node, ast.IfExp):
-            test, one, other = node.test, node.body, node.orelse
+            test, always = node.test, [(node.test, ())]
+            split = [(node.body, (arm,)), (node.orelse, (-arm,))]
         else:
             test, one = (node.left, node.right) if isinstance(node.left, ast.Name) else (node.right, node.left)
-            other = test
-        if not isinstance(node, ast.IfExp) and not (isinstance(node.op, ast.Mult) and isinstance(test, ast.Name)):
+            split = [(one, (arm,))]
+            if not (isinstance(node.op, ast.Mult) and isinstance(test, ast.Name)):
+                return []
+        asked = list(tested(test, self.scope, -arm, arm)) if self.scope.kind == "function" else []
+        if not asked or not any(self._matters(inner) for part, _ in split for inner in ast.walk(part)):
             return []
-        matters = any(self._matters(inner) for part in (one, other) for inner in ast.walk(part))
-        asked = list(tested(test, self.scope, -self.arms - 1, self.arms + 1)) if matters else []
-        if not asked or self.scope.kind != "function":
-            return []
-        self.arms += 1
+        self.arms = arm
         self.asked_inside.extend(asked)
-        if isinstance(node, ast.IfExp):
-            return [(test, ()), (one, (self.arms,)), (other, (-self.arms,))]
-        return [(one, (self.arms,))]
+        return [*always, *split]
 
     def _matters(self, node: ast.AST) -> bool:
         """Whether `node` is a call, or a text that speaks of CUDA."""

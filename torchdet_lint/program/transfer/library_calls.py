@@ -116,7 +116,7 @@ class LibraryCalls:
             return False
         if value.known:
             return bool(value.value)
-        return bool(dict(self.recorder.node.given).get(parameter_of(value) or "", True))
+        return bool(self.recorder.given.get(parameter_of(value) or "", True))
 
 
 def handed(runner: Runner, event: Event) -> list[Argument]:

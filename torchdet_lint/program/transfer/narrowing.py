@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.program.effects import STARTED, TOKEN, Node, Referent
 from torchdet_lint.program.events import MODULE
-from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of
+from torchdet_lint.program.transfer.passing import UNKNOWN, constants, parameter_of, ruled_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,9 +82,7 @@ class Narrowing:
     def _dead(self, events: list[Event], node: Node) -> bool:
         """Whether none of `events` happens in `node`, for what it is given."""
         body = self.lookup.files.summary(node.file).body(node.name)
-        given = dict(node.given)
-        tests = body.tests if body is not None and given else ()
-        dead = {test.rules_out(given[test.parameter]) for test in tests if test.parameter in given} - {0}
+        dead = {*ruled_out(body, dict(node.given))} - {0} if body is not None and node.given else set()
         return bool(dead) and all(not dead.isdisjoint(event.branch) for event in events)
 
     def _calling(self, function: str, node: Node) -> tuple[list[Event], list[Event]]:

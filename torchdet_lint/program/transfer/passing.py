@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.program.events import INDIRECT, PASSED, PLAIN, Argument, Body, Event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from torchdet_lint.program.effects import Referent
 
@@ -93,6 +93,11 @@ def _sort_of(value: Any) -> str:
     if isinstance(value, bool) or not value:
         return "switch"
     return "device" if isinstance(value, str) and value.partition(":")[0] in _DEVICES else "other"
+
+
+def ruled_out(body: Body, given: Mapping[str, Any]) -> Iterator[int]:
+    """The arms of a function that do not run where its parameters are `given`; 0 for none."""
+    return (test.rules_out(given[test.parameter]) for test in body.tests if test.parameter in given)
 
 
 def at_call(outer: Event, inner: Event) -> Event:

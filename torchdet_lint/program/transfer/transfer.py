@@ -12,12 +12,7 @@ from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.name_hints import NameHints
-from torchdet_lint.program.transfer.passing import (
-    at_call,
-    bound_arguments,
-    constants,
-    lent,
-)
+from torchdet_lint.program.transfer.passing import at_call, bound_arguments, constants, lent, ruled_out
 from torchdet_lint.program.transfer.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -84,10 +79,9 @@ class Transfer(Recorder):
 
     def _ruled_out(self, body: Body) -> Iterator[int]:
         """The arms that do not run for the constants of the node, and those that its object is made with."""
+        yield from ruled_out(body, self.given)
         for test in body.tests:
-            if test.parameter in self.given:
-                yield test.rules_out(self.given[test.parameter])
-            elif test.parameter.startswith("self."):
+            if test.parameter.startswith("self."):
                 values = self.of_self(test.parameter)
                 arms = {test.rules_out(value) for value in values}
                 if len(arms) == 1:
