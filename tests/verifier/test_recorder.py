@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -340,6 +341,7 @@ def test_memory_for_quantized_values_is_no_value(tmp_path):
 
 
 def test_an_op_that_cannot_be_recorded_is_told_and_the_program_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(hashing, "blocks", dict)
     monkeypatch.setattr(hashing, "locator", lambda: bytes.fromhex)
     got = []
     opened = record(tmp_path, lambda: got.extend(torch.ones(2).add(1).tolist()))
@@ -375,6 +377,96 @@ def test_an_op_of_a_thread_without_python_is_no_record_and_what_it_wrote_came_fr
     assert made[0][1].digests != made[1][1].digests
 
 
+def lines_of(opened, op):
+    return [site.line for site, _ in named(opened, op)]
+
+
+def test_a_function_of_torch_that_is_called_on_two_lines_has_both(tmp_path):
+    """Its frame remembers the line for as long as it runs; the next one may lie in the same memory."""
+    begin = here()
+
+    def body():
+        weights = [torch.ones(2, requires_grad=True) for _ in range(3)]
+        optimizer = torch.optim.SGD(weights, 0.1, foreach=False)
+        sum(weights).sum().backward()
+        optimizer.step()
+        optimizer.step()
+        with torch.no_grad():
+            optimizer.step()
+            optimizer.step()
+        optimizer.step()
+
+    opened = record(tmp_path, body)
+    assert lines_of(opened, "aten.add_.Tensor") == [begin + line for line in (6, 7, 9, 10, 11) for _ in range(3)]
+    assert len({record.site for _, record in named(opened, "aten.add_.Tensor")}) == 5
+
+
+_RESUMED = """
+def steps():
+    while True:
+        yield torch.ones(1).mul(2)
+def first(it):
+    return second(it)
+def second(it):
+    return third(it)
+def third(it):
+    return next(it)
+"""
+
+
+def test_a_generator_of_torch_that_goes_on_for_another_caller_has_the_line_of_that_one(tmp_path):
+    """Its frame lives longer than one call of it."""
+    room = {"torch": torch}
+    exec(compile(_RESUMED, str(Path(torch.__file__).parent / "steps.py"), "exec"), room)
+    begin = here()
+
+    def body():
+        steps = room["steps"]()
+        room["first"](steps)
+        room["first"](steps)
+        room["third"](steps)
+
+    opened = record(tmp_path, body)
+    assert lines_of(opened, "aten.mul.Tensor") == [begin + line for line in (4, 5, 6)]
+
+
+def test_a_tracer_sees_what_it_would_see(tmp_path):
+    """One that begins while a function of torch runs, from a hook; and one that was there before keeps its frames."""
+    seen = []
+
+    def tracer(frame, event, _):
+        if frame.f_code.co_filename == __file__ and frame.f_code.co_name != "hook":
+            seen.append((event, frame.f_lineno))
+        return tracer
+
+    def body(settings):
+        def hook(gradient):
+            if settings == "in a hook":
+                sys.settrace(tracer)
+            return gradient * 2
+
+        weight = torch.ones(2, requires_grad=True)
+        before = weight * 2
+        before.register_hook(hook)
+        if settings == "before":
+            sys.settrace(tracer)
+        (before * 3).sum().backward()
+        sys.settrace(None)
+        return weight.grad.tolist()
+
+    kept, got = sys.gettrace(), {}
+    try:
+        for settings in ("in a hook", "before"):
+            seen.clear()
+            plain = body(settings), tuple(seen)
+            seen.clear()
+            record(tmp_path, lambda settings=settings: got.update({settings: body(settings)}))
+            assert (got[settings], tuple(seen)) == plain
+            assert got[settings] == [12, 12]
+    finally:
+        sys.settrace(kept)
+
+
 def test_a_backward_op_of_a_thread_of_autograds_own_has_the_line_of_its_forward_op(tmp_path, monkeypatch):
     tensor = torch.ones(3, requires_grad=True)
     with Recorder(tmp_path / "a.tdtrace") as recorder:
@@ -391,21 +483,23 @@ def test_a_backward_op_of_a_thread_of_autograds_own_has_the_line_of_its_forward_
     assert (site.phase, site.file, site.forward_op, site.forward_line) == ("backward", "", "aten.mul.Tensor", line)
 
 
-def test_what_a_signal_handler_raises_while_an_op_is_recorded_reaches_the_program(tmp_path, monkeypatch):
-    digest = hashing.locator()
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+def test_what_a_signal_handler_raises_while_an_op_is_recorded_reaches_the_program(tmp_path, monkeypatch, dtype):
+    tables = hashing.blocks()
 
-    def interrupted(tensor):
-        signal.raise_signal(signal.SIGUSR1)
-        return digest(tensor)
+    class Interrupted(dict):
+        def get(self, dtype):
+            signal.raise_signal(signal.SIGUSR1)
+            return super().get(dtype)
 
     def handler(*_):
         raise TimeoutError("too slow")
 
-    monkeypatch.setattr(hashing, "locator", lambda: interrupted)
+    monkeypatch.setattr(hashing, "blocks", lambda: Interrupted(tables))
     before = signal.signal(signal.SIGUSR1, handler)
     try:
         with pytest.raises(TimeoutError, match="too slow"):
-            record(tmp_path, lambda: torch.ones(2))
+            record(tmp_path, lambda: torch.ones(2, dtype=dtype))
     finally:
         signal.signal(signal.SIGUSR1, before)
 

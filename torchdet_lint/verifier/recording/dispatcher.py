@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from torchdet_lint.verifier import trace
-from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, PICK, RESIZE, SET, VALUE, VIEW, Plan
+from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, MADE, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, memory
 from torchdet_lint.verifier.recording.op.places import caller, current_node, places
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.ops.dispatch import Direct
     from torchdet_lint.verifier.recording.streams import Run, Stream
 
-_FLUSH_WORDS = 8192
+_FLUSH_BYTES = 65_536
 _MOST_OWNERS = 400_000
 _NONE: frozenset[int] = frozenset()
 _STORAGES = torch.UntypedStorage.clone.__code__.co_filename
@@ -56,16 +56,21 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     needs is bound here: it runs for every op.
     """
     plans, owners, arrivals = run.plans, run.owners, run.arrivals
-    buffer, extend = stream.buffer, stream.buffer.extend
+    buffer, extend, pack = stream.buffer, stream.buffer.extend, trace.RECORD.pack
     plain, mask = torch.Tensor, hashing.MASK
-    read, fresh, several, written, still_unwritten, last_unwritten, note_foreign, digest_of = memory(run)
-    find_site, passed = places(run, stream)
+    read, fresh, several, written, changed, still_unwritten, last_unwritten, note_foreign, digest_of = memory(run)
+    find_site, passed, sequence_number, last = places(run, stream)
     batches, regions = run.plan(_Batch()), run.plan(_Region())
     allocated: dict[int, int] = {}
     get_frame = sys._getframe
-    no_numbers = hash(()) & mask
+    no_numbers = hash(())
+    nothing: dict[str, Any] = {}
     inside = False
     drawn: list[tuple[int, int]] = []
+
+    def within(digests: list[int]) -> list[int]:
+        """As many digests as a record may have."""
+        return digests if len(digests) <= 0xFFFF else [hash(tuple(digests)) & mask]
 
     def call(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         try:
@@ -110,7 +115,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         try:
             read((args, *kwargs.values()), tensors, numbers, [])
             site = find_site(plan, current_node(), caller())
-            extend((site, hash(tuple(numbers)) & mask, hash(tuple(tensors)) & mask))
+            extend(trace.record(site, 0, hash(tuple(numbers)), hash(tuple(tensors)), (), ()))
             stream.records += 1
         except Exception as error:
             run.miss(plan, error)
@@ -124,10 +129,10 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             if current_node() is None:
                 picked: list[int] = []
                 read(args[1:], [], picked, [])
-                site = find_site(plan, None, caller()) | 1 << 32
-                extend((site, hash(tuple(picked)) & mask, extent(args[0]) & mask, extent(out) & mask))
+                site = find_site(plan, None, caller())
+                extend(trace.record(site, 0, hash(tuple(picked)), extent(args[0]), (extent(out) & mask,), ()))
                 stream.records += 1
-                if len(buffer) > _FLUSH_WORDS:
+                if len(buffer) > _FLUSH_BYTES:
                     stream.flush()
         elif plan.kind == SET:
             if isinstance(out, plain):
@@ -145,7 +150,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             allocated[base] = site
             numbers: list[int] = []
             read((args, *kwargs.values()), [], numbers, [])
-            extend((site, hash(tuple(numbers)) & mask, 0))
+            extend(trace.record(site, 0, hash(tuple(numbers)), 0, (), ()))
             stream.records += 1
 
     def bind(plan: Plan, out: torch.Tensor, frame: FrameType | None) -> None:
@@ -201,9 +206,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             site = find_site(batches, None, caller())
             extra: list[int] = []
             flags = outside([(hash(tuple(digests)) & mask, 0)], extra)
-            if len(digests) > 0xFFFF:
-                digests = [hash(tuple(digests)) & mask]
-            extend((site | len(digests) << 32 | flags << 48, 0, 0, *digests, *extra))
+            extend(trace.record(site, flags, 0, 0, within(digests), extra))
             stream.records += 1
         except Exception as error:
             run.miss(batches, error)
@@ -242,10 +245,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 extra.append(seed)
             if came and node is None:
                 flags |= outside(came, extra)
-            if len(digests) > 0xFFFF:
-                digests = [hash(tuple(digests)) & mask]
-            head = site | len(digests) << 32 | (flags & ~trace.UNWRITTEN) << 48
-            extend((head, hash(tuple(numbers)) & mask, hash(tuple(tensors)) & mask, *digests, *extra))
+            flags &= ~trace.UNWRITTEN
+            extend(trace.record(site, flags, hash(tuple(numbers)), hash(tuple(tensors)), within(digests), extra))
             stream.records += 1
         except Exception as error:
             run.miss(regions, error)
@@ -255,12 +256,12 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         _mode: Any, function: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         plan = plans.get(id(function)) or run.plan(function)
-        if kwargs is None:
-            kwargs = {}
         try:
             frame = get_frame(1)
         except ValueError:
             frame = None
+        if kwargs is None:
+            kwargs = nothing
         if frame is None and current_node() is None:
             return unseen(plan, args, kwargs)
         if inside:
@@ -270,11 +271,15 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             return out
         kind = plan.kind
         if kind == VIEW:
-            out = call(plan, args, kwargs)
             try:
-                passed(plan, frame)
-            except Exception as error:
-                run.miss(plan, error)
+                out = plan.call(*args, **kwargs) if kwargs else plan.call(*args)
+            except RuntimeError:
+                out = again(plan, args, kwargs)
+            if sequence_number() != last[0]:
+                try:
+                    passed(plan, frame)
+                except Exception as error:
+                    run.miss(plan, error)
             return out
         if kind < LIFT:
             return simple(plan, args, kwargs)
@@ -300,39 +305,40 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         try:
             node = current_node()
             site = find_site(plan, node, frame)
-            digests: list[int] = []
-            if out is not None and (plan.fresh == 1 or kind == LIFT):
-                fresh(out, digests)
-            elif plan.fresh:
-                unwritten = still_unwritten((args, *kwargs.values())) if flags & trace.UNWRITTEN else _NONE
-                several(out, digests, plan.scratch, unwritten)
-            for position, name in plan.written:
-                flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
-            extra: list[int] = []
-            if plan.random:
-                more, seed = seed_of(args, kwargs, out)
-                flags |= more
-                extra.append(seed)
-            if kind == LIFT:
-                came = [(digests[0], 0)]
-                note_foreign(out)
-            if came and (node is None or kind == LIFT):
-                flags |= outside(came, extra)
-            if flags & trace.UNWRITTEN and not flags & trace.ARRIVED and last_unwritten() in allocated:
-                flags |= trace.ARRIVED
-                extra.append(allocated[last_unwritten()])
-            if len(digests) > 0xFFFF:
-                digests = [hash(tuple(digests)) & mask]
-            read_numbers = hash(tuple(numbers)) & mask if numbers else no_numbers
-            read_tensors = hash(tuple(tensors)) & mask
-            if len(digests) == 1:
-                extend((site | 1 << 32 | flags << 48, read_numbers, read_tensors, digests[0]))
+            read_numbers = hash(tuple(numbers)) if numbers else no_numbers
+            digest = -1
+            if not flags and not came and (form := plan.form):
+                if form == MADE:
+                    digest = fresh(out) if out is not None else -1
+                elif args:
+                    digest = changed(args[0])
+            if digest >= 0:
+                extend(pack(site, 1, 0, read_numbers, hash(tuple(tensors)), digest))
             else:
-                extend((site | len(digests) << 32 | flags << 48, read_numbers, read_tensors, *digests))
-            if extra:
-                extend(extra)
+                digests: list[int] = []
+                extra: list[int] = []
+                if out is not None and (plan.fresh == 1 or kind == LIFT):
+                    digests.append(fresh(out))
+                elif plan.fresh:
+                    unwritten = still_unwritten((args, *kwargs.values())) if flags & trace.UNWRITTEN else _NONE
+                    several(out, digests, plan.scratch, unwritten)
+                for position, name in plan.written:
+                    flags |= written(args[position] if position < len(args) else kwargs.get(name), digests)
+                if plan.random:
+                    more, seed = seed_of(args, kwargs, out)
+                    flags |= more
+                    extra.append(seed)
+                if kind == LIFT:
+                    came = [(digests[0], 0)]
+                    note_foreign(out)
+                if came and (node is None or kind == LIFT):
+                    flags |= outside(came, extra)
+                if flags & trace.UNWRITTEN and not flags & trace.ARRIVED and last_unwritten() in allocated:
+                    flags |= trace.ARRIVED
+                    extra.append(allocated[last_unwritten()])
+                extend(trace.record(site, flags, read_numbers, hash(tuple(tensors)), within(digests), extra))
             stream.records += 1
-            if len(buffer) > _FLUSH_WORDS:
+            if len(buffer) > _FLUSH_BYTES:
                 stream.flush()
                 if len(owners) > _MOST_OWNERS:
                     run.forget_old_owners()

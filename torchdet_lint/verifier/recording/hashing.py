@@ -14,6 +14,7 @@ from __future__ import annotations
 import collections
 import ctypes
 import functools
+import math
 import operator
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     Buffer = ctypes.Array[ctypes.c_char]
+    At = Callable[[int], Buffer]
     Bytes = Callable[[Any, int], int]
 
 MASK = (1 << 64) - 1
@@ -52,14 +54,22 @@ except ImportError:
     digest_bytes = _stdlib
 
 
-class _Arrays(dict[int, "type[Buffer]"]):
-    """ctypes array types by their length in bytes; emptied when a program uses very many sizes."""
+class Blocks(dict["tuple[int, ...]", "tuple[int, At | None]"]):
+    """Shape of a contiguous tensor -> what its digest begins with, and what makes a buffer of the memory at an address,
+    None where it is empty. Emptied when a program uses very many shapes.
+    """
 
-    def __missing__(self, nbytes: int) -> type[Buffer]:
-        if len(self) > 4096:
+    def __init__(self, item: int) -> None:
+        super().__init__()
+        self._item = item
+
+    def __missing__(self, shape: tuple[int, ...]) -> tuple[int, At | None]:
+        if len(self) > 2048:
             self.clear()
-        array = self[nbytes] = ctypes.c_char * nbytes
-        return array
+        nbytes = self._item * math.prod(shape)
+        array = ctypes.c_char * nbytes
+        block = self[shape] = hash(shape) & MASK, array.from_address if nbytes else None
+        return block
 
 
 _PLAIN = frozenset(
@@ -86,6 +96,11 @@ def on_other_device(tensor: torch.Tensor) -> bool:
     return type(tensor) in _OWN and tensor.dtype in _PLAIN and tensor.device.type not in ("cpu", "meta")
 
 
+def blocks() -> dict[torch.dtype, Blocks]:
+    """A table for each type of numbers whose bytes are digested as they lie in memory."""
+    return {dtype: Blocks(dtype.itemsize) for dtype in _PLAIN}
+
+
 def hasher(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], int]:
     """A function from a tensor to its 64-bit digest, which covers the shape and every element in order.
 
@@ -104,21 +119,20 @@ def locator(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], tuple[int,
     """As `hasher`, a function from a tensor to its digest and to the address of its first element, which is 0 where
     the digest was not made of the memory there.
     """
-    arrays = _Arrays()
-    plain, own = _PLAIN, _OWN
+    tables, own = blocks(), _OWN
 
     def of(tensor: torch.Tensor) -> tuple[int, int]:
         try:
-            if type(tensor) in own and tensor.is_cpu and tensor.dtype in plain:
-                if tensor.is_contiguous():
-                    seed = hash(tensor.shape) & MASK
-                elif not (seed := dense_seed(tensor.shape, tensor.stride())) or tensor.is_neg():
-                    return general(tensor, digest), 0
-                nbytes = tensor.nbytes
-                if not nbytes:
+            if type(tensor) in own and tensor.is_cpu and (table := tables.get(tensor.dtype)) is not None:
+                seed, at = table[tensor.shape]
+                if not tensor.is_contiguous():
+                    seed = dense_seed(tensor.shape, tensor.stride())
+                    if not seed or tensor.is_neg():
+                        return general(tensor, digest), 0
+                if at is None:
                     return seed, 0
                 if address := tensor.data_ptr():
-                    return digest(arrays[nbytes].from_address(address), seed), address
+                    return digest(at(address), seed), address
         except RuntimeError:
             pass
         return general(tensor, digest), 0

@@ -151,16 +151,16 @@ class Run:
 
 
 class Stream:
-    """The records of one thread: a buffer of words, the sites seen, and the forward lines of its autograd nodes."""
+    """The records of one thread: their bytes in a buffer, the sites seen, the forward lines of its autograd nodes."""
 
     def __init__(self, run: Run, kind: str, name: str, role: str = "worker") -> None:
         self.run = run
         self.kind = kind
         self.name = name
         self.role = role
-        self.buffer: list[int] = []
+        self.buffer = bytearray()
         self.rows: list[trace.Site] = []
-        self.sites: dict[tuple[int, int, int, int, int], int] = {}
+        self.sites: dict[tuple[int, int, int], dict[int, int]] = {}
         self.codes: list[Any] = []
         self.forward = ForwardLines()
         self.number = -1
@@ -181,14 +181,12 @@ class Stream:
         self.kind = "process"
         self.lock = threading.Lock()
 
-    def site(
-        self, plan: Plan, frame: FrameType | None, instruction: int, forward: int, room: int, backward: bool
-    ) -> int:
-        """A new site, of the op of `plan` at `instruction` of `frame`."""
+    def site(self, plan: Plan, frame: FrameType | None, forward: int, room: int, backward: bool) -> int:
+        """A new site, of the op of `plan` where `frame` is now."""
         code = frame.f_code if frame is not None else None
         self.codes.append(code)
         file = self.run.classifier.shown(code.co_filename) if code is not None else ""
-        line = line_of(code, instruction) if code is not None else 0
+        line = line_of(code, frame.f_lasti) if frame is not None and code is not None else 0
         function = getattr(code, "co_qualname", code.co_name) if code is not None else ""
         phase = _PHASES.get(room, "forward")
         origin = self.rows[forward] if 0 <= forward < len(self.rows) else None
@@ -203,9 +201,10 @@ class Stream:
     def flush(self) -> None:
         """Write what is in the buffer."""
         with self.lock:
-            words, self.buffer[:] = self.buffer[:], []
+            records = bytes(self.buffer)
+            del self.buffer[: len(records)]
             marks, self.marks[:] = self.marks[:], []
-            if not words and not marks and self.number >= 0:
+            if not records and not marks and self.number >= 0:
                 return
             writer = self.run.open()
             if self.number < 0 and self.kind == "process":
@@ -215,8 +214,8 @@ class Stream:
             if self.defined < len(self.rows):
                 writer.json(b"D", self.number, self.rows[self.defined :])
                 self.defined = len(self.rows)
-            if words:
-                writer.block(b"R", self.number, trace.words(words))
+            if records:
+                writer.block(b"R", self.number, records)
             if marks:
                 writer.json(b"T", self.number, marks)
 

@@ -26,12 +26,17 @@ if TYPE_CHECKING:
 
 MAGIC = b"TDTRACE\n"
 VERSION = 1
+_WORD = (1 << 64) - 1
 SUFFIX = ".tdtrace"
 BATCH = "loader.batch"
 """The op under which a batch from workers is recorded, where the program takes it."""
 REGION = "inductor.region"
 """The op under which a call of what torch.compile has compiled is recorded."""
 BLOCK = struct.Struct("<cxxxIII")
+RECORD = struct.Struct("<IHHqqQ")
+"""A record of one digest without extra words: site, number of digests, flags, `scalars` and `inputs` as `hash` gives
+them, digest.
+"""
 PROLOGUE = struct.Struct("<8sI")
 
 RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN, SCRATCH, SHARED = (
@@ -121,6 +126,12 @@ class Stream(NamedTuple):
     def called(self) -> str:
         """What it is called in a report; the name of a thread says that it is one."""
         return f"process {self.name}" if self.kind == "process" else self.name
+
+
+def record(site: int, flags: int, scalars: int, inputs: int, digests: Sequence[int], extra: Sequence[int]) -> bytes:
+    """The bytes of a record; `scalars` and `inputs` may be what `hash` gives, which has a sign."""
+    layout = f"<IHHQQ{len(digests) + len(extra)}Q"
+    return struct.pack(layout, site, len(digests), flags, scalars & _WORD, inputs & _WORD, *digests, *extra)
 
 
 def words(values: Sequence[int]) -> bytes:

@@ -29,17 +29,19 @@ class Memory(NamedTuple):
     """Functions on the values of ops, all of which share one record of memory.
 
     `read(arguments, tensors, numbers, came)` digests what an op reads into `tensors` and `numbers`, what came from
-    outside into `came`, and returns flags. `fresh(value, digests)` digests a tensor that an op made, `several(out,
-    digests, scratch, unwritten)` all that it returned, and `written(value, digests)` what it wrote in place, with the
-    flags for that. `still_unwritten(arguments)` are the storages of which a part is not written, `unwritten()` is the
-    one that was read last. `note_foreign(tensor)` looks whether torch owns its memory, and `digest_of(value)` digests a
-    part of a batch.
+    outside into `came`, and returns flags. `fresh(value)` is the digest of a tensor that an op made, `several(out,
+    digests, scratch, unwritten)` digests all that it returned, and `written(value, digests)` what it wrote in place,
+    with the flags for that; `changed(value)` is the digest of one plain tensor that it wrote, in memory that is known
+    and all written, else -1, and `written` has to be asked. `still_unwritten(arguments)` are the storages of which a
+    part is not written, `unwritten()` is the one that was read last. `note_foreign(tensor)` looks whether torch owns
+    its memory, and `digest_of(value)` digests a part of a batch.
     """
 
     read: Callable[[Any, list[int], list[int], list[tuple[int, int]]], int]
-    fresh: Callable[[torch.Tensor, list[int]], None]
+    fresh: Callable[[torch.Tensor], int]
     several: Callable[[Any, list[int], tuple[int, ...], frozenset[int]], None]
     written: Callable[[Any, list[int]], int]
+    changed: Callable[[Any], int]
     still_unwritten: Callable[[Any], frozenset[int]]
     unwritten: Callable[[], int]
     note_foreign: Callable[[torch.Tensor], int]
@@ -57,7 +59,8 @@ def extent(tensor: torch.Tensor) -> int:
 def memory(run: Run) -> Memory:  # noqa: C901
     """The memory of the process of `run`. What the functions need is bound here: they run for every op."""
     owners, foreign = run.owners, run.foreign
-    located = hashing.locator()
+    owner = owners.get
+    located, digest, tables = hashing.locator(), hashing.digest_bytes, hashing.blocks()
     parts_of = hashing.inner_tensors
     plain, parameter = torch.Tensor, torch.nn.Parameter
     numeric = (float, int, bool, complex)
@@ -70,11 +73,11 @@ def memory(run: Run) -> Memory:  # noqa: C901
             kind = type(value)
             if kind is plain or kind is parameter:
                 try:
-                    offset = value.storage_offset()
                     base = value.data_ptr()
-                    if offset:
+                    part = value.numel()
+                    if offset := value.storage_offset():
                         base -= offset * value.element_size()
-                    part = (offset << 20) + value.numel()
+                        part += offset << 20
                 except (RuntimeError, NotImplementedError):
                     base, part = base_of(value), extent(value)
             elif kind is float:
@@ -101,7 +104,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 continue
             if not base:
                 continue
-            known = owners.get(base)
+            known = owner(base)
             if known is None or base in foreign:
                 known = located(value)[0] & CLEAN
                 if owners.get(base) != known:
@@ -125,21 +128,33 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 return trace.SHARED if tensor.is_cpu and storage.is_shared() else 0
         return 0
 
-    def fresh(value: torch.Tensor, digests: list[int]) -> None:
-        known, base = located(value)
-        digests.append(known)
-        if base:
+    def fresh(value: torch.Tensor) -> int:
+        base = 0
+        try:
+            if type(value) is plain and value.is_cpu and (table := tables.get(value.dtype)) is not None:
+                seed, at = table[value.shape]
+                if at is not None and value.is_contiguous():
+                    base = value.data_ptr()
+        except RuntimeError:
+            pass
+        if base and at is not None:
+            known = digest(at(base), seed)
             offset: Any = value.storage_offset()
             if offset:
                 base -= offset * value.element_size()
             owners[base] = known & CLEAN
-            return
+            return known
+        known, base = located(value)
+        if base:
+            owners[base_of(value)] = known & CLEAN
+            return known
         kind = type(value)
         if kind is not plain and kind is not parameter and (parts := parts_of(value)):
             for part in parts:
-                fresh(part, [])
+                fresh(part)
         elif base := base_of(value):
             owners[base] = known & CLEAN
+        return known
 
     def several(out: Any, digests: list[int], scratch: tuple[int, ...], unwritten: frozenset[int]) -> None:
         if type(out) in numeric:
@@ -153,13 +168,33 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 # Returned as it came, while a part of it is still to be written: nothing reads that part yet.
                 digests.append(0)
             elif isinstance(value, plain):
-                fresh(value, digests)
+                digests.append(fresh(value))
             else:
                 digests.append(exact(value))
 
     def still_unwritten(arguments: Any) -> frozenset[int]:
         bases = (base_of(value) for value in tensors_in(arguments) if isinstance(value, plain))
         return frozenset(base for base in bases if base and owners.get(base, 0) & 1)
+
+    def changed(value: Any) -> int:
+        kind = type(value)
+        address = 0
+        try:
+            table = tables.get(value.dtype) if (kind is plain or kind is parameter) and value.is_cpu else None
+            if table is not None:
+                seed, at = table[value.shape]
+                if at is not None and value.is_contiguous():
+                    address = value.data_ptr()
+        except RuntimeError:
+            pass
+        if address and at is not None:
+            offset: Any = value.storage_offset()
+            base = address - offset * value.element_size() if offset else address
+            if (old := owner(base)) is not None and not old & 1:
+                known = digest(at(address), seed)
+                owners[base] = hash((old, known)) & CLEAN
+                return known
+        return -1
 
     def written(value: Any, digests: list[int]) -> int:
         if isinstance(value, plain):
@@ -196,4 +231,6 @@ def memory(run: Run) -> Memory:  # noqa: C901
             owners[base] = known & CLEAN
         return known
 
-    return Memory(read, fresh, several, written, still_unwritten, lambda: last_unwritten, note_foreign, digest_of)
+    return Memory(
+        read, fresh, several, written, changed, still_unwritten, lambda: last_unwritten, note_foreign, digest_of
+    )

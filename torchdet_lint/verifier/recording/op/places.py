@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,15 +19,37 @@ if TYPE_CHECKING:
 
 current_node: Callable[[], Any] = getattr(torch._C, "_current_autograd_node", lambda: None)
 """The autograd node that the thread is in; None in the forward pass."""
+_RESUMED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_FAR = 3
 
 
 class Places(NamedTuple):
     """`find(plan, node, frame)` is the site of an op that is called from `frame`, in the backward pass of `node` where
-    that is not None. `passed(plan, frame)` does so for an op that has no record, where that op made an autograd node.
+    that is not None. `passed(plan, frame)` does so for an op that has no record, where that op made an autograd node:
+    `sequence_number()` is then another than that of the `last` op.
     """
 
     find: Callable[[Plan, Any, FrameType | None], int]
     passed: Callable[[Plan, FrameType | None], None]
+    sequence_number: Callable[[], int]
+    last: list[int]
+
+
+class Way:
+    """Where the frames above an op lead, and the sites there: by op, and by op and forward site.
+
+    A function of torch that runs many ops, as the step of an optimizer or the engine of autograd, is called from one
+    place while it runs: its frame keeps the way as its `f_trace`, which only a tracer looks at, and nothing walks up
+    from it again. Such a tracer may call it, and hears nothing.
+    """
+
+    __slots__ = ("backward", "forward")
+
+    def __init__(self, forward: dict[int, int], backward: dict[int, int]) -> None:
+        self.forward, self.backward = forward, backward
+
+    def __call__(self, *_: object) -> None:
+        """What a tracer hears."""
 
 
 def caller() -> FrameType | None:
@@ -37,24 +60,35 @@ def caller() -> FrameType | None:
         return None
 
 
-def places(run: Run, stream: Stream) -> Places:
+def _stays(frame: FrameType) -> bool:
+    """Whether what is above a frame stays the same for as long as it runs, and nobody traces it."""
+    return not frame.f_code.co_flags & _RESUMED and frame.f_trace is None and sys.gettrace() is None
+
+
+def places(run: Run, stream: Stream) -> Places:  # noqa: C901
     """The places of one thread's ops."""
     kinds, sites, forward_lines = run.classifier, stream.sites, stream.forward
     sequence_number = getattr(torch._C._autograd, "_get_sequence_nr", lambda: 0)
     forward_site, put_site = forward_lines.get, forward_lines.put
     nobodys: set[str] = set()
     """The files of torch without a meaning of their own, which most frames are of."""
-    last_sequence = -1
+    ways: dict[tuple[int, int, int], OwnWay] = {}
+    last = [-1]
 
-    def find(plan: Plan, node: Any, frame: FrameType | None) -> int:
-        nonlocal last_sequence
+    class OwnWay(Way):
+        """A way of this stream."""
+
+        __slots__ = ()
+
+    def walk(frame: FrameType | None) -> tuple[FrameType | None, int, int]:
+        """The frame that an op belongs to, the room that it was called from, and how far up that is."""
         library: FrameType | None = None
-        room = TORCH
+        room, passed = TORCH, 0
         while frame is not None:
             if (file := frame.f_code.co_filename) not in nobodys:
                 kind = kinds[file]
                 if kind == OWN:
-                    break
+                    return frame, room, passed
                 if kind == TORCH:
                     nobodys.add(file)
                 elif kind != LIBRARY:
@@ -62,28 +96,37 @@ def places(run: Run, stream: Stream) -> Places:
                 elif library is None:
                     library = frame
             frame = frame.f_back
-        else:
-            frame = library
-        code = instruction = 0
-        if frame is not None:
-            code, instruction = id(frame.f_code), frame.f_lasti
+            passed += 1
+        return library, room, passed
+
+    def find(plan: Plan, node: Any, frame: FrameType | None) -> int:
+        if frame is None or type(way := frame.f_trace) is not OwnWay:
+            found, room, passed = walk(frame)
+            place = (id(found.f_code), found.f_lasti, room) if found is not None else (0, 0, room)
+            way = ways.get(place)
+            if way is None:
+                above = sites.setdefault(place, {}), sites.setdefault((*place[:2], -1), {})
+                way = ways[place] = OwnWay(*above)
+            if passed >= _FAR and frame is not None and frame is not found and _stays(frame):
+                frame.f_trace = way
         if node is None:
-            forward = -1
-            key = (plan.index, code, instruction, forward, room)
+            known, key = way.forward, plan.index
         else:
             forward = forward_site(node._sequence_nr())
-            key = (plan.index, code, instruction, forward, -1)
-        site = sites.get(key)
+            known, key = way.backward, (forward + 2) << 20 | plan.index
+        site = known.get(key)
         if site is None:
-            site = sites[key] = stream.site(plan, frame, instruction, forward, room, node is not None)
+            found, room, _ = walk(frame)
+            forward = -1 if node is None else forward
+            site = known[key] = stream.site(plan, found, forward, room, node is not None)
         sequence = sequence_number()
-        if sequence != last_sequence:
-            last_sequence = sequence
+        if sequence != last[0]:
+            last[0] = sequence
             put_site(sequence - 1, site)
         return site
 
     def passed(plan: Plan, frame: FrameType | None) -> None:
-        if sequence_number() != last_sequence and current_node() is None:
+        if current_node() is None:
             find(plan, None, frame)
 
-    return Places(find, passed)
+    return Places(find, passed, sequence_number, last)
