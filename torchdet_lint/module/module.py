@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import libcst as cst
+
 from torchdet_lint.module import loading as units
 from torchdet_lint.module.calls import Assignment, Call, Calls
 from torchdet_lint.module.declarations import Declarations
@@ -19,11 +21,10 @@ from torchdet_lint.module.relations import Relations
 from torchdet_lint.module.tree import Occurrences, code
 from torchdet_lint.module.values import Value, Values
 from torchdet_lint.prefilter.skeleton import SyntaxFault
+from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import libcst as cst
 
     from torchdet_lint.module.names import Scope
     from torchdet_lint.prefilter.library import Library
@@ -119,6 +120,7 @@ class Module:
         self.unit_of = relations.unit_of
 
         values = self.values = Values(loading, relations)
+        values.elsewhere = self._constant_of
         self.constant = values.constant
         self.elements = values.elements
         self.followed = values.followed
@@ -174,6 +176,20 @@ class Module:
         told = (self, name[2:]) if name.startswith("@.") else self.neighbour(name) if self.neighbour else None
         node = told[0].definition(told[1]) if told is not None else None
         return (told[0], node) if told is not None and node is not None else None
+
+    def _constant_of(self, name: str) -> tuple[object] | None:
+        """The constant that another file of the project gives to a dotted name: at top level, or in a class there."""
+        if self.neighbour is None or name.partition(".")[0] in self.library.roots | STANDARD:
+            return None
+        found = self.neighbour(name)
+        if found is None or found[1].count(".") > 1:
+            return None
+        other, last = found
+        owner, _, attribute = last.rpartition(".")
+        other.load_where(None, owner or last)
+        name_node = cst.Name(owner or last)
+        node = cst.Attribute(name_node, cst.Name(attribute)) if owner else name_node
+        return other.constant(node, other.scope, None)
 
     def _function(self, name: str) -> tuple[Dictionaries, cst.FunctionDef] | None:
         found = self.function(name)

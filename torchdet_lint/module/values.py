@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _DEPTH = 14
 # What rules compare with has a few elements.
 _MANY = 200
-# `x.name = …`, and a class whose attributes are set by another way.
-_GIVEN = lazy(r"\.(\w+)(?=\s*(?::[^=\n]*)?[-+|*/]?=(?!=))")
+# `x.name = …` where `x` is not torch's own, and a class whose attributes are set by another way.
+_GIVEN = lazy(r"(?<!cudnn)\.(\w+)(?=\s*(?::[^=\n]*)?[-+|*/]?=(?!=))")
 _SET = lazy(r"\bsetattr\s*\(\s*(\w+)")
 _GLOBAL = lazy(r"\bglobal ([^\n]*)")
 _WORD = lazy(r"\w+")
@@ -84,6 +84,8 @@ class Values:
         self._facts = loading.facts
         # The entry of a dictionary in sight that a subscript picks, where somebody knows the dictionaries.
         self.entry: Callable[[cst.Subscript, Scope, int | None], Value | None] | None = None
+        # The constant that another file binds to a dotted name, where somebody knows the other files.
+        self.elsewhere: Callable[[str], tuple[object] | None] | None = None
 
     def constant(
         self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
@@ -121,7 +123,7 @@ class Values:
             return left if left is not None and right is not None and matches(left[0], right[0]) else None
         if isinstance(node, cst.Attribute):
             values = self.resolver.self_attribute(node, scope) or self._class_attribute(node, scope, order)
-            return self._agreed(values, depth)
+            return self._agreed(values, depth) or self._imported(node, scope, order)
         if isinstance(node, cst.NamedExpr):
             return self.constant(node.value, scope, order, depth - 1)
         return self._constant_entry(node, scope, order, depth) if isinstance(node, cst.Subscript) else None
@@ -140,6 +142,17 @@ class Values:
         if class_ is None or class_.index < 0 or name in self._given or node.value.value in self._set:
             return []
         return self.resolver.attribute_values(class_, name)
+
+    def _imported(self, node: cst.Attribute, scope: Scope, order: int | None) -> tuple[object] | None:
+        """The constant that `settings.WORKERS` is where another file alone gives it."""
+        base = node.value
+        if self.elsewhere is None or not isinstance(base, cst.Name) or base.value in self._set:
+            return None
+        home = scope.home(base.value)
+        bindings = home.bindings[base.value] if home is not None else ()
+        if len(bindings) != 1 or bindings[0].kind != "import" or node.attr.value in self._given:
+            return None
+        return self.elsewhere(f"{bindings[0].target}.{node.attr.value}")
 
     @functools.cached_property
     def _given(self) -> frozenset[str]:
@@ -173,6 +186,8 @@ class Values:
         bindings = live(home.bindings[name], order if home.function is scope.function else None)
         if home.outer is None and name in self._globals:
             return None
+        if len(bindings) == 1 and bindings[0].kind == "import":
+            return self.elsewhere(bindings[0].target) if self.elsewhere is not None else None
         values = []
         for binding in bindings:
             if binding.kind != "assign" or binding.value is None or binding.path:

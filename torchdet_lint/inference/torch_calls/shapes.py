@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from torchdet_lint.inference.torch_calls.arguments import TorchArguments
     from torchdet_lint.module.module import Call, Module, Value
 
+# A size is worked out from so many numbers.
+_OPERANDS = 8
+_COUNTS = frozenset({"builtins.len", "builtins.int"})
+
 
 def _with_values(inferred: AbstractValue, source: AbstractValue) -> AbstractValue:
     """`inferred`, with what is known of the values of `source`."""
@@ -93,7 +97,43 @@ class Shapes:
         elements = self.module.elements(values[0].node, values[0].scope, values[0].order)
         if elements is not None:
             return len(elements)
-        return 1 if isinstance(values[0].constant, int) else None
+        return 1 if isinstance(values[0].constant, int) or self._is_count(values[0]) else None
+
+    def _is_count(self, value: Value) -> bool:
+        """Whether `value` is evidently one number, whichever it is: a length, a size, a parameter that says so."""
+        left = [(value.node, value.scope, value.order)]
+        for _ in range(_OPERANDS):
+            if not left:
+                return True
+            node, scope, order = left.pop()
+            followed = self.module.followed(node, scope, order)
+            if followed is not None:
+                node, scope, order = followed.node, followed.scope, followed.order
+            if isinstance(node, cst.BinaryOperation):
+                left += [(node.left, scope, order), (node.right, scope, order)]
+            elif isinstance(node, cst.Name):
+                home = scope.home(node.value)
+                bindings = home.bindings[node.value] if home is not None else ()
+                param = bindings[0].node if len(bindings) == 1 else None
+                annotation = param.annotation if isinstance(param, cst.Param) else None
+                if annotation is None or self.module.code(annotation.annotation) != "int":
+                    return False
+            elif not self._is_size(node):
+                return False
+        return False
+
+    def _is_size(self, node: cst.BaseExpression) -> bool:
+        """Whether `node` is a number in the source, a length, or the size of one dimension."""
+        if isinstance(node, cst.Call):
+            bare = node.func.attr.value if isinstance(node.func, cst.Attribute) else ""
+            if bare == "size":
+                return len(node.args) == 1
+            return bare in ("numel", "dim") or not _COUNTS.isdisjoint(self.module.resolve(node.func))
+        if isinstance(node, cst.Subscript):
+            one = node.slice[0].slice
+            shape = isinstance(node.value, cst.Attribute) and node.value.attr.value == "shape"
+            return shape and len(node.slice) == 1 and isinstance(one, cst.Index)
+        return isinstance(node, cst.Integer)
 
     def ones(self, values: Sequence[Value], dims: int | None) -> frozenset[int]:
         """The dimensions of size 1 of a shape; at most the last where not all of the shape is in sight."""
