@@ -197,8 +197,73 @@ def test_what_a_checkpoint_says_of_the_clock_is_no_difference(tmp_path, protocol
     a = saved(tmp_path / "a" / "ckpt.pt", protocol, **state(22, 12.5))
     assert told(**state(23, 17.25)) == ""
     assert told(**state(23, 17.25, 0.2)) == "ckpt/data.pkl: after 'lr': 0.1 | 0.2"
-    assert told(**state(23, 17.25, tag="b" * 99)) == f"ckpt/data.pkl: after 'tag': 'a' | '{'b' * 58}…"
+    assert told(**state(23, 17.25, tag="b" * 99)) == f"ckpt/data.pkl: after 'tag': 'a' | '{'b' * 59}…'"
     assert told(**state(23, 17.25), more=[1]) == "ckpt/data.pkl: other values are in it"
+
+
+def weights(upside_down=False):
+    """Two tensors at other addresses than those of the last call, in the order of these or against it."""
+    kept = [torch.empty(3) for _ in range(40)]
+    low, *_, high = sorted(kept, key=lambda tensor: str(tensor.untyped_storage()._cdata))
+    one, two = (high, low) if upside_down else (low, high)
+    return {
+        "one": one.copy_(torch.tensor([1.0, 2.0, 3.0])),
+        "two": two.fill_(7),
+        "steps": 5,
+        "half": one[1:].half(),
+    }, kept
+
+
+def in_the_old_format(value):
+    out = io.BytesIO()
+    torch.save(value, out, _use_new_zipfile_serialization=False)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("written", [pickle.dumps, in_the_old_format, lambda value: pickle.dumps([value, 1], 5)])
+@pytest.mark.parametrize("name", ["best.pkl", "best.pickle"])
+def test_addresses_are_no_content_of_tensors_that_pickle_wrote(tmp_path, written, name):
+    """A storage is called after its address in there, and storages stand in that order."""
+    (state, kept), (other, kept_too) = weights(), weights(upside_down=True)
+    a, b = tmp_path / "a" / name, tmp_path / "b" / name
+    for path, value in ((a, state), (b, other)):
+        path.parent.mkdir()
+        path.write_bytes(written(value))
+    assert a.read_bytes() != b.read_bytes()
+    assert difference(a, b) == ""
+    other["two"][2] = -7
+    b.write_bytes(written(other))
+    assert difference(a, b) in ("storage 1 differs", "storage 0 differs")
+    other["two"][2] = 7
+    b.write_bytes(written({**other, "steps": 6}))
+    assert difference(a, b) == "after 'steps': 5 | 6"
+    assert kept is not kept_too
+
+
+def test_what_torch_saved_in_its_old_format_is_looked_into_whatever_its_name(tmp_path):
+    (state, kept), (other, kept_too) = weights(), weights(upside_down=True)
+    a, b = tmp_path / "a.pth.tar", tmp_path / "b.pth.tar"
+    a.write_bytes(in_the_old_format(state))
+    b.write_bytes(in_the_old_format(other))
+    assert difference(a, b) == ""
+    b.write_bytes(in_the_old_format({**other, "two": other["two"] + 1}))
+    assert difference(a, b) == "storage 1 differs"
+    whole = in_the_old_format(other)
+    for cut in range(0, len(whole), 7):
+        b.write_bytes(whole[:cut])
+        assert difference(a, b)
+    assert kept is not kept_too
+
+
+def test_a_difference_is_shown_alike_in_texts_and_in_pickles(tmp_path):
+    """What is long is cut, and quotes are closed."""
+    found = []
+    for name, written in (("a.txt", str.encode), ("a.pkl", pickle.dumps)):
+        paths = [tmp_path / f"{side} {name}" for side in "ab"]
+        for path, letter in zip(paths, "xy", strict=True):
+            path.write_bytes(written(letter * 99))
+        found.append(difference(*paths))
+    assert found == [f"line 1: '{'x' * 59}…' | '{'y' * 59}…'", f"'{'x' * 59}…' | '{'y' * 59}…'"]
 
 
 def test_a_pickle_is_read_and_never_run(tmp_path):

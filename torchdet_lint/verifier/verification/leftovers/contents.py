@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 20
 _MOST_TEXT = 64 << 20
 _MOST_MEMBER = 8 << 20
-_SHOWN = 60
 _SERIALIZED = re.compile(r'(":serialized:": )"[^"]*"')
 """What stable-baselines3 has pickled into its settings: episodes with the time that each took, say. Parameters and the
 states of optimizers have files of their own beside it."""
@@ -58,7 +57,7 @@ def _by_format(a: Path, b: Path) -> str:
         return _members(_safetensors(a), _safetensors(b))
     if a.suffix in (".gz", ".tgz") or tarfile.is_tarfile(a):
         return _packed(a, b)
-    if a.suffix in _PICKLES and max(path.stat().st_size for path in (a, b)) <= pickled.MOST:
+    if max(path.stat().st_size for path in (a, b)) <= pickled.MOST and (a.suffix in _PICKLES or _is_saved(a, b)):
         return pickled.difference(a.read_bytes(), b.read_bytes())
     texts = [_text(path) for path in (a, b)]
     if texts[0] is None or texts[1] is None:
@@ -94,15 +93,18 @@ def lines(a: Iterable[str], b: Iterable[str]) -> str:
 def _first(a: Iterable[Any], b: Iterable[Any], what: str) -> str:
     for number, (one, two) in enumerate(itertools.zip_longest(a, b), 1):
         if one != two:
-            return f"{what} {number}: {_shown(one)} | {_shown(two)}"
+            ends = ("its end" if value is None else pickled.shown(value) for value in (one, two))
+            return f"{what} {number}: {' | '.join(ends)}"
     return ""
 
 
-def _shown(value: Any) -> str:
-    if value is None:
-        return "its end"
-    text = str(value)
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+def _is_saved(*paths: Path) -> bool:
+    """Whether torch wrote each of some files in its old format."""
+    for path in paths:
+        with path.open("rb") as opened:
+            if opened.read(len(pickled.SAVED)) != pickled.SAVED:
+                return False
+    return True
 
 
 def _members(a: dict[str, Any], b: dict[str, Any], within: Callable[[str], str] = lambda _: _DIFFERS) -> str:
