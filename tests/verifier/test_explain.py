@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchdet_lint.verifier.comparison.behind import lines_behind
-from torchdet_lint.verifier.comparison.explain import Explanation, Finding, op_rule, standing_on
+from torchdet_lint.verifier.comparison.explain import Explanation, Finding, lint, op_rule, standing_on
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.trace import Site
 
@@ -101,3 +101,23 @@ def test_of_the_linters_findings_the_nearest_is_named(tmp_path, entry, reported,
     why = Explanation("", "", ("TDL305", "TDL104"))
     found = standing_on(entered(entry), why, findings, tmp_path, [entered(other) for other in others])
     assert (found and found.code) == expected
+
+
+@pytest.mark.parametrize("rule", ["TDL101", "TDL102", "TDL103"])
+def test_the_only_finding_about_a_global_generator_is_named_wherever_it_stands(tmp_path, rule):
+    """What a function of another file makes a tensor of may be drawn in the file that the program starts with."""
+    (tmp_path / "train.py").write_text(PROGRAM)
+    found = [Finding(rule, "", str(tmp_path / "main.py"), line) for line in (3, 5)]
+    why = Explanation("", rule, ())
+    assert standing_on(entered(19), why, [found[0], Finding("TDL304", "", "main.py", 9)], tmp_path) == found[0]
+    assert standing_on(entered(19), why, found, tmp_path) is None
+
+
+def test_another_file_is_named_from_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "model.py").write_text("import torch\n\n\ndef made():\n    return torch.nn.Linear(2, 2)\n")
+    program = tmp_path / "train.py"
+    program.write_text("import torch\n\nfrom model import made\n\nmodel = made()\n"
+                       "torch.optim.SGD(model.parameters(), 0.1).step()\n")  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    (told,) = [finding for finding in lint([program, tmp_path / "model.py"]) if finding.code == "TDL101"]
+    assert "(model.py:5)" in told.message

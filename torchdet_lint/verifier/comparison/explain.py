@@ -6,6 +6,7 @@ Where the evidence leaves several rules open they are all named, the likeliest f
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -31,8 +32,8 @@ OUTSIDE_TORCH = ("TDL305", "TDL304", "TDL306", "TDL601", "TDL102", "TDL104", "TD
 """Rules about what varies in Python and NumPy, the likeliest first."""
 _GENERATORS = {"numpy": "TDL102", "python": "TDL103"}
 _WHOSE = {"numpy": "NumPy's", "python": "Python's"}
-_OF_THE_SEED = ("TDL101", "TDL105", "TDL106")
-"""Rules about the number that torch's global generator starts from."""
+_OF_THE_SEED = ("TDL101", "TDL102", "TDL103", "TDL105", "TDL106")
+"""Rules about what the global generators of torch, NumPy and `random` start from."""
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
 _OF_OPS = ("TDL2", "TDL4")
@@ -345,7 +346,8 @@ def _finding(row: Mapping[str, Any]) -> Finding:
     line = int((row.get("location") or {}).get("row", 0))
     return Finding(
         str(row["code"]),
-        str(row.get("message", "")),
+        # Another file of the program is named there as it was given: from the root of the file system.
+        str(row.get("message", "")).replace(f"{Path.cwd()}{os.sep}", ""),
         str(row.get("filename", "")),
         line,
         str(row.get("severity", "error")),
