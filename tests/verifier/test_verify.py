@@ -204,6 +204,8 @@ def test_a_program_that_uses_no_torch_has_no_verdict_to_give(tmp_path, capsys):
         (["verify", "--mode", "luck", __file__], "invalid choice"),
         (["verify", "--frobnicate", __file__], "unrecognized arguments"),
         (["verify", "--fix=TDL999", __file__], "TDL999"),
+        (["verify", "--replay", "20", __file__], "--replay takes its value with an equals sign: --replay=20"),
+        (["run", "--fix", "TDL101,TDL102", __file__], "--fix=TDL101,TDL102"),
         (["record", __file__], "required"),
         (["record", "-o", "/nonexistent/a.tdtrace", __file__], "no such folder"),
         (["record", "-o", str(Path(__file__).parent), __file__], "a folder"),
@@ -222,6 +224,15 @@ def test_usage_errors_are_one_line(capsys, words, says):
     assert says in err
     assert out == ""
     assert len(err.strip().splitlines()) == 1
+
+
+def test_the_help_shows_how_an_option_takes_a_value_that_it_may_go_without(capsys):
+    with pytest.raises(SystemExit):
+        run("verify", "--help", capsys=capsys)
+    out = capsys.readouterr().out
+    assert "  --replay[=N] " in out
+    assert "  --fix[=CODES] " in out
+    assert "  --runs N " in out
 
 
 def test_torch_that_is_missing_names_the_extra(capsys, monkeypatch):

@@ -14,6 +14,15 @@ class UsageError(Exception):
     """One line for standard error; exit status 2."""
 
 
+class _Help(argparse.HelpFormatter):
+    """Help that shows how an option takes a value that it may go without: with `=`."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if action.option_strings and action.nargs == argparse.OPTIONAL:
+            return ", ".join(f"{option}[={action.metavar}]" for option in action.option_strings)
+        return super()._format_action_invocation(action)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are a `UsageError`."""
 
@@ -24,7 +33,9 @@ class Parser(argparse.ArgumentParser):
 
 def _parser(command: str, about: str, words: str = "script.py [args…] | -m module [args…]") -> Parser:
     usage = f"torchdet-lint {command} [options] {words}"
-    return Parser(prog=f"torchdet-lint {command}", usage=usage, description=about, allow_abbrev=False)
+    return Parser(
+        prog=f"torchdet-lint {command}", usage=usage, description=about, allow_abbrev=False, formatter_class=_Help
+    )
 
 
 def _fix_options(parser: Parser) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.commands.options import UsageError
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import Program
 
+_VALUE = re.compile(r"\d+|all|[A-Z]+\d+(?:,[A-Z]+\d+)*")
 OK, USAGE, FAILED = 0, 2, 3
 
 
@@ -25,17 +28,24 @@ def need_torch(command: str) -> None:
 
 
 def split(parser: Parser, arguments: list[str]) -> tuple[list[str], list[str]]:
-    """The options of ours, and the program with its own. An option that may go without a value takes it with `=`."""
-    takes = {}
+    """The options of ours, and the program with its own. An option that may go without a value takes it with `=`.
+    Raises `UsageError` where one is followed by what is evidently its value.
+    """
+    takes, may_take = {}, set()
     for action in parser._actions:
         for option in action.option_strings:
             takes[option] = 1 if action.nargs is None else action.nargs if isinstance(action.nargs, int) else 0
+            if action.nargs == "?":
+                may_take.add(option)
     position = 0
     while position < len(arguments):
         word = arguments[position]
         if word == "--":
             return arguments[:position], arguments[position + 1 :]
         if word == "-m" or not word.startswith("-") or word == "-":
+            before = arguments[position - 1] if position else ""
+            if before in may_take and _VALUE.fullmatch(word) and not Path(word).exists():
+                raise UsageError(f"{parser.prog}: {before} takes its value with an equals sign: {before}={word}")
             break
         name = word.partition("=")[0]
         position += 1 + (takes.get(name, 0) if "=" not in word else 0)
