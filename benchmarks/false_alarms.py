@@ -151,6 +151,19 @@ PROGRAMS = {
         "kept(model(data).square().mean())",
         "SGD",
     ),
+    "pickles": training(
+        """
+        import copy, pickle
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+        data = torch.randn(16, 4)
+        def kept(loss):
+            with open("best.pkl", "wb") as out:
+                pickle.dump({"model": copy.deepcopy(model), "loss": loss.item()}, out)
+            torch.save(model.state_dict(), "last.pth.tar", _use_new_zipfile_serialization=False)
+            return loss
+        """,
+        "kept(model(data).square().mean())",
+    ),
     "folder": training(
         """
         import glob, os
