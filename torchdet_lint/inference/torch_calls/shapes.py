@@ -215,7 +215,8 @@ class Shapes:
         if bare == "to_sparse":
             return replace(base, sparse=True, dims=first.dims)
         if bare in ("cpu", "cuda", "to"):
-            return replace(base, dims=first.dims, single=first.single, device=self.arguments.moved(bare, first, call))
+            device = self.arguments.moved(bare, first, call)
+            return replace(base, dims=first.dims, single=first.single, device=device, sparse=first.sparse)
         if bare in facts.keeping_sizes:
             base = replace(base, single=first.single)
         return replace(base, dims=first.dims, sparse=first.sparse and bare in facts.keeping_sparse)

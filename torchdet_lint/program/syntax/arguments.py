@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import Argument
-from torchdet_lint.program.syntax.scopes import constant, followed
+from torchdet_lint.program.syntax.scopes import constant, followed, is_one_of_texts
 from torchdet_lint.program.syntax.shapes import asks_for_training, tail_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Arguments:
         names = self.names.resolve(node, self.scope)
         if isinstance(node, ast.Subscript):
             names = names or self.names.path(node, self.scope)
-        tail = tail_of(node) if not names else ""
+        tail = tail_of(node) if not names and not is_one_of_texts(node, self.scope) else ""
         return Argument(names or ((f"?.{tail}",) if tail else ()))
 
     def of(self, node: ast.Call) -> tuple[tuple[Argument, ...], dict[str, Argument], bool]:

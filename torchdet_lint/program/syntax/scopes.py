@@ -265,6 +265,21 @@ def followed(node: ast.expr, scope: Scope) -> tuple[ast.expr, Scope]:
     return node, scope
 
 
+def is_one_of_texts(node: ast.expr, scope: Scope) -> bool:
+    """Whether `node` is a name, and each value that it may have a text that is written where it is bound."""
+    home = scope.home(node.id) if isinstance(node, ast.Name) else None
+    if home is None or not isinstance(node, ast.Name):
+        return False
+    left = [bound.value if bound.kind == "value" else None for bound in home.bindings[node.id]]
+    while left and len(left) < NAMES:
+        value = left.pop()
+        if isinstance(value, ast.IfExp):
+            left += [value.body, value.orelse]
+        elif not (isinstance(value, ast.Constant) and isinstance(value.value, str)):
+            return False
+    return not left
+
+
 def constant(node: ast.expr, scope: Scope, depth: int = DEPTH) -> tuple[Any] | None:
     """The constant that `node` evidently is, in a 1-tuple, or None."""
     if depth <= 0:
