@@ -672,6 +672,67 @@ def test_generators_that_a_display_or_a_partial_holds_are_copied(project, kept, 
     assert finding.fix is None
 
 
+TABLE = """
+import random
+import torch
+from torch.utils.data import DataLoader, Dataset
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import Compose, ToTensor
+
+class Jitter:
+    def __init__(self):
+        self.state = random.Random(1)
+
+    def __call__(self, x):
+        return x + self.state.random()
+
+def made():
+    return {{"train": Compose([Jitter(), ToTensor()]), "test": ToTensor()}}
+
+STEPS = {{"train": Jitter(), "test": None, "plain": lambda x: x}}
+OTHERS = {{"train": None}}
+OTHERS["train"] = Jitter()
+NUMBERS = {{"train": [1, 2]}}
+
+class Rows(Dataset):
+    def __init__(self, kind, step=None):
+        self.kept = {0}
+        self.step = step
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return {1}
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    rows = {2}
+    torch.save(list(DataLoader(rows, num_workers=2)), "rows.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "row", "made", "severity"),
+    [
+        ("STEPS[kind]", "self.kept(i)", "Rows('train')", "error"),
+        ("STEPS['train']", "self.kept(i)", "Rows('train')", "error"),
+        ("STEPS['plain']", "self.kept(i)", "Rows('train')", "note"),
+        ("NUMBERS[kind]", "self.kept(i)", "Rows('train')", "note"),
+        ("NUMBERS['train']", "self.kept.index(i)", "Rows('train')", "note"),
+        ("kind", "self.step(i)", "Rows('train', step=STEPS['train'])", "error"),
+        ("kind", "self.step(i)", "Rows('train', step=STEPS['plain'])", "note"),
+        ("kind", "self.step(i) if self.step else i", "Rows('test', step=STEPS['test'])", "note"),
+        ("kind", "self.step(i)", "Rows('train', step=OTHERS['train'])", "error"),
+        ("kind", "i", "{one: ImageFolder(one, made()[one]) for one in ('train', 'test')}['train']", "error"),
+    ],
+)
+def test_what_the_key_of_a_dictionary_picks_is_looked_at(project, kept, row, made, severity):
+    folder = project(main_DOT_py=TABLE.format(kept, row, made))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert (finding.severity, "`self.state` of `Jitter`" in finding.message) == (severity, severity == "error")
+
+
 NETS = """
 import torch
 

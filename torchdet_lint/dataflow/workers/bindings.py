@@ -299,6 +299,21 @@ class Bindings:
         elif isinstance(node, (ast.IfExp, ast.BoolOp)):
             yield from ((branch, scope) for branch in branches(node))
 
+    def entries(self, node: ast.Subscript, scope: Scope) -> list[Bound]:
+        """What `node` may be of a dictionary that is written down and stays so: the entry of its key, where that is
+        written down too."""
+        table = node.value
+        if not isinstance(table, (ast.Name, ast.Attribute)) or any(True for _ in self.put_into(table, scope)):
+            return []
+        tables = [(one, inner) for one, inner in self.behind(table, scope) if isinstance(one, ast.Dict)]
+        found = [
+            (key, (value, inner)) for one, inner in tables for key, value in zip(one.keys, one.values, strict=True)
+        ]
+        told = isinstance(node.slice, ast.Constant) and all(isinstance(key, ast.Constant) for key, _ in found)
+        if told and len(tables) == 1:
+            return [one for key, one in found if ast.dump(key or node) == ast.dump(node.slice)]
+        return [one for _, one in found]
+
     def picked(self, node: ast.expr, scope: Scope, depth: int = 0) -> Iterator[Bound]:
         """The names of the classes and functions of which one is picked, `{"a": A, "b": B}[kind]`,
         `getattr(module, kind)`, `vars(module)[kind]` or `module.__dict__[kind]`, where `node` is called."""

@@ -230,7 +230,12 @@ class WorkerBodies:
 
     def _may_run(self, value: ast.expr, scope: Scope) -> bool:
         """Whether `value` may be an object with code of its own: data are not."""
-        if isinstance(value, (ast.Constant, ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.BinOp, ast.Subscript)):
+        if isinstance(value, ast.Subscript):
+            return any(
+                isinstance(one, ast.Lambda) or (isinstance(one, ast.Call) and self.classes.makes(one, inner.file))
+                for one, inner in self.bindings.entries(value, scope)
+            )
+        if isinstance(value, (ast.Constant, ast.List, ast.ListComp, ast.Dict, ast.DictComp, ast.BinOp)):
             return False
         if isinstance(value, ast.Call):
             if self.classes.dotted(value.func, scope.file) == PARTIAL:

@@ -206,6 +206,12 @@ class Classes:
         kind, home = self.definition(self.dotted(call.func, file), file) or (None, file)
         return (kind, home) if isinstance(kind, ast.ClassDef) else None
 
+    def makes(self, call: ast.Call, file: File) -> bool:
+        """Whether `call` makes an object of a class of the project, or of one that is known."""
+        name = self.dotted(call.func, file)
+        found = self.definition(name, file)
+        return isinstance(found[0], ast.ClassDef) if found is not None else self.known(name)
+
     def definition(
         self, name: str, file: File, depth: int = 0
     ) -> tuple[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, File] | None:

@@ -343,7 +343,10 @@ class WorkerObjects(WorkerBodies):
                 self._value(node.over, scope, way, depth)
         else:
             place = node.slice.value if isinstance(node.slice, ast.Constant) else None
-            if not self._entry(node.value, place, scope, depth):
+            if isinstance(place, str) and (entries := self.bindings.entries(node, scope)):
+                for value, inner in entries:
+                    self._value(value, inner, None, depth + 1)
+            elif not self._entry(node.value, place, scope, depth):
                 self._value(node.value, scope, None, depth + 1)
 
     def _entry(self, call: ast.expr, place: object, scope: Scope, depth: int) -> bool:
@@ -394,18 +397,15 @@ class WorkerObjects(WorkerBodies):
             return True
         while isinstance(node, ast.Subscript):
             node = node.value
+        if isinstance(node, ast.Call):
+            return self.classes.definition(self.classes.dotted(node.func, scope.file), scope.file) is not None
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return False
         return self._holds(node.attr if isinstance(node, ast.Attribute) else node.id) or any(
-            isinstance(value, (ast.Lambda, *HOLDING)) or (isinstance(value, ast.Call) and self._makes(value, inner))
+            isinstance(value, (ast.Lambda, *HOLDING))
+            or (isinstance(value, ast.Call) and self.classes.makes(value, inner.file))
             for value, inner in self.bindings.behind(node, scope)
         )
-
-    def _makes(self, call: ast.Call, scope: Scope) -> bool:
-        """Whether `call` makes an object of a class of the project, or of one that is known."""
-        name = self.classes.dotted(call.func, scope.file)
-        found = self.classes.definition(name, scope.file)
-        return isinstance(found[0], ast.ClassDef) if found is not None else self.classes.known(name)
 
     # ------------------------------------------------------------------------------------------------------ classes
 
