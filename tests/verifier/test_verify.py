@@ -462,6 +462,13 @@ def test_a_process_that_waits_for_the_one_that_was_looked_at_holds_nothing_up(tm
 def test_a_listed_op_of_equal_runs_is_repeated_where_that_is_asked_for(tmp_path, capsys):
     source = """import torch
 torch.set_num_threads(1)
+# What hands out memory is no op to repeat, and takes no other's place.
+kept = [
+    torch.empty(3).fill_(1),
+    torch.empty(4).fill_(1),
+    torch.empty_like(torch.ones(2)).fill_(1),
+    torch.ones(2).new_empty(3).fill_(1),
+]
 table, index = torch.zeros(4), torch.tensor([0, 0, 1])
 for step in range(3):
     table.put_(index, torch.ones(3), accumulate=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Literal
 
+from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier.comparison.explain import op_rule
 from torchdet_lint.verifier.probe.statistics import interval
 from torchdet_lint.verifier.trace import Trace
@@ -79,6 +80,10 @@ def repeated(session: Session, devices: tuple[str, ...], *, replay: int) -> tupl
 
 
 def _is_listed(site: Site, devices: tuple[str, ...]) -> bool:
+    """Whether the table lists an op. What an op gives that only hands out memory means nothing when it is repeated."""
+    tables = runtime.dispatch()
+    if site.op.partition(".")[2].partition(".")[0] in (*tables.empty, *tables.resizing):
+        return False
     if site.phase == "backward" and site.forward_op and op_rule(site.forward_op, "backward", devices):
         return True
     return bool(op_rule(site.op, "forward", devices))
