@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import warnings
 
 import pytest
@@ -161,3 +162,11 @@ def test_the_device_digest_spans_chunks(monkeypatch):
     moved = torch.cat([flat[16:32], flat[:16], flat[32:]])
     assert hashing.multilinear(flat) != hashing.multilinear(moved)
     hashing._weights.cache_clear()
+
+
+def test_the_memory_of_every_type_of_numbers_is_read_whole():
+    for dtype, table in hashing.blocks().items():
+        tensor = torch.zeros(2, 3, dtype=dtype)
+        _, at = table[tensor.shape]
+        assert ctypes.sizeof(at(tensor.data_ptr())) == tensor.nbytes
+        assert table[torch.Size([0, 3])][1] is None

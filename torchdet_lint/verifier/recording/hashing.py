@@ -72,20 +72,19 @@ class Blocks(dict["tuple[int, ...]", "tuple[int, At | None]"]):
         return block
 
 
-_PLAIN = frozenset(
-    {
-        torch.float32,
-        torch.float64,
-        torch.float16,
-        torch.bfloat16,
-        torch.int64,
-        torch.int32,
-        torch.int16,
-        torch.int8,
-        torch.uint8,
-        torch.bool,
-    }
-)
+_PLAIN = {
+    torch.float32: 4,
+    torch.float64: 8,
+    torch.float16: 2,
+    torch.bfloat16: 2,
+    torch.int64: 8,
+    torch.int32: 4,
+    torch.int16: 2,
+    torch.int8: 1,
+    torch.uint8: 1,
+    torch.bool: 1,
+}
+"""Types of numbers whose bytes are digested as they lie in memory -> how many bytes (torch 2.0 does not tell)."""
 
 
 _OWN = (torch.Tensor, torch.nn.Parameter)
@@ -98,7 +97,7 @@ def on_other_device(tensor: torch.Tensor) -> bool:
 
 def blocks() -> dict[torch.dtype, Blocks]:
     """A table for each type of numbers whose bytes are digested as they lie in memory."""
-    return {dtype: Blocks(dtype.itemsize) for dtype in _PLAIN}
+    return {dtype: Blocks(item) for dtype, item in _PLAIN.items()}
 
 
 def hasher(digest: Bytes = digest_bytes) -> Callable[[torch.Tensor], int]:
