@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -165,6 +166,8 @@ class Follower(Calling):
         """What `call` makes of the order of `node`. One that sorts, or takes an extreme, by a key that several elements
         share leaves those in the order in which they came."""
         is_set = self.trail.is_set
+        if kind == "gathered" and self._is_sorted_next(call):
+            kind = "sorted"
         if not (kind in ("sorted", "measured") and arg is call.args[0] and self.has_ties(call)):
             yield Use(call, kind, node if is_set else None)
             return
@@ -173,6 +176,19 @@ class Follower(Calling):
             yield from uses
         elif any(use.kind not in NO_RESULT for use in uses):
             yield Use(call, "indexed", node)
+
+    def _is_sorted_next(self, table: cst.Call) -> bool:
+        """Whether the next that is done with `table`, by the name that it is given or at once, is to sort its rows."""
+        read: cst.BaseExpression = table
+        around = self.module.parent(table)
+        target = around.targets[0].target if isinstance(around, cst.Assign) else None
+        if isinstance(target, cst.Name):
+            order_of = self.module.order_of
+            reads = self.module.shared(Reads).of(self.module.enclosing_function(table), target.value)
+            later = bisect.bisect_right(reads, order_of(table), key=order_of)
+            read = reads[later] if later < len(reads) else table
+        method = self.module.parent(read)
+        return isinstance(method, cst.Attribute) and method.attr.value in self.words["sorts-rows"]
 
     def _passed_on(self, node: Any, call: cst.Call, arg: cst.Arg, word: str) -> Iterator[Use]:
         """Into another sequence in the same order, which `zip` pairs with others: with numbers it counts."""
@@ -231,7 +247,8 @@ class Follower(Calling):
         if not isinstance(call, cst.Call) or call.func is not parent:
             yield Use(node, "other")
         elif word == "sort":
-            yield Use(call, "sorted")
+            shared = not self.trail.listed and self.has_ties(call)
+            yield Use(call, "other" if shared else "sorted")
         elif self.trail.is_set and word in self.words["set-methods"]:
             yield from self.of(call)
         elif self.trail.is_set and word == "pop" and (loop := self._emptying(parent)) is not None:
