@@ -186,10 +186,7 @@ class Variables(Collecting):
             yield Use(target, "sorted")
             return
         if target is not None and not self.trail.is_set and all(use.kind == "measured" for use in found):
-            for module, relative in self.edges.heirs(class_):
-                other = self.beside(module)
-                for attribute in other.reads_in_class(relative, word):
-                    found += [use._replace(module=use.module or module) for use in other.of(attribute)]
+            found += self._uses_in_heirs(class_, word, target)
         if not found:
             for follower in self.trail.followers:
                 for attribute in follower.reads_of(class_, word):
@@ -206,6 +203,21 @@ class Variables(Collecting):
                 )
             )
             yield Use(target, "kept" if open_ else "stored")
+
+    def _uses_in_heirs(self, class_: Class, word: str, target: cst.Attribute) -> Iterator[Use]:
+        """The uses of the attribute in the classes of other files that derive from `class_`; none of those of one that
+        sorts it in place."""
+        for module, relative in self.edges.heirs(class_):
+            other = self.beside(module)
+            own = [
+                use._replace(module=use.module or module)
+                for attribute in other.reads_in_class(relative, word)
+                for use in other.of(attribute)
+            ]
+            if any(use.kind == "sorted" and self._stays_sorted(use.node, target, use.module) for use in own):
+                yield Use(target, "measured")
+            else:
+                yield from own
 
     def reads_in_class(self, class_: Class, word: str) -> list[cst.Attribute]:
         """Where the methods of `class_` read the attribute `word` of an object."""
