@@ -529,6 +529,30 @@ def test_a_differing_environment_is_said_first_and_no_rule_explains_the_rest(tmp
     assert compare_traces(a, same).first.rule == "TDL402"
 
 
+@pytest.mark.parametrize(
+    ("between", "numpy", "kinds"),
+    [
+        (0, 0, {1: "cause", 2: "consequence", 3: "consequence"}),
+        # Something else happened since: the order of files, say, is a cause of its own.
+        (1, 0, {1: "cause", 2: "consequence", 3: "cause"}),
+        (0, 1, {1: "cause", 2: "consequence", 3: "cause"}),
+    ],
+)
+def test_what_comes_in_right_after_data_that_were_handed_back_is_no_cause(pair, between, numpy, kinds):
+    """NumPy read a tensor that differed, without an op: what a library made of it comes in as two tensors."""
+
+    def run(seed):
+        drawn = seed if numpy else 0
+        return [
+            (op(1, "randn"), 0, (seed,), trace.RANDOM | trace.UNSEEDED, (seed,)),
+            (op(2, "lift_fresh"), 0, (seed + 1,), trace.OUTSIDE, (seed + 1, 0, 0, seed)),
+            *[(op(9, "ones"), 0, (1,))] * between,
+            (op(3, "mm"), 0, (seed + 2,), trace.OUTSIDE, (seed + 2, 0, drawn, seed)),
+        ]
+
+    assert {item.site.line: item.kind for item in pair(run(70), run(80)).divergences} == kinds
+
+
 def test_what_follows_from_another_generator_is_no_cause_where_numpy_was_drawn_from_elsewhere(pair):
     """A shuffled order, which torch drew, picks the images; NumPy draws the noise elsewhere and is unseeded too."""
 

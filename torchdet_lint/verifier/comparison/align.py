@@ -53,6 +53,7 @@ class Aligner:
         self.seen_seeds: set[tuple[int | None, int | None]] = set()
         self.scalars_differ = self.loader_seeds_differ = False
         self.states: tuple[int, ...] = (0, 0, 0)
+        self.handed_back = -2
         self.healed = False
         self.span = (0, 0)
         self.seeded = False
@@ -189,8 +190,12 @@ class Aligner:
             follows |= self._loaded(one) and self.differing > 1
             states = _states(one, two, before)
             read = self.scalars_differ or states["torch"] == "differs"
+            # The next thing that happens after such data came in: they came in two parts, or a copy of them is read.
+            read |= self.handed_back == self.left.passed - 1
             # Python handed back what it had read of a tensor that differed; no generator was drawn from for it.
             follows |= self.differing > 1 and read and "differs" not in (states["python"], states["numpy"])
+            if follows:
+                self.handed_back = self.left.passed
             return "consequence" if follows else "cause", "outside"
         if one.flags & trace.RANDOM and inputs and numbers:
             self.loader_seeds_differ |= site.phase == "data"
