@@ -158,6 +158,10 @@ class CallEdges:
     def callers_anywhere(self, function: cst.FunctionDef) -> Iterator[Call]:
         """The calls of a function or constructor, or of a method through `self`, in the file; of one at top level also
         those of files around it."""
+        yield from (call for _, call in self.callers_with_files(function))
+
+    def callers_with_files(self, function: cst.FunctionDef) -> Iterator[tuple[Module, Call]]:
+        """The same, each with the file that it stands in."""
         module, name = self.module, function.name.value
         class_ = module.enclosing_class(function)
         if class_ is not None and name == "__init__":
@@ -165,10 +169,10 @@ class CallEdges:
         for node in module.shared(Relatives).calls_of(name):
             call = module.call_at(node)
             if call is not None:
-                yield call
+                yield module, call
         outer = class_.outer if class_ is not None else module.scope_of(function)
         if module.callers is not None and outer is module.scope and (class_ is None or name == class_.name):
-            yield from (call for _, call in module.callers(name))
+            yield from module.callers(name)
 
 
 def _is_super(node: cst.BaseExpression) -> bool:

@@ -15,7 +15,7 @@ from torchdet_lint.dataflow.call_edges import CallEdges, is_static
 from torchdet_lint.dataflow.syntax import last_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module, Value
@@ -95,15 +95,34 @@ class HandingOn:
             function = self.module.enclosing_function(call.node) if call.opaque else None
             if function is None or not _passes_options(function, call.node):
                 continue
-            bound = self.module.scope_of(function) in self.module.classes and not is_static(function)
             own = {id(arg.value) for arg in call.node.args if not arg.star}
-            for caller in self.edges.callers_anywhere(function):
-                start = Passed(caller.arguments.positional, dict(caller.arguments.keywords), caller.opaque)
-                passed = self._rebound(self.module, function, call.node, start, bound=bound)
+            spelled = {arg.keyword.value for arg in call.node.args if arg.keyword is not None}
+            whole = _passes_a_dictionary(function, call.node)
+            self._left = _MANY
+            for passed in self._passed_in(self.module, function, call.node, _DEEP):
+                made = call.amounting_to(call.names, passed.positional, passed.keywords, opaque=False)
+                unpacked = passed.keywords.keys() - spelled if whole else frozenset()
+                mine = {name for name, value in made.bound.items() if name in unpacked or id(value.node) in own}
+                yield HandedOn(made, frozenset(mine), frozenset(), received=True)
+
+    def _passed_in(self, module: Module, function: cst.FunctionDef, call: cst.Call, depth: int) -> Iterator[Passed]:
+        """What `call`, which stands in `function`, passes for each call of that function, where all of it is in
+        sight."""
+        bound = module.scope_of(function) in module.classes and not is_static(function)
+        for home, caller in CallEdges(module).callers_with_files(function):
+            self._left -= 1
+            if self._left < 0:
+                return
+            starts: Iterable[Passed] = ()
+            outer = home.enclosing_function(caller.node) if caller.opaque and depth > 0 else None
+            if not caller.opaque:
+                starts = [Passed(caller.arguments.positional, dict(caller.arguments.keywords))]
+            elif outer is not None and _passes_options(outer, caller.node):
+                starts = self._passed_in(home, outer, caller.node, depth - 1)
+            for start in starts:
+                passed = self._rebound(module, function, call, start, bound=bound)
                 if passed is not None and not passed.opaque:
-                    made = call.amounting_to(call.names, passed.positional, passed.keywords, opaque=False)
-                    mine = frozenset(name for name, value in made.bound.items() if id(value.node) in own)
-                    yield HandedOn(made, mine, frozenset(), received=True)
+                    yield passed
 
     def _ends_at(self, call: Call, passed: Passed, target: str) -> tuple[tuple[str, ...], Passed] | None:
         """The names of the library's callable that `call` ends at where it passes that, and what it is passed."""
@@ -185,7 +204,7 @@ class HandingOn:
         for arg in call.args[bool(bound and call.args and _is_self(call)) :]:
             word = arg.value.value if isinstance(arg.value, cst.Name) else ""
             if arg.star:
-                taken = self._options(module, function, call, arg, more)
+                taken = self._options(module, function, call, arg, more, given)
                 if taken is None:
                     return None
                 positional.extend(rest if arg.star == "*" else ())
@@ -210,13 +229,20 @@ class HandingOn:
         return Passed(tuple(positional), keywords, opaque, frozenset(named), shared, (module, call))
 
     def _options(
-        self, module: Module, function: cst.FunctionDef, call: cst.Call, arg: cst.Arg, more: dict[str, Value]
-    ) -> dict[str, Value] | None:
-        """What the `*args` or `**options` in `call` hold by name where those of `function` are given `more`; None where
-        nobody can tell."""
+        self, module: Module, function: cst.FunctionDef, call: cst.Call, arg: cst.Arg, more: dict[str, Value],
+        given: dict[str, tuple[Value | None, Value | None]],
+    ) -> dict[str, Value] | None:  # fmt: skip
+        """What the `*args` or `**options` in `call` hold by name where those of `function` are given `more`, or where
+        they are a parameter, of those that are `given`; None where nobody can tell."""
         word, scope = arg.value.value if isinstance(arg.value, cst.Name) else "", module.inner_scope(function)
-        if not word or word != _starred(function, arg.star) or scope is None or _assigned_again(module, function, word):
+        if not word or scope is None or _assigned_again(module, function, word):
             return None
+        if word != _starred(function, arg.star):
+            value = given[word][0] if word in given and arg.star == "**" else None
+            entries = value.evaluator.entries(value) if value is not None else None
+            if entries is None:
+                return None
+            more = entries
         if arg.star == "*":
             return {} if len(re.findall(rf"\b{word}\b", self._text(module, function))) == 1 else None
         return module.dictionaries.changed(word, scope, self._text(module, function), module.order_of(call), more)
@@ -250,9 +276,23 @@ def _parameters(
 
 
 def _passes_options(function: cst.FunctionDef, call: cst.Call) -> bool:
-    """Whether nothing in `call` but the `**options` that `function` takes may hold arguments that are not in sight."""
+    """Whether nothing in `call` but the `**options` that `function` takes, or a parameter that it unpacks, may hold
+    arguments that are not in sight."""
+    taken = {_starred(function, "**"), *(one.name.value for one in _plain(function))}
     starred = [arg for arg in call.args if arg.star]
-    return all(isinstance(arg.value, cst.Name) and arg.value.value == _starred(function, "**") for arg in starred)
+    return all(arg.star == "**" and isinstance(arg.value, cst.Name) and arg.value.value in taken for arg in starred)
+
+
+def _passes_a_dictionary(function: cst.FunctionDef, call: cst.Call) -> bool:
+    """Whether `call` unpacks a dictionary that is a parameter of `function`."""
+    plain = {one.name.value for one in _plain(function)}
+    return any(arg.star and isinstance(arg.value, cst.Name) and arg.value.value in plain for arg in call.args)
+
+
+def _plain(function: cst.FunctionDef) -> tuple[cst.Param, ...]:
+    """The parameters of `function` that have names of their own."""
+    params = function.params
+    return (*params.posonly_params, *params.params, *params.kwonly_params)
 
 
 def _goes_elsewhere(body: str, options: str) -> bool:

@@ -65,6 +65,7 @@ class Dictionaries:
         """`defined` finds a function of the project by its resolved name, and the dictionaries of its file."""
         self.values = values
         values.entry = self.entry
+        values.dictionary = self.dictionary
         self.defined = defined
         self.library = values.resolver.library
         self.relations = values.resolver.relations

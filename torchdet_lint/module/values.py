@@ -86,6 +86,12 @@ class Values:
         self.entry: Callable[[cst.Subscript, Scope, int | None], Value | None] | None = None
         # The constant that another file binds to a dotted name, where somebody knows the other files.
         self.elsewhere: Callable[[str], tuple[object] | None] | None = None
+        # The entries of a dictionary in sight, likewise.
+        self.dictionary: Callable[[cst.BaseExpression, Scope, int | None], dict[str, Value] | None] | None = None
+
+    def entries(self, value: Value) -> dict[str, Value] | None:
+        """The entries of the dictionary that `value`, of this file, is; None where it is none in sight."""
+        return self.dictionary(value.node, value.scope, value.order) if self.dictionary is not None else None
 
     def constant(
         self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
