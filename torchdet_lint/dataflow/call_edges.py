@@ -35,10 +35,11 @@ class Callee(NamedTuple):
             every = names + [one.name.value for one in params.kwonly_params]
         if arg.keyword is not None:
             return arg.keyword.value if arg.keyword.value in every else ""
-        if any(one.star for one in call.args):
+        place = list(call.args).index(arg)
+        index = place + self.bound
+        if any(one.star for one in call.args[: place + 1]) or index >= len(names):
             return ""
-        index = list(call.args).index(arg) + self.bound
-        return names[index] if index < len(names) else ""
+        return names[index]
 
 
 class CallEdges:

@@ -139,7 +139,9 @@ class Accesses:
                     before += step
                 else:
                     chosen = self.infer(value)
-                    kept = inferred.distinct and (chosen.distinct or chosen.dtype == "bool")
+                    # A column of the rows that are chosen may hold one number twice.
+                    whole = all(isinstance(one, cst.Slice) for one in indices if one is not index)
+                    kept = inferred.distinct and (chosen.distinct or chosen.dtype == "bool") and whole
                     return replace(inferred, dims=None, single=frozenset(), items=(), distinct=kept)
             if step > 0:
                 single |= {size - before + after for size in inferred.single if size >= before}
