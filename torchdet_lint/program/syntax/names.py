@@ -248,12 +248,26 @@ class Resolver(Registries):
                 found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
             elif function in self.wrappers:
                 found.extend(self._wrapped(node, scope, depth))
+            elif (whole := self._whole(function)) is not None:
+                found.append(whole)
             elif function.endswith(self._moves) and ")" in function and function[0] not in "@.$*":
                 found.append(function[: function.rindex(".")])
             elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
-                found.append(f"{function}()")
+                streamed = f"{function}()" in self.words.alike and self._streams(node, scope)
+                found.append(f"{function}.streamed()" if streamed else f"{function}()")
                 found.extend(self._given_back(function, node, scope, depth - 1))
         return found
+
+    def _whole(self, function: str) -> str | None:
+        """What a method gives that makes another data set of a data set of a library: the same; None for all else."""
+        owner, _, method = function.rpartition(".")
+        return owner if owner in self.words.alike and not method.startswith("to_") else None
+
+    @staticmethod
+    def _streams(node: ast.Call, scope: Scope) -> bool:
+        """Whether a call may give a data set that is read as it goes, which draws from a generator of its own."""
+        given = [constant(word.value, scope) for word in node.keywords if word.arg == "streaming"]
+        return any(known is None or bool(known[0]) for known in given)
 
     def _given_back(self, function: str, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
         """What of the arguments of a call stands behind what it gives: all of a container, the data of a loader."""
@@ -365,6 +379,7 @@ class Resolver(Registries):
                 if name.endswith(".*")
                 or (name.rpartition(".")[2][:1].isupper() and not name.endswith(")"))
                 or self._gives_a_table(name)
+                or name in self.words.alike
             ),
         ]
 
