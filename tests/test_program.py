@@ -546,6 +546,61 @@ def test_what_is_made_to_score_is_not_counted_beside_what_trains(project, net, c
     assert [one.message.rpartition(": ")[2] for one in lint(folder) if one.code == "TDL203"] == [counted]
 
 
+RELAYED = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self, planes):
+        super().__init__()
+        self.first = nn.Conv2d(planes, planes, 3)
+        self.second = nn.Conv2d(planes, planes, 1)
+
+class Stage(nn.Module):
+    def __init__(self, made, planes):
+        super().__init__()
+        self.layers = self._layers(planes, make=made)
+
+    def _layers(self, planes, make):
+        return nn.Sequential(make(planes))
+
+class Net(nn.Module):
+    def __init__(self, block):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 64, 7)
+        self.layer = LAYER
+
+    def _layers(self, one, planes):
+        return nn.Sequential(one(planes))
+
+    def _idle(self, one, planes):
+        return nn.Linear(planes, planes)
+
+def chosen(net):
+    net(torch.ones(1).cuda()).sum().backward()
+    torch.optim.SGD(net.parameters(), 0.1).step()
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    chosen(Net(Block))
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "counted"),
+    [
+        ("self._layers(block, 64)", "3 × Conv2d"),
+        ("Stage(block, 64)", "3 × Conv2d"),
+        ("self._idle(block, 64)", "1 × Conv2d"),
+        ("self._layers(nn.Linear, 64)", "1 × Conv2d"),
+        ("unknown(block, 64)", "1 × Conv2d"),
+    ],
+)
+def test_a_class_that_is_handed_on_to_what_makes_it_counts(project, layer, counted):
+    folder = project(main_DOT_py=RELAYED.replace("LAYER", layer))
+    assert [one.message.rpartition(": ")[2] for one in lint(folder) if one.code == "TDL203"] == [counted]
+
+
 SETS = """
 import numpy as np
 import torch

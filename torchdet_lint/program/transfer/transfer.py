@@ -14,9 +14,10 @@ from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.name_hints import NameHints
 from torchdet_lint.program.transfer.passing import at_call, bound_arguments, constants, lent, ruled_out
 from torchdet_lint.program.transfer.recorder import Recorder
+from torchdet_lint.program.transfer.relays import handed_parameters, relayed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torchdet_lint.catalogue.facts import Runner
     from torchdet_lint.program.lookup import Lookup
@@ -26,6 +27,8 @@ _LOADERS = frozenset({LOADER})
 # Layers of which only the weight has a gradient, the input being numbers of rows.
 _LOOK_UPS = ("torch.nn.Embedding",)
 _CUDNN = "torch.backends.cudnn.deterministic"
+# So many functions hand a function or a class on before one calls it.
+_RELAYS = 3
 
 
 class Transfer(Recorder):
@@ -225,7 +228,11 @@ class Transfer(Recorder):
             self.event = at_call(outer, inner)
             self._instantiated(mappings, self.event)
         self.event = outer
-        bound = self._bound(referent, body, event)
+        self._run(referent, body, self._bound(referent, body, event))
+
+    def _run(self, referent: Referent, body: Body, bound: Mapping[str, Sequence[Referent]], depth: int = 0) -> None:
+        """What a function calls of the parameters that are `bound`, or hands on to another one, which calls it."""
+        outer = self.event
         key = referent.file, referent.name, tuple((use, tuple(found)) for use, found in bound.items())
         if not bound or key in self._handed:
             return
@@ -235,10 +242,12 @@ class Transfer(Recorder):
             for name in inner.names:
                 if name.startswith("$"):
                     self._used(bound, TOKEN.findall(name[1:]))
-            if inner.kind == "call":
-                for argument in (*inner.positional, *inner.keywords.values()):
-                    for use in sorted({name[1:] for name in argument.names} & bound.keys()):
-                        self.handed_on(inner, use, bound[use], referent)
+            given = handed_parameters(inner, bound) if inner.kind == "call" else ()
+            for use in given:
+                self.handed_on(inner, use, bound[use], referent)
+            if given and depth < _RELAYS:
+                for target, its_body, its_bound in relayed(self.lookup, inner, referent, bound):
+                    self._run(target, its_body, its_bound, depth + 1)
         self.event = outer
 
     def _bound(self, referent: Referent, body: Body, event: Event) -> dict[str, list[Referent]]:
@@ -257,7 +266,7 @@ class Transfer(Recorder):
                 bound[use] = referents
         return bound
 
-    def _used(self, bound: dict[str, list[Referent]], tokens: list[str]) -> None:
+    def _used(self, bound: Mapping[str, Sequence[Referent]], tokens: list[str]) -> None:
         """A call of a parameter, or of something of it."""
         for result in self.lookup.follow(bound.get(tokens[0], []), tokens[1:]):
             if result.kind in ("function", "class", "instance"):
@@ -265,7 +274,7 @@ class Transfer(Recorder):
             elif result.kind == "external":
                 self.external(result.name, self.event, result.owner)
 
-    def handed_on(self, inner: Event, use: str, referents: list[Referent], callee: Referent) -> None:
+    def handed_on(self, inner: Event, use: str, referents: Sequence[Referent], callee: Referent) -> None:
         """A parameter that the callee hands to a runner: `launch(main)` whose body is `mp.spawn(main, …)`."""
         for name in inner.names:
             for target in self.lookup.evaluate(name, callee.file, callee.owner, callee.name):

@@ -1,0 +1,52 @@
+"""A function that is handed functions and classes -> the functions of the project that it hands them on to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.effects import Referent
+from torchdet_lint.program.transfer.passing import bound_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from torchdet_lint.program.events import Argument, Body, Event
+    from torchdet_lint.program.lookup import Lookup
+
+_CALLABLE = ("class", "function")
+
+
+def handed_parameters(event: Event, bound: Collection[str]) -> list[str]:
+    """Those of the parameters `bound` that a call hands on."""
+    arguments = (*event.positional, *event.keywords.values())
+    return sorted({name[1:] for argument in arguments for name in argument.names if name.startswith("$")} & set(bound))
+
+
+def relayed(
+    lookup: Lookup, event: Event, caller: Referent, bound: Mapping[str, Sequence[Referent]]
+) -> Iterator[tuple[Referent, Body, dict[str, list[Referent]]]]:
+    """The functions, methods and constructors that the call `event` in `caller` may be of, and the functions and
+    classes that it gives them for parameters: `self._make_layer(block, 64)`."""
+    for name in event.names:
+        for target in lookup.evaluate(name, caller.file, caller.owner, caller.name):
+            for function in _functions(lookup, target):
+                body = lookup.files.summary(function.file).body(function.name)
+                given = bound_arguments(function, body, event) if body is not None else {}
+                found = {use: _callables(argument, bound) for use, argument in given.items()}
+                if body is not None and any(found.values()):
+                    yield function, body, {use: referents for use, referents in found.items() if referents}
+
+
+def _functions(lookup: Lookup, target: Referent) -> list[Referent]:
+    """The function that a call of `target` runs."""
+    if target.kind == "class":
+        found = lookup.class_attribute(Referent("instance", target.file, target.name), "__init__")
+        return [one for one in found if one.kind == "function"]
+    return [target] if target.kind == "function" else []
+
+
+def _callables(argument: Argument, bound: Mapping[str, Sequence[Referent]]) -> list[Referent]:
+    """The functions and classes that an argument stands for which passes on one of the parameters `bound`."""
+    names = [name[1:] for name in argument.names if name.startswith("$")]
+    found = (referent for name in names for referent in bound.get(name, ()))
+    return [referent for referent in found if referent.kind in _CALLABLE]
