@@ -332,6 +332,68 @@ def test_a_data_set_runs_what_the_constants_that_make_it_leave(project, made, se
     assert ("draws" if "draw only from" in finding.message else finding.severity) == severity
 
 
+FLAGS = """
+import random
+from torch.utils.data import Dataset
+
+class Base(Dataset):
+    def __init__(self, rows, width, train=False, mirror=False):
+        self.rows, self.width, self.train, self.mirror = rows, width, train, mirror
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        {body}
+        return self.rows[index]
+
+class Rows(Base):
+    def __init__(self, {parameters}):
+        {before}
+        super(Rows, self).__init__({above})
+"""
+ALL = ("*args, **kwargs", "pass", "*args, **kwargs")
+FLIPS = "flips = self.train and self.mirror; index += random.random() if flips else 0"
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "body", "made", "drawn"),
+    [
+        (ALL, "flips = self.train and random.random() > 0.5", "rows, 1, train=False", False),
+        (ALL, "flips = self.train and random.random() > 0.5", "rows, 1, train=True", True),
+        (ALL, "flips = self.train and random.random() > 0.5", "rows, 1", False),
+        (ALL, "flips = self.train and random.random() > 0.5", "rows, *more", True),
+        (ALL, "flips = self.train and random.random() > 0.5", "rows, **more", True),
+        (ALL, FLIPS, "rows, 1, False", False),
+        (ALL, FLIPS, "rows, 1, mirror=False, train=True", False),
+        (ALL, FLIPS, "rows, 1, True, True", True),
+        (ALL, f"{FLIPS}; flips = True; index += random.random() if flips else 0", "rows, 1, False", True),
+        (ALL, "keeps = not self.train\n        if keeps: return 0\n        random.random()", "rows, 1", False),
+        (ALL, "keeps = self.width == 1\n        if keeps: return 0\n        random.random()", "rows, 1", False),
+        (ALL, "keeps = self.width == 1\n        if keeps: return 0\n        random.random()", "rows, 2", True),
+        (("rows, *args", "pass", "rows, *args"), FLIPS, "rows, 1, False", False),
+        (("rows, *args", "pass", "rows, *args"), FLIPS, "rows, 1, True, True", True),
+        (("rows, *args", "pass", "*args"), FLIPS, "None, rows, 1, True, True", True),
+        (("rows, name, **kwargs", "print(name)", "rows, 1, **kwargs"), FLIPS, "rows, 'a', train=False", False),
+        (("rows, train, **kwargs", "print(train)", "rows, 1, True, **kwargs"), FLIPS, "rows, False, mirror=True", True),
+        (("*args, **kwargs", "kwargs['train'] = True", "*args, **kwargs"), FLIPS, "rows, 1, mirror=True", True),
+        (("*args, **kwargs", "kwargs.update(more)", "*args, **kwargs"), FLIPS, "rows, 1", True),
+    ],
+)
+def test_a_base_class_gets_what_is_handed_on_and_a_flag_rules_out_what_it_asks_for(
+    project, forwarded, body, made, drawn
+):
+    parameters, before, above = forwarded
+    folder = project(
+        data_DOT_py=FLAGS.format(parameters=parameters, before=before, above=above, body=body),
+        main_DOT_py="import sys\nfrom torch.utils.data import DataLoader\nfrom data import Rows\n\n"
+        "rows, more = [1.0], sys.argv[1:]\n"
+        f"for row in DataLoader(Rows({made}), num_workers=2):\n    print(row)\n",
+    )
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert ("nothing is drawn" not in finding.message) == drawn
+
+
 def test_an_attribute_that_is_set_from_outside_is_no_constant(project):
     folder = project(
         data_DOT_py=MODES,

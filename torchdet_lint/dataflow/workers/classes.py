@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.workers.constants import Constants
+from torchdet_lint.dataflow.workers.forwarding import Given, given_by
 from torchdet_lint.dataflow.workers.project_file import (
     File,
     below,
@@ -17,12 +18,11 @@ from torchdet_lint.dataflow.workers.project_file import (
     own_added,
     own_assignments,
     own_attributes,
-    passed,
     picked_from,
 )
 from torchdet_lint.dataflow.workers.scopes import Instance, Scope
 from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, parsed
-from torchdet_lint.prefilter.syntax import defaults_of, tells_all
+from torchdet_lint.prefilter.syntax import defaults_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 _DEEP = 2
+_NOTHING = Given((), {}, whole=False)
 # Base classes that give their objects nothing but what operators call.
 _BARE = frozenset(
     ("object", "abc.ABC", "typing.Generic", "torch.utils.data.Dataset", "torch.utils.data.IterableDataset")
@@ -77,27 +78,23 @@ class Classes:
         classes = tuple(self._lineage(class_, file, foreign))
         instance = Instance(classes, {}, {}, tuple(foreign), call, {})
         taken: list[tuple[str, tuple[ast.expr, Scope]]] = []
-        given: dict[str, tuple[ast.expr, Scope]] = {}
-        arguments = (call, scope)
+        given = given_by(call, scope) if call is not None and scope is not None else None
         done = False
         for one, home in classes:
             for statement in one.body:
                 for name, value in self._bindings(statement):
                     instance.attributes.setdefault(name, []).append((value, Scope(home)))
             if (initial := method(one, "__init__")) is not None and not done:
-                if arguments[0] is not None and arguments[1] is not None:
-                    bound = passed(initial, arguments[0], bound=True)
-                    given = {key: (value, arguments[1]) for key, value in bound.items()}
+                bound = given.parameters(initial) if given is not None else {}
                 defaults = _defaults(initial, home)
-                told = arguments[0] is not None and tells_all(arguments[0])
-                left_open = frozenset(() if told else defaults.keys() - given.keys())
+                left_open = frozenset(() if given is not None and given.whole else defaults.keys() - bound.keys())
                 above = handed_on(initial)
-                inner = Scope(home, initial, instance, {**defaults, **given}, left_open=left_open)
+                inner = Scope(home, initial, instance, {**defaults, **bound}, left_open=left_open)
                 dead = self.constants.dead(initial, self.constants.given(inner)) if call is not None else ()
                 self._attributes(initial, inner, instance, dead)
-                arguments = (above, inner) if above is not None else (None, None)
+                given = (given or _NOTHING).above(initial, above, inner) if above is not None else None
                 done = above is None
-                taken += [(word.arg, (word.value, inner)) for word in above.keywords if word.arg] if above else []
+                taken += given.keywords.items() if given is not None else ()
             for member in one.body:
                 if isinstance(member, ast.FunctionDef) and member.name != "__init__":
                     self._attributes(member, Scope(home, member, instance), instance)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from torchdet_lint.dataflow.workers.scopes import Scope
 
 _DEEP = 4
+# Before the name of a flag among constants: it is known whether that holds, not what it is.
+_FLAG = "?"
 
 
 class Constants:
@@ -54,7 +56,12 @@ class Constants:
             return ()
         reading = self._read(function)
         known = {name: constants[name] for name in reading.asked & constants.keys()}
-        return tuple(_dead(reading, known)) if known else ()
+        if not known:
+            return ()
+        for name, value in reading.flags:
+            if (holds := _holds(value, known)) is not None:
+                known[_FLAG + name] = holds
+        return tuple(_dead(reading, known))
 
 
 class _Given:
@@ -92,11 +99,12 @@ class _Given:
 
 
 class _Reading(NamedTuple):
-    """What a function binds, and what its conditions read and it never binds, as they are written; the expressions with
-    a condition, and the blocks with an `if`."""
+    """What a function binds, and what its conditions read and it never binds, as they are written; its flags, which are
+    names that it binds once, to a condition; the expressions with a condition, and the blocks with an `if`."""
 
     bound: frozenset[str]
     asked: frozenset[str]
+    flags: list[tuple[str, ast.expr]]
     expressions: list[ast.IfExp | ast.BoolOp]
     blocks: list[list[ast.stmt]]
 
@@ -104,13 +112,21 @@ class _Reading(NamedTuple):
 def _reading(function: Function) -> _Reading:
     bound: set[str] = set()
     asked: set[str] = set()
+    flags: dict[str, ast.expr | None] = dict.fromkeys(_not_local(function))
     expressions: list[ast.IfExp | ast.BoolOp] = []
     blocks: list[list[ast.stmt]] = []
     for node in ast.walk(function):
         if isinstance(node, (ast.Name, ast.Attribute)):
             if not isinstance(node.ctx, ast.Load):
-                bound.add(dotted_name(node))
+                name = dotted_name(node)
+                if name in bound:
+                    flags[name] = None
+                bound.add(name)
             continue
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Compare() | ast.BoolOp() | ast.UnaryOp() as value):
+                flags.setdefault(name, value)
+                asked |= _names_in(value)
         if isinstance(node, (ast.IfExp, ast.BoolOp)):
             expressions.append(node)
         if isinstance(node, (ast.If, ast.IfExp)):
@@ -121,7 +137,18 @@ def _reading(function: Function) -> _Reading:
             block = getattr(node, field, ())
             if isinstance(block, list) and any(isinstance(one, ast.If) for one in block):
                 blocks.append(block)
-    return _Reading(frozenset(bound), frozenset(asked - bound), expressions, blocks)
+    told = [(name, value) for name, value in flags.items() if value is not None]
+    told.sort(key=lambda flag: flag[1].lineno)
+    return _Reading(frozenset(bound), frozenset(asked - bound), told, expressions, blocks)
+
+
+def _not_local(function: Function) -> Iterator[str]:
+    """The names that a function binds which have a value before that."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (ast.Global, ast.Nonlocal)):
+            yield from node.names
 
 
 def _names_in(test: ast.expr) -> set[str]:
@@ -169,7 +196,8 @@ def _tells(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
             return value.startswith(start) if isinstance(value, str) else None
         case ast.Name() | ast.Attribute():
             name = dotted_name(test)
-            return bool(constants[name]) if name in constants else None
+            found = constants.get(_FLAG + name, constants.get(name))
+            return bool(found) if name in constants or _FLAG + name in constants else None
     return None
 
 
