@@ -332,6 +332,59 @@ def test_a_data_set_runs_what_the_constants_that_make_it_leave(project, made, se
     assert ("draws" if "draw only from" in finding.message else finding.severity) == severity
 
 
+NAMED = """
+import torch
+import torchvision
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+class Noise:
+    def __call__(self, x):
+        return x + torch.rand(3)
+
+class Plain:
+    def __call__(self, x):
+        return x
+
+class Rows(Dataset):
+    def __init__(self, transform):
+        self.transform = transform
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.transform(index)
+
+def parsed(name):
+    if name == "noise":
+        return Noise()
+    return Plain()
+
+def loader(names):
+    return DataLoader({}, num_workers=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("data", "drawn"),
+    [
+        ("Rows(transforms.Compose([parsed(one) for one in names]))", True),
+        ("Rows(transforms.Compose(parsed(one) for one in names))", True),
+        ("Rows(transforms.Compose([Plain() for one in names]))", False),
+        ("Rows(transforms.Compose([one for one in (Plain(), Noise())]))", True),
+        ("Rows(transforms.Compose([one for one in (Plain(), Plain())]))", False),
+        ("Rows(getattr(transforms, names)())", True),
+        ("Rows(transforms.Compose([getattr(transforms, one)() for one in names]))", True),
+        ("getattr(torchvision.datasets, names)()", False),
+    ],
+)
+def test_transforms_are_looked_at_that_a_comprehension_makes_or_a_name_picks(project, data, drawn):
+    folder = project(main_DOT_py=NAMED.replace("{}", data))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert ("nothing is drawn" not in finding.message) == drawn
+
+
 FLAGS = """
 import random
 from torch.utils.data import Dataset

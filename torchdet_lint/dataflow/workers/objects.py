@@ -219,7 +219,7 @@ class WorkerObjects(WorkerBodies):
             return
         wraps = below(name, self.facts.wrappers)
         if self.classes.known(name) or wraps:
-            if any(word in name.rpartition(".")[2] for word in self.facts.random):
+            if self._draws(name):
                 self._drawn.add("torch")
             for place, argument in enumerate(node.args):
                 inner_way = self._inside(name, way, place)
@@ -228,6 +228,7 @@ class WorkerObjects(WorkerBodies):
                 if place == 0 and not (wraps or name.endswith(".Compose")):
                     continue
                 self._value(argument, scope, inner_way, depth + 1)
+                self._comprehended(name, argument, scope, depth)
             for keyword in node.keywords:
                 if name == PARTIAL and (made := self.generators.maker(keyword.value, scope)) is not None:
                     maker, maker_node = made
@@ -246,6 +247,21 @@ class WorkerObjects(WorkerBodies):
         if not (preset or self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
             told = below(name, self.facts.quiet) or self._from_class(node, name, scope, way, depth)
             self._out |= not (told or self._given_by_method(node, scope, way, depth))
+
+    def _draws(self, name: str) -> bool:
+        """Whether what a package calls `name` draws from torch; of transforms one may that is picked by name."""
+        module, _, last = name.rpartition(".")
+        return any(word in last for word in self.facts.random) or (last == "*" and "transforms" in module.split("."))
+
+    def _comprehended(self, composes: str, node: ast.expr, scope: Scope, depth: int) -> None:
+        """Look at the transforms that a comprehension makes one by one for what `composes` them."""
+        named = isinstance(node, (ast.Name, ast.Attribute))
+        if not composes.endswith(".Compose"):
+            return
+        for value, inner in self.bindings.behind(node, scope) if named else [(node, scope)]:
+            if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+                own = {name: (over, inner) for one in value.generators for name, over in gone_through(one)}
+                self._value(value.elt, inner._replace(given={**(inner.given or {}), **own}), None, depth + 1)
 
     def _given_by_method(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:
         """Look at what a method of an object of the project returns; whether all that `node` may call are in sight."""
