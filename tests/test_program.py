@@ -863,6 +863,28 @@ def test_a_constructor_that_other_files_call_is_given_no_constant_seed(project, 
 
 
 @pytest.mark.parametrize(
+    ("joins", "seeds", "codes_and_fixes"),
+    [
+        ("", "", {"TDL101": "safe", "TDL102": "safe"}),
+        ("dist.init_process_group('nccl')", "", {"TDL101": "unsafe", "TDL102": "unsafe"}),
+        ("if WIDE: dist.init_process_group('nccl')", "", {"TDL101": "unsafe", "TDL102": "unsafe"}),
+        ("accelerate.Accelerator()", "", {"TDL101": "unsafe", "TDL102": "unsafe"}),
+        ("dist.get_rank()", "", {"TDL101": "safe", "TDL102": "safe"}),
+        # Who gave all of them one seed goes on to.
+        ("dist.init_process_group('nccl')", "torch.manual_seed(1)", {"TDL102": "safe"}),
+    ],
+)
+def test_one_seed_for_several_processes_that_draw_different_numbers_is_unsafe(project, joins, seeds, codes_and_fixes):
+    folder = project(
+        setup_DOT_py=f"import accelerate\nimport torch.distributed as dist\n\nWIDE = bool(dist)\n\n"
+        f"def setup():\n    {joins or 'pass'}\n    return accelerate\n",
+        main_DOT_py=f"import numpy as np\nimport torch\nfrom setup import setup\n\n{GUARD}    {seeds or 'pass'}\n"
+        "    setup()\n    print(torch.rand(2), np.random.rand(2))\n",
+    )
+    assert {one.code: one.fix.applicability for one in lint(folder, ignore=("TDL2",))} == codes_and_fixes
+
+
+@pytest.mark.parametrize(
     ("call", "found"),
     [
         ("setup(0)", []),

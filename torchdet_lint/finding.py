@@ -77,7 +77,8 @@ class NeedHelper(NamedTuple):
     `function`, `package.module:name`, is a function of the project that seeds them all; `before` is a node of a
     statement at top level, above which they have to stand. `beside` is a call that seeds other libraries with `seed`, a
     text, and below which they may stand and take the same seed; or, of a program that parses a seed which nothing is
-    given, the call that leads there, `parsed`, in the file `options`.
+    given, the call that leads there, `parsed`, in the file `options`. `joined` says that several processes run the
+    program, none of which seeds anything.
     """
 
     name: str
@@ -88,6 +89,7 @@ class NeedHelper(NamedTuple):
     seed: str = ""
     parsed: Any = None
     options: str = ""
+    joined: bool = False
 
 
 class NeedFunction(NamedTuple):

@@ -59,7 +59,7 @@ class Reporter:
         node = module.places.node_at(row, fault.ref.column if fault.at_call else None)
         rule = self.linter.catalogue.rules[code]
         changes = tuple(self._at_nodes(change, module) for change in fault.changes)
-        safe: Applicability | None = "unsafe" if any(map(self._unread, changes)) else None
+        safe: Applicability | None = "unsafe" if any(map(self._is_unsafe, changes)) else None
         one = Violation(node, fault.details, fault.variant, fault.severity, changes=changes, applicability=safe)
         finding, rows = self.linter.finding(module, rule, one)
         related = tuple(
@@ -130,9 +130,11 @@ class Reporter:
             change = change._replace(beside=node if seed else None, seed=seed)
         return change
 
-    def _unread(self, change: Change) -> bool:
-        """Whether `change` seeds with a number though the program parses a seed."""
-        return isinstance(change, NeedHelper) and not change.seed and self._option(change) is not None
+    def _is_unsafe(self, change: Change) -> bool:
+        """Whether `change` seeds with a number though the program parses a seed, or seeds several processes alike."""
+        if not isinstance(change, NeedHelper):
+            return False
+        return change.joined or (not change.seed and self._option(change) is not None)
 
     def _option(self, change: NeedHelper) -> Option | None:
         """The option that is a seed, where the program parses one."""

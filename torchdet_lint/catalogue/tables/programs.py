@@ -37,6 +37,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     picks: tuple[str, ...] = ()
     serves: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
+    joins: frozenset[str] = frozenset()
     tells: frozenset[str] = frozenset()
     waits: frozenset[str] = frozenset()
     colours: str = "(?!)"

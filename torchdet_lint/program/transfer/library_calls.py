@@ -99,6 +99,8 @@ class LibraryCalls:
             self.recorder.add("flag", name, "serves")
         if name.startswith(self.facts.words.measures):
             self.recorder.add("flag", name, "measures")
+        if name in self.facts.words.joins:
+            self.recorder.add("flag", name, "joins")
         if self._is_network(name):
             self.recorder.add("flag", name, "everywhere")
         if name in self.facts.modes_off:
