@@ -161,24 +161,28 @@ class ProgramSeeds:
         if chain is None:
             return GeneratorSeed("{seed}", "unsafe")
 
-        def made(text: str, key: str, libraries: frozenset[str], needs: tuple[Change, ...] = ()) -> GeneratorSeed:
-            ranked = self.conventions.numbers_process.search(text.rpartition(".")[2])
+        def made(key: str, libraries: frozenset[str], needs: tuple[Change, ...] = ()) -> GeneratorSeed:
+            ranked = self.conventions.numbers_process.search(key.rpartition(".")[2])
             offset = self._apart(key, key, int(library in libraries)) if apart else self._taken_by_all(key, key)
-            return GeneratorSeed(text + offset, "unsafe" if self._together and not ranked else None, needs)
+            text = key + offset
+            if key == INITIAL_SEED:
+                # What is added may lead beyond what NumPy takes.
+                text = f"({text}) % 2**32" if offset else f"{text} % 2**32"
+            return GeneratorSeed(text, "unsafe" if self._together and not ranked else None, needs)
 
         for site in chain:
             for seeding in self._near(self._seedings(site).named, site):
                 text = self._readable(seeding, site, chain[0])
                 if text and self.values.suits(seeding, takes):
-                    return made(text, text, seeding.libraries)
+                    return made(text, seeding.libraries)
         if self._seeds_torch(chain):
-            return made(f"{INITIAL_SEED} % 2**32", INITIAL_SEED, frozenset(), (NeedImport("torch"),))
+            return made(INITIAL_SEED, frozenset(), (NeedImport("torch"),))
         for site in chain:
             for seeding in self._near(self._seedings(site).constant, site):
                 assert isinstance(seeding.value, ast.Constant)
                 text = str(seeding.value.value)
                 if self.values.suits(seeding, takes):
-                    return made(text, text, seeding.libraries)
+                    return made(text, seeding.libraries)
         return None
 
     @functools.cached_property
@@ -260,6 +264,7 @@ class ProgramSeeds:
         text, places = self.module.text, set[int]()
         for match in self.conventions.is_given.finditer(text):
             places |= {match.end(), match.end() + len(match[1] or "")}
+        places |= {place + 1 for place in places if text.startswith("(", place)}
         return sorted((text[at : at + _LONGEST_SEED], at) for at in places)
 
     # -------------------------------------------------------------------------------------------------- what seeds
