@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torchdet_lint.prefilter.syntax import combined
 from torchdet_lint.program.events import COMPARED, DEVICE, HANDED, PASSED, PLAIN, WORKERS, Argument, Test
 from torchdet_lint.program.syntax.scopes import Bound, constant
-from torchdet_lint.program.syntax.shapes import device_in, is_device_of, parameters_of
+from torchdet_lint.program.syntax.shapes import device_in, is_device_of, names_no_module, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,8 @@ def decided(test: ast.expr, scope: Scope) -> bool | None:
 
 
 def _told(test: ast.expr, scope: Scope) -> bool | None:
+    if names_no_module(test):
+        return False
     if isinstance(test, ast.Constant):
         return bool(test.value)
     if isinstance(test, ast.Name):

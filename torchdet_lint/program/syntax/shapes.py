@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.regex import lazy
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,6 +18,9 @@ ASKS_OF_TEXT = frozenset({"startswith", "endswith", "hasattr", "getattr", "print
 SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
 # Functions of which the result is a text, a size or a type.
 _SHOWN = frozenset({"len", "type", "str", "repr", "tuple", "list", "format", "join"})
+# What Python calls the file that it starts, and `multiprocessing` calls it in a process that it spawns.
+_STARTED = ("__main__", "__mp_main__")
+_SPECIAL = lazy(r"__\w+__")
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -29,6 +34,14 @@ def is_guard(test: ast.expr) -> bool:
     return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides) and any(
         isinstance(side, ast.Constant) and side.value == "__main__" for side in sides
     )
+
+
+def names_no_module(test: ast.expr) -> bool:
+    """Whether `test` is `__name__ == "__main2__"`: somebody's way to switch a main guard off."""
+    match test:
+        case ast.Compare(left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value=str() as name)]):
+            return _SPECIAL.fullmatch(name) is not None and name not in _STARTED
+    return False
 
 
 def is_type_checking(test: ast.expr) -> bool:
