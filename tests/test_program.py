@@ -601,6 +601,42 @@ def test_a_class_that_is_handed_on_to_what_makes_it_counts(project, layer, count
     assert [one.message.rpartition(": ")[2] for one in lint(folder) if one.code == "TDL203"] == [counted]
 
 
+POOLED = """
+import torch
+from torch import nn
+
+def pool(dims, size):
+    if dims == 2:
+        return nn.AvgPool2d(size)
+    elif dims == 3:
+        return nn.AvgPool3d(size, 1)
+    raise ValueError(dims)
+
+class Net(nn.Module):
+    def __init__(self, dims=2):
+        super().__init__()
+        self.down = pool(dims, 2)
+        self.embed = nn.Embedding(4, 4)
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    net = nn.Sequential(MADE).cuda()
+    net(torch.ones(1)).sum().backward()
+    torch.optim.SGD(net.parameters(), 0.1).step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "raises"),
+    [("Net()", False), ("Net(2)", False), ("Net(3)", True), ("Net(), Net(3)", True), ("Net(int(input()))", True)],
+)
+def test_an_op_that_raises_is_named_where_the_constants_of_some_call_lead_to_it(project, made, raises):
+    found = lint(project(main_DOT_py=POOLED.replace("MADE", made)), select=("TDL203", "TDL403"))
+    (finding,) = [one for one in found if one.code == "TDL203"]
+    assert finding.message.endswith("; `torch.nn.AvgPool3d` (line 9) raises in that mode") == raises
+    assert any("raises in that mode" in place.message for place in finding.related) == raises
+
+
 SETS = """
 import numpy as np
 import torch

@@ -9,6 +9,7 @@ from torchdet_lint.finding import NeedHelper, Severity
 from torchdet_lint.program.effects import ITEMS, STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine, handed
 from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import seeding_function
+from torchdet_lint.program.transfer.passing import ruled_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -274,14 +275,26 @@ class Entry(NamedTuple):
 
     def reached_varying(self) -> list[Sequence[Ref]]:
         """For each function that the program reaches in which an op is reported that varies: the ops in it that raise
-        in deterministic mode. Whoever makes a module runs its methods."""
-        found: dict[tuple[str, int], Sequence[Ref]] = {}
+        in deterministic mode. Whoever makes a module runs its methods. What the constants of all calls rule out is
+        none."""
+        found: dict[tuple[str, int], dict[Ref, None]] = {}
         for node in self.reached():
             functions = self.varying(node.file)
             for row in self._rows(node) if functions else ():
                 if row in functions:
-                    found[node.file, row] = functions[row]
-        return [found[key] for key in sorted(found)]
+                    reached = [ref for ref in functions[row] if self._reaches(node, row, ref)]
+                    if reached or not functions[row]:
+                        found.setdefault((node.file, row), {}).update(dict.fromkeys(reached))
+        return [tuple(found[key]) for key in sorted(found)]
+
+    def _reaches(self, node: Node, row: int, ref: Ref) -> bool:
+        """Whether the constants that a function is called with leave `ref`, which stands in the function at `row`."""
+        body = self.project.files.summary(node.file).body(node.name) if node.given and row else None
+        if body is None or body.row != row:
+            return True
+        dead = {arm for arm in ruled_out(body, dict(node.given)) if arm}
+        calls = [event for event in body.events if event.kind == "call" and event.row == ref.row]
+        return not calls or any(dead.isdisjoint(event.branch) for event in calls)
 
     def _is_switched_off(self, node: Node) -> bool:
         """Whether a function is decorated with what switches gradients off."""
