@@ -16,7 +16,7 @@ from torchdet_lint.dataflow.uses import KEEPING, KEPT, NO_RESULT, Trail, Use
 from torchdet_lint.module.names import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.module.module import Module
 
@@ -166,8 +166,12 @@ class Follower(Calling):
         """What `call` makes of the order of `node`. One that sorts, or takes an extreme, by a key that several elements
         share leaves those in the order in which they came."""
         is_set = self.trail.is_set
-        if kind == "gathered" and self._is_sorted_next(call):
-            kind = "sorted"
+        if kind == "gathered":
+            reads = self._reads_of(call)
+            if self._is_sorted_next(reads):
+                kind = "sorted"
+            elif reads and all(map(self._is_measured, reads)):
+                kind = "measured"
         if not (kind in ("sorted", "measured") and arg is call.args[0] and self.has_ties(call)):
             yield Use(call, kind, node if is_set else None)
             return
@@ -177,18 +181,45 @@ class Follower(Calling):
         elif any(use.kind not in NO_RESULT for use in uses):
             yield Use(call, "indexed", node)
 
-    def _is_sorted_next(self, table: cst.Call) -> bool:
-        """Whether the next that is done with `table`, by the name that it is given or at once, is to sort its rows."""
-        read: cst.BaseExpression = table
+    def _reads_of(self, table: cst.Call) -> list[cst.BaseExpression]:
+        """Where `table` is read: at once, or in its function by the name that it is given."""
         around = self.module.parent(table)
         target = around.targets[0].target if isinstance(around, cst.Assign) else None
-        if isinstance(target, cst.Name):
-            order_of = self.module.order_of
-            reads = self.module.shared(Reads).of(self.module.enclosing_function(table), target.value)
-            later = bisect.bisect_right(reads, order_of(table), key=order_of)
-            read = reads[later] if later < len(reads) else table
-        method = self.module.parent(read)
+        if not isinstance(target, cst.Name):
+            return [table]
+        order_of = self.module.order_of
+        reads = self.module.shared(Reads).of(self.module.enclosing_function(table), target.value)
+        return list(reads[bisect.bisect_right(reads, order_of(table), key=order_of) :])
+
+    def _is_sorted_next(self, reads: Sequence[cst.BaseExpression]) -> bool:
+        """Whether the first of `reads` of a table is to sort its rows."""
+        method = self.module.parent(reads[0]) if reads else None
         return isinstance(method, cst.Attribute) and method.attr.value in self.words["sorts-rows"]
+
+    def _is_measured(self, read: cst.BaseExpression) -> bool:
+        """Whether no more than an extreme, a size or whether it has an element is asked of an array, in a function."""
+        if self.module.enclosing_function(read) is None:
+            return False
+        parent = self.module.parent(read)
+        above = self.module.parent(parent) if parent is not None else None
+        match parent:
+            case cst.Attribute():
+                asks = not (isinstance(above, cst.Call) and above.func is parent and above.args)
+                return asks and parent.attr.value in self.words["extremes"]
+            case cst.Arg() if isinstance(above, cst.Call):
+                return self._is_measured_by(above, parent)
+            case cst.ComparisonTarget(operator=cst.In() | cst.NotIn()):
+                return True
+        return False
+
+    def _is_measured_by(self, call: cst.Call, arg: cst.Arg) -> bool:
+        """Whether `call` asks no more of an array that it is given. An extreme along some axis has the order of
+        another one."""
+        names, word = self.module.resolve(call.func), last_word(call.func)
+        if not self.module.library.facts.orders.among.isdisjoint(names):
+            return arg is not call.args[0]
+        along = word in self.words["extremes"] and len(call.args) > 1
+        return self.kind_of_call(names, word) == "measured" and not along
 
     def _passed_on(self, node: Any, call: cst.Call, arg: cst.Arg, word: str) -> Iterator[Use]:
         """Into another sequence in the same order, which `zip` pairs with others: with numbers it counts."""

@@ -13,10 +13,12 @@ from torchdet_lint.catalogue.conditions import Table
 class Orders(Table, frozen=True, kw_only=True, dict=True):
     """What becomes of an order, by the qualified name of what takes it (`consumers`: kind → names), and by the last
     word where that is all one knows (`words`: role → words). `texts` makes a text of a dictionary. `files` is what
-    lists files, `sets` what is done with a set. A word with a part in `sorting` sorts. `elements` and `names` say what
+    lists files, `sets` what is done with a set. A word with a part in `sorting` sorts; what is
+    in `among` looks for elements in its second argument. `elements` and `names` say what
     a collection holds: by the call that gives it, by its name."""
 
     sorting: tuple[str, ...] = ()
+    among: frozenset[str] = frozenset()
     consumers: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
     words: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
     texts: dict[str, frozenset[str]] = msgspec.field(default_factory=dict)
