@@ -47,8 +47,9 @@ CAUSES = {
         "is bound at this place."
     ),
     "move": (
-        "`.to()`, `.cuda()`, `.eval()` and their like of what is no module, wrappers such as `compile`, and copies "
-        "give back what they are given: the whole program wants that, a rule about one file what was called."
+        "`.to()`, `.cuda()`, `.eval()` and their like of what is no module, wrappers such as `compile`, copies, and "
+        "what makes a data set of another one give back what they are given: the whole program wants that, a rule "
+        "about one file what was called."
     ),
     "content": (
         "A container stands for what is in it: the list that a loop goes through, `ModuleList`, `Sequential`, "
@@ -83,6 +84,7 @@ CAUSES = {
 }
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MOVES = re.compile(r"\.(?:to|cuda|cpu|half|float|eval)\(\)")
+_DATA_SETS = re.compile(r"^(datasets\.(?:\w+\.)?\w+\(\))(?:\.\w+\(\))+")
 Place = tuple[int, int, int, int]
 
 
@@ -179,7 +181,7 @@ def _cause(
 ) -> str:
     """The one of `CAUSES` that explains why the two differ; empty where they agree or nothing explains it. `own` are
     the names that the body of the class around the call defines."""
-    ours, theirs = {_MOVES.sub("", name) for name in exact}, {_MOVES.sub("", name) for name in following}
+    ours, theirs = {_still(name) for name in exact}, {_still(name) for name in following}
     kinds = _kinds(callee, scope)
     marks = {name[0] for name in following}
     for mark, cause in (("$", "caller"), ("%", "configuration"), ("*", "star")):
@@ -208,6 +210,11 @@ def _cause(
     if theirs < ours and not known.globals.isdisjoint(_names(callee)):
         return "global"
     return _unbound(_first_name(callee), known, own) if not theirs else ""
+
+
+def _still(name: str) -> str:
+    """`name` without the methods that give back what they are called of."""
+    return _DATA_SETS.sub(r"\1", _MOVES.sub("", name))
 
 
 def _names(node: ast.expr) -> set[str]:

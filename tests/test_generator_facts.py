@@ -160,7 +160,7 @@ def named(library, at="call"):
         name
         for row in rows(library, at)
         for name in row.names
-        if name.partition(".")[0] == library or library == "python"
+        if name.partition(".")[0] == {"python": "random"}.get(library, library)
     ]
 
 
@@ -534,3 +534,40 @@ def test_every_public_module_of_torch_nn_and_distributions_has_its_canonical_nam
             if classes and all(getattr(import_module(home), kind.__name__, None) is kind for kind in classes):
                 names = {module.__name__, *(f"{module.__name__}.{kind.__name__}" for kind in classes)}
                 assert names & FACTS.canonical.keys(), module.__name__
+
+
+# Small graphs, by the function that makes one.
+GRAPHS = {
+    "barabasi_albert_graph": (9, 2),
+    "connected_watts_strogatz_graph": (9, 4, 0.3),
+    "erdos_renyi_graph": (9, 0.3),
+    "expected_degree_graph": ([2, 2, 2, 2],),
+    "geographical_threshold_graph": (9, 10),
+    "random_geometric_graph": (9, 0.3),
+    "random_k_out_graph": (9, 3, 1.0),
+    "random_regular_graph": (3, 8),
+    "stochastic_block_model": ([5, 5], [[0.5, 0.1], [0.1, 0.5]]),
+    "watts_strogatz_graph": (9, 4, 0.3),
+    "waxman_graph": (9,),
+}
+
+
+@pytest.mark.parametrize("row", [row for row in FACTS.draws if row.names[0].startswith("networkx.")], ids=str)
+def test_a_random_graph_draws_where_it_gets_no_seed(row):
+    networkx = pytest.importorskip("networkx")
+    place = row.parameters.index("seed")
+    tried = 0
+    for name in row.names:
+        make = getattr(networkx, name.removeprefix("networkx."))
+        assert list(inspect.signature(make).parameters)[place] == "seed", name
+        given = GRAPHS.get(make.__name__)
+        if given is None:
+            continue
+        before = {"python": random.getstate(), "numpy": str(np.random.get_state())}
+        make(*given, seed=3)
+        assert before == {"python": random.getstate(), "numpy": str(np.random.get_state())}, name
+        make(*given)
+        after = {"python": random.getstate(), "numpy": str(np.random.get_state())}
+        assert [library for library, state in before.items() if state != after[library]] == [row.library], name
+        tried += 1
+    assert tried
