@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module, Value
 
-_LOADER_CALLED = r"[lL]oader\("
+_LOADER_CALLED = "oader("
 _DEEP = 4
 # So many constructors and functions are looked at for one call.
 _MANY = 64
@@ -64,10 +64,15 @@ class HandingOn:
     def calls(self, target: str, word: str, added: Sequence[str]) -> Iterator[HandedOn]:
         """The calls of this file with an argument `word`, or of what is called a loader and may give the argument
         another name, that amount to one of `target`."""
-        written = re.compile(rf"(?<!\w){word}=(?!=)|{_LOADER_CALLED}")
-        if written.search(self.module.text) is None:
+        keyword = f"{word}="
+        passes = re.compile(rf"(?<!\w){keyword}(?!=)")
+
+        def is_written(text: str) -> bool:
+            return _LOADER_CALLED in text or (keyword in text and passes.search(text) is not None)
+
+        if not is_written(self.module.text):
             return
-        self.module.load_where(lambda text: written.search(text) is not None)
+        self.module.load_where(is_written)
         for call in self.module.calls:
             if target in call.names or not (word in call.arguments.keywords or _is_called_loader(call)):
                 continue

@@ -31,7 +31,7 @@ class Relatives:
         """The calls of the function or class `name` of the top level, or of the method `name` through `self`."""
         if name not in self._looked_for:
             self._looked_for.add(name)
-            self.module.load_where(lambda text: re.search(rf"\b{name}\s*\(", text) is not None, name)
+            self.module.load_where(lambda text: name in text and re.search(rf"\b{name}\s*\(", text) is not None, name)
         calls = self.module.calls
         while self._calls < len(calls):
             call = calls[self._calls]

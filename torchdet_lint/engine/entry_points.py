@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.patterns import compiled
+from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 _TESTS = lazy(r"^[ \t]*(?:async[ \t]+)?(?:def[ \t]+test_|class[ \t]+Test)", re.MULTILINE)
 _CLASS = lazy(r"^class[ \t]", re.MULTILINE)
-_PICKED_MODULE = lazy(r"\b(?:import_module|__import__|instantiate)\(\s*[A-Za-z_f]")
+_PICKED_MODULE = lazy(r"\(\s*[A-Za-z_f]")
+_PICKERS = ("import_module", "__import__", "instantiate")
 TEST = lazy(r"(?:test_.*|.*_test|conftest)\.py")
 _FOLDERS = frozenset({"test", "tests"})
 
@@ -130,7 +132,7 @@ class EntryPoints:
     def imports_by_name(self) -> bool:
         """Whether a linted file imports a module, or makes an object, by a name that it works out: any may be meant."""
         return any(
-            _PICKED_MODULE.search(self.files.text(path))
+            _picks_modules(self.files.text(path))
             for path in sorted(self.records)
             if not TEST.fullmatch(os.path.basename(path))
         )
@@ -155,3 +157,8 @@ def _is_among_tests(path: str) -> bool:
     """Whether a file is named like a test, and lies in a folder of tests."""
     folder, name = os.path.split(path)
     return os.path.basename(folder) in _FOLDERS and TEST.fullmatch(name) is not None
+
+
+def _picks_modules(text: str) -> bool:
+    """Whether a file imports a module, or makes an object, by a name that it works out."""
+    return any(_PICKED_MODULE.match(text, at + len(word)) for word in _PICKERS for at in places(word, text))

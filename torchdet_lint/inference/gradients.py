@@ -86,7 +86,7 @@ class Gradients:
 
     def _transforms(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a lambda that a transform of torchvision is given: what a data set holds."""
-        if "transforms" not in self.module.text:
+        if "transforms" not in self.module.text or "lambda" not in self.module.text:
             return False
         for around in self.module.ancestors(node):
             call = self.module.parent(self.module.parent(around) or around) if isinstance(around, cst.Lambda) else None

@@ -20,6 +20,7 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     queries: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
 
     @functools.cached_property
     def speaks_of_devices(self) -> re.Pattern[str]:
@@ -45,3 +46,8 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     def chooses_cuda(self) -> re.Pattern[str]:
         """An option of a command line with which a device of CUDA may be chosen: match."""
         return re.compile(rf"-{{1,2}}(?:no[-_])?(?:use[-_])?(?:{'|'.join(self.options)})\b")
+
+    @functools.cached_property
+    def names_switch(self) -> re.Pattern[str]:
+        """The name of a constant that says whether CUDA is used: search."""
+        return re.compile("|".join(self.switches), re.IGNORECASE)

@@ -34,7 +34,7 @@ _TRAINS = lazy(r"\.backward\(")
 _STEPS = lazy(r"\.step\(")
 _ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
-_PICKS = lazy(r"\bgetattr\((?:torch\.)?nn,")
+_PICKS = lazy(r"getattr\((?:torch\.)?nn,")
 # Arguments that only these classes of a module take: torch 2.13.0, torch/nn/modules/rnn.py.
 _RECURRENT = ("torch.nn.LSTM", "torch.nn.RNN", "torch.nn.GRU")
 _TOLD = {frozenset(("bidirectional",)): _RECURRENT, frozenset(("num_layers", "batch_first")): _RECURRENT}

@@ -16,6 +16,7 @@ from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import MAKES_SET, last_word, names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
 from torchdet_lint.module.tree import returned
+from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import STANDARD
 
@@ -37,6 +38,7 @@ _RETURNS = lazy(
     r"^[ \t]*def (\w+)\([^\n]*\)[ \t]*->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b", re.MULTILINE
 )
 _VIEWS = lazy(r"\.(?:keys|items)\(\)[ \t]*[-&|^]")
+_MADE = lazy(r"\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)")
 # So deeply the elements of a collection are looked for.
 _DEEP = 4
 # So far before its `in` the `for` of a loop stands, and before its `=` a name begins.
@@ -149,8 +151,11 @@ def _bases(module: Module) -> Iterator[str]:
 
 def _made(name: str, text: str, imported: frozenset[str]) -> bool:
     """Whether `name` is made by, or annotated with, something that `text` imports."""
-    made = re.search(rf"\b{name}\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)", text)
-    return made is not None and (made[1] in imported or made[0].rpartition("=")[2].strip() in imported)
+    for start in places(name, text):
+        made = _MADE.match(text, start + len(name))
+        if made is not None:
+            return made[1] in imported or made[0].rpartition("=")[2].strip() in imported
+    return False
 
 
 def _parameters(module: Module) -> Iterator[GivenSet]:

@@ -24,7 +24,7 @@ _UNPACKED = r",[ \t]*\*?[\w.]+\)?[ \t]+=[ \t]*"
 _MAPPED = r"\bmap\([^(),\r\n]*,\s*"
 _SORTED = lazy(r"\bsorted\(\s*(?:(?:list|tuple)\(\s*)?$")
 # By a length or a number of occurrences, which several elements may share.
-_TIED = lazy(r"\bkey\s*=\s*(?:len\b|lambda\b|[\w.]+\.(?:count|get|__getitem__)\b)")
+_TIED = lazy(r"key\s*=\s*(?:len\b|lambda\b|[\w.]+\.(?:count|get|__getitem__)\b)")
 _KEYED = lazy(r"\b(?:sorted|max|min)\(\s*(?:(?:list|tuple)\(\s*)?(?:self\.|cls\.)?$")
 _DERIVED = lazy(
     r"(?<![\w.])(\w+)[ \t]*=[ \t]*"

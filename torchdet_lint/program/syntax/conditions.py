@@ -16,36 +16,42 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
-
 _OTHER = Bound("value")
 
 
-def decided(test: ast.expr, scope: Scope) -> bool | None:
-    """Whether `test` holds, where a constant decides it, or those that a function gives its own names; else None."""
-    return combined(test, lambda part: _told(part, scope))
+def decided(test: ast.expr, names: Resolver, scope: Scope) -> bool | None:
+    """Whether `test` holds, where a constant decides it, or those that a function gives its own names, or the file
+    gives one that says whether CUDA is used; else None."""
+    return combined(test, lambda part: _told(part, names, scope))
 
 
-def _told(test: ast.expr, scope: Scope) -> bool | None:
+def _told(test: ast.expr, names: Resolver, scope: Scope) -> bool | None:
     if names_no_module(test):
         return False
     if isinstance(test, ast.Constant):
         return bool(test.value)
     if isinstance(test, ast.Name):
-        value = _settled(test, scope)
+        value = _settled(test, names, scope)
         return None if value is None else bool(value[0])
-    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.comparators[0], ast.Constant):
-        value = _settled(test.left, scope)
-        if value is not None and isinstance(test.ops[0], (ast.Is, ast.Eq)):
+    if (
+        isinstance(test, ast.Compare)
+        and len(test.ops) == 1
+        and isinstance(test.left, ast.Name)
+        and isinstance(test.comparators[0], ast.Constant)
+        and (value := _settled(test.left, names, scope)) is not None
+    ):
+        if isinstance(test.ops[0], (ast.Is, ast.Eq)):
             return bool(value[0] == test.comparators[0].value)
-        if value is not None and isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
+        if isinstance(test.ops[0], (ast.IsNot, ast.NotEq)):
             return bool(value[0] != test.comparators[0].value)
     return None
 
 
-def _settled(node: ast.expr, scope: Scope) -> tuple[object] | None:
-    """The constant that a name of the function `scope` is from its one binding on, in a 1-tuple, or None."""
-    if scope.kind != "function" or not isinstance(node, ast.Name):
-        return None
+def _settled(node: ast.Name, names: Resolver, scope: Scope) -> tuple[object] | None:
+    """The constant that a name of the function `scope` is from its one binding on, in a 1-tuple, or None; or a switch
+    of the file that is named after CUDA. What else a file sets for its functions is there to be changed."""
+    if node.id not in scope.bindings or scope.kind != "function":
+        return names.scopes.settled(node.id, scope) if names.devices.names_switch.search(node.id) else None
     bounds = scope.bindings.get(node.id, ())
     if len(bounds) != 1 or bounds[0].kind != "value" or not isinstance(bounds[0].value, ast.Constant):
         return None

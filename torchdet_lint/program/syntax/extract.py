@@ -140,7 +140,7 @@ class Extractor(Expressions):
         elif isinstance(node, ast.While):
             self.loops += 1
             self.expression(node.test, branch)
-            if decided(node.test, self.scope) is not False:
+            if decided(node.test, self.names, self.scope) is not False:
                 self.block(node.body, branch)
             self.loops -= 1
             self.block(node.orelse, branch)
@@ -192,6 +192,8 @@ class Extractor(Expressions):
         always: list[tuple[ast.expr, tuple[int, ...]]] = []
         if isinstance(node, ast.IfExp):
             test, always = node.test, [(node.test, ())]
+            if (holds := decided(test, self.names, self.scope)) is not None:
+                return [*always, (node.body if holds else node.orelse, ())]
             split = [(node.body, (arm,)), (node.orelse, (-arm,))]
         else:
             test, one = (node.left, node.right) if isinstance(node.left, ast.Name) else (node.right, node.left)
@@ -232,7 +234,7 @@ class Extractor(Expressions):
         while True:
             number += 1
             guards = self.scope.kind == "module" and is_guard(node.test)
-            holds = decided(node.test, self.scope)
+            holds = decided(node.test, self.names, self.scope)
             arm, checking = GUARD, is_type_checking(node.test) or holds is False
             if not checking:
                 trained = asks_for_training(node.test)

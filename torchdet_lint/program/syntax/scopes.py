@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.syntax import defaults_of
+from torchdet_lint.prefilter.triggers import IDENTIFIER, places
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
@@ -20,6 +22,7 @@ from torchdet_lint.program.syntax.shapes import (
     parameters_of,
     statements_in,
 )
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.hollow import Hollow
 
 
+_GLOBAL = lazy(r"\bglobal[ \t]+([\w, \t]+)")
 DEPTH = 14
 NAMES = 8
 
@@ -151,6 +155,25 @@ class Scopes:
         for scope in list(self.by_name.values()):
             if scope.kind == "function":
                 self.size += self.hollow.fill(scope.node)
+
+    def settled(self, name: str, scope: Scope) -> tuple[object] | None:
+        """The constant that a name of the file is, seen from `scope`, in a 1-tuple, or None: one that is bound once,
+        and that no function and no text that is run assigns."""
+        bounds = self.module.bindings.get(name, ())
+        if scope.home(name) is not self.module or len(bounds) != 1 or bounds[0].kind != "value":
+            return None
+        value, changed = bounds[0].value, self._assigned_inside
+        if not isinstance(value, ast.Constant) or changed is None or name in changed:
+            return None
+        return constant(value, self.module)
+
+    @functools.cached_property
+    def _assigned_inside(self) -> frozenset[str] | None:
+        """The names of the file that its functions may assign; None where it runs text, which may assign any."""
+        text = "".join(self.hollow.lines)
+        if any(True for word in ("exec", "globals") for _ in places(word, text)):
+            return None
+        return frozenset(name for names in _GLOBAL.findall(text) for name in IDENTIFIER.findall(names))
 
     def _bind_all(self, scope: Scope, body: list[ast.stmt]) -> None:
         for statement in statements_in(body):

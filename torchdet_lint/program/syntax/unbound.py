@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import defaults_of
+from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
-from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_BINDS_OUTSIDE = lazy(r"\b(?:global|exec|globals|vars)\b")
+_BINDS_OUTSIDE = ("global", "exec", "globals", "vars")
 # What a shell adds to the builtins, and Python 2 had.
 _ELSEWHERE = frozenset({
     "display", "get_ipython", "exit", "quit", "_", "In", "Out",
@@ -49,7 +49,7 @@ def first_bound(body: list[ast.stmt], text: str) -> dict[str, int]:
     """The rows of the statements at top level that first bind names; of no name where a function of the `text` may bind
     some. What is in functions is not looked at."""
     rows: dict[str, int] = {}
-    if _BINDS_OUTSIDE.search(text) is not None:
+    if any(True for word in _BINDS_OUTSIDE for _ in places(word, text)):
         return rows
     for statement in body:
         stack: list[ast.AST] = [statement]
