@@ -1147,3 +1147,46 @@ def test_modules_of_a_package_do_not_crowd_out_the_classes_that_a_name_picks(pro
     (tmp_path / "models" / "__init__.py").write_text("".join(f"from .net{i} import *\n" for i in range(count)))
     (finding,) = [one for one in lint(project(main_DOT_py=CROWDED)) if one.code == "TDL203"]
     assert "Conv2d" in finding.message
+
+
+OWN_CLASS = """
+import random
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+        self.rng = {}
+
+    def __getitem__(self, i):
+        return {}
+
+    @classmethod
+    def numbered(cls, n):
+        made = cls(range(n))
+        return made
+
+    def first(self, n):
+        return type(self)(self.rows[:n])
+
+    @classmethod
+    def loader(cls, n):
+        return DataLoader(cls(range(n)), num_workers=2)
+
+    def rest(self, n):
+        return DataLoader(self.__class__(self.rows[n:]), num_workers=2)
+
+def loaders(n):
+    yield DataLoader(Rows.numbered(n), num_workers=2)
+    yield DataLoader(Rows(range(n)).first(3), num_workers=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("generator", "row", "severity"),
+    [("random.Random(1)", "self.rng.random()", "error"), ("None", "self.rows[i]", "note")],
+)
+def test_a_data_set_that_its_own_class_makes_is_looked_at(project, generator, row, severity):
+    folder = project(main_DOT_py=OWN_CLASS.format(generator, row))
+    found = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert [one.severity for one in found] == [severity] * 4

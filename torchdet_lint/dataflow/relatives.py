@@ -32,6 +32,8 @@ class Relatives:
         if name not in self._looked_for:
             self._looked_for.add(name)
             self.module.load_where(lambda text: name in text and re.search(rf"\b{name}\s*\(", text) is not None, name)
+            if self.module.local_class(f"@.{name}") is not None:
+                self.module.load_where(lambda text: "cls(" in text, "cls")
         calls = self.module.calls
         while self._calls < len(calls):
             call = calls[self._calls]

@@ -146,6 +146,17 @@ def live(bindings: list[Binding], order: int | None) -> list[Binding]:
     return bindings[first:]
 
 
+def is_class_method(function: Scope) -> bool:
+    """Whether `function` is a method that is given the class, and not an object, as its first parameter."""
+    node = function.node
+    if not isinstance(node, cst.FunctionDef) or function.outer is None or function.outer.kind != "class":
+        return False
+    marks = [one.decorator for one in node.decorators]
+    return node.name.value == "__new__" or any(
+        isinstance(one, cst.Name) and one.value == "classmethod" for one in marks
+    )
+
+
 @functools.lru_cache(maxsize=1024)
 def made(name: str) -> cst.BaseExpression:
     """The expression that a dotted name is."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.module.facts import Expression
-from torchdet_lint.module.names import first_parameter, live
+from torchdet_lint.module.names import first_parameter, is_class_method, live
 from torchdet_lint.prefilter.library import BUILTINS
 
 if TYPE_CHECKING:
@@ -103,7 +103,20 @@ class Resolver:
                 found.append(self._local_name(home, name))
             elif binding.kind in ("assign", "with") and binding.value is not None and not binding.path:
                 found.extend(self._resolve_once(name, binding.value, home, binding.order, depth))
+            elif binding.kind == "parameter" and is_class_method(home) and first_parameter(home) == name:
+                found.append(self._name_of_class(home.outer))
         return found
+
+    def _name_of_class(self, scope: Scope | None) -> str:
+        """The qualified name of the class of which `scope` is the body."""
+        assert scope is not None
+        assert scope.outer is not None
+        return self._local_name(scope.outer, scope.name)
+
+    def _own_class(self, node: cst.BaseExpression, scope: Scope) -> list[str]:
+        """The class of the object `node`, where that is what a method is called on."""
+        method = self._method_called_on(node, scope)
+        return [self._name_of_class(method.outer)] if method is not None and not is_class_method(method) else []
 
     def _resolve_once(
         self, name: str, value: cst.BaseExpression, scope: Scope, order: int | None, depth: int
@@ -156,6 +169,8 @@ class Resolver:
             if class_ is None:
                 return []
             return [f"{base}.{attribute}" for base in self.base_names(class_)]
+        if attribute == "__class__":
+            return self._own_class(node.value, scope)
         names_ = self._resolve(node.value, scope, order, depth - 1)
         return [self.library.canonical(f"{name}.{attribute}") for name in names_]
 
@@ -175,6 +190,8 @@ class Resolver:
             elif function == "functools.partial":
                 if node.args:
                     found.extend(self._resolve(node.args[0].value, scope, order, depth - 1))
+            elif function == "builtins.type" and len(node.args) == 1:
+                found.extend(self._own_class(node.args[0].value, scope))
             elif function.count("()") < _CHAINED:
                 found.append(self._result(function))
         return found
@@ -189,19 +206,20 @@ class Resolver:
 
     def self_attribute(self, node: cst.Attribute, scope: Scope) -> list[Expression]:
         """The values that the methods of the class give to `self.name`; none where it is not such an attribute."""
-        if not isinstance(node.value, cst.Name):
-            return []
+        method = self._method_called_on(node.value, scope)
+        class_ = self.facts.classes.get(method.outer) if method is not None and method.outer is not None else None
+        return self.attribute_values(class_, node.attr.value) if class_ is not None else []
+
+    def _method_called_on(self, node: cst.BaseExpression, scope: Scope) -> Scope | None:
+        """The method of which `node` is the first parameter, by its name."""
+        if not isinstance(node, cst.Name):
+            return None
         function: Scope | None = scope.function
         while function is not None and not (
-            function.outer is not None
-            and function.outer.kind == "class"
-            and first_parameter(function) == node.value.value
+            function.outer is not None and function.outer.kind == "class" and first_parameter(function) == node.value
         ):
             function = function.outer
-        if function is None or function.outer is None:
-            return []
-        class_ = self.facts.classes.get(function.outer)
-        return self.attribute_values(class_, node.attr.value) if class_ is not None else []
+        return function
 
     def attribute_values(self, class_: Class, name: str) -> list[Expression]:
         """What is assigned to attribute `name` in the body and methods of `class_` and of its bases in the file."""

@@ -45,13 +45,6 @@ class Member(NamedTuple):
     function: ast.FunctionDef
     home: File
 
-    @property
-    def given_class(self) -> str:
-        """The parameter that holds the class, of a class method; empty for another."""
-        marks = [one.id for one in self.function.decorator_list if isinstance(one, ast.Name)]
-        parameters = [*self.function.args.posonlyargs, *self.function.args.args]
-        return parameters[0].arg if "classmethod" in marks and parameters else ""
-
 
 class Classes:
     """The classes that the file of `module` can name."""

@@ -22,7 +22,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     passed,
     statements,
 )
-from torchdet_lint.dataflow.workers.scopes import Scope
+from torchdet_lint.dataflow.workers.scopes import Scope, given_class, own_class
 from torchdet_lint.prefilter.syntax import tells_all
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class WorkerObjects(WorkerBodies):
 
     def _call(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
         name = self.classes.dotted(node.func, scope.file)
-        found = self.classes.definition(name, scope.file)
+        found = own_class(node.func, scope) or self.classes.definition(name, scope.file)
         if found is not None:
             self._made_by(*found, node, scope, way, depth)
             return
@@ -294,15 +294,12 @@ class WorkerObjects(WorkerBodies):
         member = self.classes.of_class(name, scope.file)
         if member is None or depth > DEEP:
             return False
-        given_class = member.given_class
-        inner, returned = self._returned(member.function, member.home, node, scope, bound=bool(given_class))
-        made = [one for one in returned if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
-        own = {id(one) for one in made if isinstance(one.func, ast.Name) and one.func.id == given_class}
+        bound = bool(given_class(member.function))
+        inner, returned = self._returned(member.function, member.home, node, scope, bound=bound)
+        if bound:
+            inner = inner._replace(instance=self.classes.instance(member.class_, member.file))
         for value in returned:
-            if id(value) in own and isinstance(value, ast.Call):
-                self._instance(member.class_, member.file, value, inner, way, depth + 1)
-            else:
-                self._value(value, inner, way, depth + 1)
+            self._value(value, inner, way, depth + 1)
         return bool(returned)
 
     def _augmented(self, name: str, node: ast.Call, scope: Scope, depth: int) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Mapping
 
     from torchdet_lint.dataflow.workers.project_file import File, Function
@@ -39,3 +39,33 @@ class Instance(NamedTuple):
     foreign: tuple[str, ...]
     made: ast.Call | None
     constants: dict[str, object]
+
+
+def given_class(function: Function) -> str:
+    """The parameter that holds the class, of a class method; empty for another function."""
+    if isinstance(function, ast.Lambda):
+        return ""
+    marks = [one.id for one in function.decorator_list if isinstance(one, ast.Name)]
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    return parameters[0].arg if "classmethod" in marks and parameters else ""
+
+
+def own_class(node: ast.expr, scope: Scope) -> tuple[ast.ClassDef, File] | None:
+    """The class of the method around, where `node` names it so: `cls`, `type(self)`, `self.__class__`."""
+    if scope.instance is None or scope.function is None:
+        return None
+    if isinstance(node, ast.Name):
+        is_own = node.id == given_class(scope.function)
+    elif isinstance(node, ast.Attribute):
+        is_own = node.attr == "__class__" and _is_self(node.value)
+    else:
+        is_own = isinstance(node, ast.Call) and _is_type_of_self(node)
+    return scope.instance.classes[0] if is_own else None
+
+
+def _is_type_of_self(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "type" and len(call.args) == 1 and _is_self(call.args[0])
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"

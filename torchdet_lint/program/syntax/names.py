@@ -92,10 +92,7 @@ class Resolver(Registries):
         if isinstance(node, ast.Name):
             return self.resolve_name(node.id, scope, depth)
         if isinstance(node, ast.Attribute):
-            owners = self.resolve(node.value, scope, depth - 1)
-            if node.attr == "__dict__":
-                return [f"{name}.*" for name in owners]
-            return [self._joined(name, node.attr) for name in owners]
+            return self._attribute(node.attr, self.resolve(node.value, scope, depth - 1))
         if isinstance(node, ast.Call):
             return self._resolve_call(node, scope, depth)
         if isinstance(node, ast.IfExp):
@@ -166,6 +163,11 @@ class Resolver(Registries):
         own = "$self" in self.resolve(node.value, scope, depth - 1)
         return self.values_of(method.outer).get(node.attr, ()) if own else ()
 
+    def _attribute(self, attribute: str, owners: Names) -> list[str]:
+        if attribute == "__dict__":
+            return [f"{name}.*" for name in owners]
+        return _class_of(owners) if attribute == "__class__" else [self._joined(name, attribute) for name in owners]
+
     def _joined(self, name: str, attribute: str) -> str:
         if name.endswith("."):
             return name + attribute
@@ -229,6 +231,8 @@ class Resolver(Registries):
         for function in self.resolve(node.func, scope, depth - 1):
             if function == "builtins.super":
                 found.append("$super")
+            elif function == "builtins.type" and len(node.args) == 1:
+                found.extend(_class_of(self.resolve(node.args[0], scope, depth - 1)))
             elif function == "builtins.getattr" and len(node.args) >= 2:
                 attribute = constant(node.args[1], scope)
                 last = str(attribute[0]) if attribute else f"{beginning(node.args[1])}*"
@@ -438,3 +442,8 @@ class Resolver(Registries):
                         ):
                             found.setdefault(target.attr, []).append((given, method))
         return found
+
+
+def _class_of(names: Names) -> list[str]:
+    """The class of what is `self` of `names`."""
+    return ["$cls" for name in names if name == "$self"]
