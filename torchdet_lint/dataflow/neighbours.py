@@ -79,7 +79,7 @@ class Neighbours:
         derives = re.compile(rb"^class \w+\([^)\n]*\b" + class_.encode() + rb"\b", re.MULTILINE)
         return [
             (module, one)
-            for module in self.in_folder(os.path.split(file)[0], file, derives)
+            for module in self.in_folder(os.path.split(file)[0], file, class_.encode(), derives)
             for one in module.classes.values()
             if self._is_heir(module, one, class_, file)
         ]
@@ -90,8 +90,8 @@ class Neighbours:
             self._around[file] = Surroundings(self, file)
         return self._around[file]
 
-    def in_folder(self, folder: str, file: str, wanted: re.Pattern[bytes]) -> Iterator[Module]:
-        """The files of `folder` other than `file` in whose text `wanted` is found."""
+    def in_folder(self, folder: str, file: str, word: bytes, wanted: re.Pattern[bytes]) -> Iterator[Module]:
+        """The files of `folder` other than `file` in whose text `wanted` is found, in which `word` has a part."""
         if folder not in self._folders:
             state = folder_state(self.modules, folder, lambda path: self._content(path)[1])
             self._folders[folder] = Relied("", "", folder, state)
@@ -101,7 +101,8 @@ class Neighbours:
             if path == file:
                 continue
             data, _ = self._content(path)
-            module = self._module(path)[1] if data is not None and wanted.search(data) else None
+            found = data is not None and word in data and wanted.search(data)
+            module = self._module(path)[1] if found else None
             if module is not None:
                 yield module
 
@@ -202,7 +203,7 @@ class Surroundings:
         folder, steps = os.path.split(self.file)[0], _ABOVE if self._left > 0 else 0
         self._left -= 1
         while steps and len(folder) >= len(self.neighbours.modules.root):
-            for module in self.neighbours.in_folder(folder, self.file, named):
+            for module in self.neighbours.in_folder(folder, self.file, name.encode(), named):
                 module.load_where(word=name)
                 yield module
             folder, steps = os.path.split(folder)[0], steps - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,8 @@ class Gradients:
         self._calls_taken = 0
         self._evaluating: dict[int, int | None] = {}
         self._scoring: dict[Class, bool] = {}
+        # A function is asked about more than once, and its source costs more than a look at it.
+        self._source = cache(module.code)
 
     def is_layer(self, class_: Class) -> bool:
         """Whether a class of the file is a layer: it derives from `torch.nn.Module`, or it has a `forward`."""
@@ -86,7 +88,7 @@ class Gradients:
 
     def _transforms(self, node: cst.CSTNode) -> bool:
         """Whether `node` stands in a lambda that a transform of torchvision is given: what a data set holds."""
-        if "transforms" not in self.module.text or "lambda" not in self.module.text:
+        if not self._may_transform:
             return False
         for around in self.module.ancestors(node):
             call = self.module.parent(self.module.parent(around) or around) if isinstance(around, cst.Lambda) else None
@@ -95,6 +97,10 @@ class Gradients:
             ):
                 return True
         return False
+
+    @cached_property
+    def _may_transform(self) -> bool:
+        return "transforms" in self.module.text and "lambda" in self.module.text
 
     @cached_property
     def _for_export(self) -> bool:
@@ -193,7 +199,7 @@ class Gradients:
 
     def _stands_in(self, function: cst.FunctionDef, found: Callable[[str], bool]) -> bool:
         """Whether a word is `found` in the source of `function`, which costs more to make than a look at the file."""
-        return found(self.module.text) and found(self.module.code(function))
+        return found(self.module.text) and found(self._source(function))
 
     def _everywhere(self, name: str, calls: Callable[[], list[Call]], holds: Callable[[cst.CSTNode], bool]) -> int:
         """How many of `calls` the file has, the places with `name` parsed; 0 as soon as one is found for which `holds`
@@ -401,8 +407,10 @@ class Gradients:
         networks that scores are worked out with."""
         if "requires_grad" not in self.module.text or "__init__" not in class_.methods:
             return False
+        if _ASKED.search(self.module.text) is None:
+            return False
         constructor = self.module.definition("__init__", class_)
-        asked = _ASKED.search(self.module.code(constructor)) if constructor is not None else None
+        asked = _ASKED.search(self._source(constructor)) if constructor is not None else None
         parameters = (*constructor.params.params, *constructor.params.kwonly_params) if constructor is not None else ()
         return asked is not None and any(
             one.name.value == asked[1] and isinstance(one.default, cst.Name) and one.default.value == "False"

@@ -13,6 +13,7 @@ from torchdet_lint.module import names
 from torchdet_lint.module.names import live
 from torchdet_lint.module.tree import code, returned
 from torchdet_lint.module.values import Value
+from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from torchdet_lint.module.values import Values
 
 _DEPTH = 14
-_CHANGED = (
-    r"(?<![\w.]){0}\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)"
-    r"|\bdel\s+{0}\s*\["
-)
+# What changes a dictionary, behind its name; and an entry of it, which `del` takes away.
+_CHANGES = lazy(r"\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=)")
+_ENTRY = lazy(r"\s*\[")
+_DELETES = lazy(r"\bdel\s+\Z")
+_FAR = 100
 _ANY_CHANGED = lazy(
     r"(?<![\w.])([^\W\d]\w*)(?=\s*(?:\[[^\]\n]*\]\s*[-+|*/]?=[^=]|\.(?:update|setdefault|pop|clear|popitem)\s*\(|\s\|=))"
     r"|\bdel\s+(\w+)\s*\["
@@ -71,6 +73,7 @@ class Dictionaries:
         self.relations = values.resolver.relations
         self._facts = values.resolver.facts
         self._written: dict[str, Counter[str]] = {}
+        self._attributes_changed: dict[str, bool] = {}
         self._updates: dict[str, list[CallSite]] = {}
         self._items: dict[str, list[Assigned]] = {}
         self._indexed = 0, 0
@@ -103,9 +106,7 @@ class Dictionaries:
             return left | right if left is not None and right is not None else None
         if isinstance(node, cst.Name):
             return self._named_dictionary(node.value, scope, order, depth)
-        changed = isinstance(node, cst.Attribute) and re.search(
-            _CHANGED.format(re.escape(names.dotted(node))), self._facts.text
-        )
+        changed = isinstance(node, cst.Attribute) and self._is_changed(names.dotted(node))
         value = None if changed else self.values.followed(node, scope, order)
         if value is None:
             return None
@@ -117,6 +118,13 @@ class Dictionaries:
         if isinstance(node, cst.Call):
             return self._made_dictionary(node, scope, order, depth)
         return None
+
+    def _is_changed(self, attribute: str) -> bool:
+        """Whether the file changes the dictionary `self.options` somewhere."""
+        known = self._attributes_changed.get(attribute)
+        if known is None:
+            known = self._attributes_changed[attribute] = _changes(attribute, self._facts.text)
+        return known
 
     def _made_dictionary(self, call: cst.Call, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
         """The entries of `dict(…)` and of a copy."""
@@ -300,3 +308,14 @@ def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value]
             if key not in found or not (value.known and not value.constant):
                 found[key] = value
     return found
+
+
+def _changes(name: str, text: str) -> bool:
+    """Whether `text` changes the dictionary that it calls by the dotted `name`."""
+    for start in places(name, text):
+        end = start + len(name)
+        if text[start - 1 : start] != "." and _CHANGES.match(text, end):
+            return True
+        if _ENTRY.match(text, end) and _DELETES.search(text, max(0, start - _FAR), start):
+            return True
+    return False

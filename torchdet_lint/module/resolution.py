@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -10,6 +9,8 @@ import libcst as cst
 from torchdet_lint.module.facts import Expression
 from torchdet_lint.module.names import first_parameter, is_class_method, live
 from torchdet_lint.prefilter.library import BUILTINS
+from torchdet_lint.prefilter.triggers import places
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ _DEPTH = 14
 _NAMES = 8
 _VALUES = 32
 _CHAINED = 3
+_ASSIGNED = lazy(r"\s*(?::[^=\n]*)?=(?!=)")
 
 
 class Resolver:
@@ -238,13 +240,14 @@ class Resolver:
     def _own_attribute_values(self, class_: Class, name: str) -> list[Expression]:
         if not self.naming:
             words, texts = self.loading.words, self.loading.texts
-            assigned = ""
             for unit in self.loading.holding(name):
-                if unit.root is None and unit.piece.owner == class_.index >= 0 and name in words[unit.index]:
-                    assigned = assigned or rf"{name}\s*(?::[^=\n]*)?=(?!=)"
-                    dot = r"\." if unit.piece.kind == "function" else r"(?<![\w.])"
-                    if re.search(dot + assigned, texts[unit.index]):
-                        self.loading.load(unit)
+                if (
+                    unit.root is None
+                    and unit.piece.owner == class_.index >= 0
+                    and name in words[unit.index]
+                    and _assigns(name, texts[unit.index], attribute=unit.piece.kind == "function")
+                ):
+                    self.loading.load(unit)
         values = [
             Expression(binding.value, class_.scope, binding.order)
             for binding in class_.scope.bindings.get(name, ())
@@ -309,3 +312,11 @@ class Resolver:
             for base in self.base_names(relative):
                 found.extend(self.library.ancestors(base))
         return list(dict.fromkeys(found))
+
+
+def _assigns(name: str, text: str, *, attribute: bool) -> bool:
+    """Whether `text` assigns to an `attribute`, or in a class to a name."""
+    return any(
+        (text[start - 1 : start] == ".") is attribute and _ASSIGNED.match(text, start + len(name)) is not None
+        for start in places(name, text)
+    )

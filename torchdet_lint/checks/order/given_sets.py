@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from torchdet_lint.dataflow.uses import Use
     from torchdet_lint.module.module import Call, Module
 
-_ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
+# The end of a set's name, which a search finds sooner than what stands before it.
+_SET = lazy(r"(?<=[\s.:|\[\"'tne])[sS]et\b")
+_ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?\Z")
 _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
 _GOES = lazy(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
 _FOR = lazy(r"(?<![^\s(\[{])for\s")
@@ -37,6 +39,7 @@ _RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]roze
 _RETURNS = lazy(
     r"^[ \t]*def (\w+)\([^\n]*\)[ \t]*->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b", re.MULTILINE
 )
+_ARROW = lazy(r"->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
 _VIEWS = lazy(r"\.(?:keys|items)\(\)[ \t]*[-&|^]")
 _MADE = lazy(r"\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)")
 # So deeply the elements of a collection are looked for.
@@ -56,11 +59,11 @@ class GivenSet(NamedTuple):
 def given_sets(module: Module) -> Iterator[GivenSet]:
     """The sets that `module` is given."""
     text = module.text
-    annotates = _ANNOTATED.search(text) is not None
+    annotates = _annotates(text)
     if annotates:
         yield from _parameters(module)
     yield from _views(module)
-    own = frozenset(_RETURNS.findall(text)) if "->" in text else frozenset()
+    own = frozenset(_RETURNS.findall(text)) if _ARROW.search(text) else frozenset()
     imported = _imported(module)
     inherits = any(name.partition(".")[0] in imported for name in _bases(module))
     words: dict[str, None] = {}
@@ -101,6 +104,14 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
         yield from _constants(module, name)
 
 
+def _annotates(text: str) -> bool:
+    """Whether something is annotated as a set in `text`."""
+    return any(
+        _ANNOTATED.search(text, max(0, match.start() - _LINE), match.start()) is not None
+        for match in _SET.finditer(text)
+    )
+
+
 def _taken(text: str) -> Iterator[tuple[str, str, str, str]]:
     """What is listed or gone through in `text`: the owner and the name of an attribute, or the function called, or a
     name."""
@@ -119,10 +130,20 @@ def _results(text: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for match in _RESULT.finditer(text):
         # A pattern that begins with the name would be tried at every word of the file.
-        name = _GIVEN.search(text[max(0, match.start() - _LINE) : match.start()])
-        if name is not None:
-            found.setdefault(name[1], set()).add(match[1])
+        name = _name_before(text, match.start())
+        if name:
+            found.setdefault(name, set()).add(match[1])
     return found
+
+
+def _name_before(text: str, end: int) -> str:
+    """The name that stands in `text` before `end`; mostly it has the line for itself."""
+    start = max(0, end - _LINE)
+    alone = text[max(start, text.rfind("\n", start, end) + 1) : end].strip(" ")
+    if alone.isidentifier():
+        return alone
+    name = _GIVEN.search(text, start, end)
+    return name[1] if name is not None else ""
 
 
 def _takes_result(text: str, name: str) -> bool:
@@ -160,7 +181,7 @@ def _made(name: str, text: str, imported: frozenset[str]) -> bool:
 
 def _parameters(module: Module) -> Iterator[GivenSet]:
     """Parameters that are annotated as sets. Where nothing is said of the elements, the callers in the file say it."""
-    module.load_where(lambda text: _ANNOTATED.search(text) is not None and _TAKES.search(text) is not None)
+    module.load_where(lambda text: _annotates(text) and _TAKES.search(text) is not None)
     for functions in list(module.loading.facts.functions.values()):
         for function in functions:
             params = function.params

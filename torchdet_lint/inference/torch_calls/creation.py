@@ -76,7 +76,8 @@ class Creation:
 
     @cached_property
     def _default_device_set(self) -> bool:
-        return re.search(r"\bset_default_(?:device|tensor_type)\b", self.module.text) is not None
+        text = self.module.text
+        return "set_default_" in text and re.search(r"\bset_default_(?:device|tensor_type)\b", text) is not None
 
     def _literal_type(self, call: Call) -> Dtype | None:
         values = call.arguments.positional
