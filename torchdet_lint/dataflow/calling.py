@@ -180,12 +180,12 @@ class Calling(Variables):
         for holder in holders if not self.trail.is_set else ():
             arg = self.module.parent(holder)
             call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
-            if isinstance(call, cst.Call) and (kind := self._kept_by(call, torch=option)):
+            if isinstance(call, cst.Call) and (kind := self.kept_by(call, torch=option)):
                 yield Use(call, kind)
                 return
         yield Use(node, "other")
 
-    def _kept_by(self, call: cst.Call, *, torch: bool) -> str:
+    def kept_by(self, call: cst.Call, *, torch: bool) -> str:
         """How `call` keeps what stands in a display that it is given, if it does."""
         kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
         if kind in KEEPING:
@@ -206,7 +206,7 @@ class Calling(Variables):
         if isinstance(above, (cst.Return, cst.Yield)):
             yield from self.of(table)
         elif isinstance(call, cst.Call) and not self.trail.is_set:
-            yield Use(call, self._kept_by(call, torch=True) or "other")
+            yield Use(call, self.kept_by(call, torch=True) or "other")
         elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
             yield from self.of_entries(self.definitions.loads_after(above.targets[0].target, above))
         else:

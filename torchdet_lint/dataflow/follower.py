@@ -191,6 +191,11 @@ class Follower(Calling):
         reads = self.module.shared(Reads).of(self.module.enclosing_function(table), target.value)
         return list(reads[bisect.bisect_right(reads, order_of(table), key=order_of) :])
 
+    def kept_by(self, call: cst.Call, *, torch: bool) -> str:
+        """The same; a table whose rows are sorted at once keeps no order."""
+        kind = super().kept_by(call, torch=torch)
+        return "sorted" if kind == "gathered" and self._is_sorted_next(self._reads_of(call)) else kind
+
     def _is_sorted_next(self, reads: Sequence[cst.BaseExpression]) -> bool:
         """Whether the first of `reads` of a table is to sort its rows."""
         method = self.module.parent(reads[0]) if reads else None
