@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from pathlib import Path
@@ -360,3 +361,27 @@ def test_codes_that_a_file_leaves_out(capsys: pytest.CaptureFixture[str]) -> Non
     assert "TDL301" in findings[0]["message"]
     main(["a.py", "--fix", "-q", "--no-cache", "--select", "TDL0,TDL201,TDL301"])
     assert Path("a.py").read_text() == f"# torchdet: noqa: TDL201\n{settings}"
+
+
+def test_no_tree_of_a_file_outlives_its_record(tmp_path: Path) -> None:
+    """The collector is off while files are linted: what refers to itself stays until all of them are done."""
+    import libcst as cst
+
+    source = (
+        "import torch\n\n\nclass Net(torch.nn.Module):\n    def __init__(self, size):\n        super().__init__()\n"
+        "        self.kept = torch.empty(size)\n\n"
+        "    def forward(self, x, index):\n"
+        "        return torch.zeros(9, device='cuda').index_add(0, index, x) + self.kept\n"
+    )
+    linter = Linter(Settings(root=str(tmp_path)))
+    linter.record("first.py", source.encode())
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(one, cst.CSTNode) for one in gc.get_objects())
+        for number in range(3):
+            assert linter.record(f"net{number}.py", source.encode()).findings
+        after = sum(isinstance(one, cst.CSTNode) for one in gc.get_objects())
+    finally:
+        gc.enable()
+    assert after == before

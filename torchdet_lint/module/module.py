@@ -230,10 +230,11 @@ class Module:
         return re.search(rf"^[ \t]*(?:import|from)\s+{re.escape(package)}\b", self.text, re.MULTILINE) is not None
 
     def release(self) -> None:
-        """Let go of everything: the facts refer to each other, and only a collection would find them otherwise."""
+        """Let go of everything: the facts refer to each other, and what is inferred of them to itself; only a
+        collection would find them otherwise, and it is off."""
         rooms = (
             self.loading.facts, self.loading, self.relations, self.values, self.resolver, self.dictionaries,
             self.every_call, self.declarations, self.places, self,
         )  # fmt: skip
-        for room in rooms:
-            room.__dict__.clear()
+        for room in (*self._shared.values(), *rooms):
+            getattr(room, "__dict__", {}).clear()

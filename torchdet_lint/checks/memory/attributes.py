@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -25,7 +24,7 @@ class AttributeReads:
         self.module = module
         self.words = {role: frozenset(words) for role, words in rule.words.items()}
         self.buffers = buffers
-        self._first_read = functools.lru_cache(maxsize=None)(self._find_first_read)
+        self._first_reads: dict[str, tuple[cst.Attribute | None, int]] = {}
 
     def found(self) -> Iterator[Violation]:
         """The first read of each such attribute."""
@@ -92,7 +91,9 @@ class AttributeReads:
     def _read(self, name: str, made: int) -> cst.Attribute | None:
         """The first read of `.name`; None where there is none, where something else is done with it, or where it is
         assigned more often than it is `made`."""
-        first, assigned = self._first_read(name)
+        if name not in self._first_reads:
+            self._first_reads[name] = self._find_first_read(name)
+        first, assigned = self._first_reads[name]
         return first if made >= assigned else None
 
     def _find_first_read(self, name: str) -> tuple[cst.Attribute | None, int]:
