@@ -1077,3 +1077,53 @@ def test_python_seeds_its_own_generator_anew_in_a_forked_process(library, draw, 
     )
     (finding,) = lint(project(main_DOT_py=text))
     assert (finding.code, finding.severity) == ("TDL108", severity)
+
+
+@pytest.mark.parametrize(
+    ("default", "called", "found"),
+    [
+        ("'cuda:0'", "pass", []),
+        ("torch.device('cuda:0')", "pass", []),
+        ("torch.device('cuda' if torch.cuda.is_available() else 'cpu')", "pass", []),
+        ("'cuda:0'", "show(net)", ["TDL203"]),
+        ("torch.device('cuda' if torch.cuda.is_available() else 'cpu')", "show(net)", ["TDL203"]),
+        ("torch.zeros(2, device='cuda')", "pass", ["TDL203"]),
+    ],
+)
+def test_a_default_speaks_of_cuda_where_its_function_is_called(project, default, called, found):
+    folder = project(
+        lib_DOT_py=f"import torch\n\ndef show(net, device={default}):\n    return net.to(device)\n",
+        train_DOT_py="import torch\nfrom lib import show\n\ntorch.manual_seed(0)\nnet = torch.nn.Linear(3, 3)\n"
+        "optimizer = torch.optim.SGD(net.parameters(), lr=1)\nnet(torch.ones(2, 3)).mean().backward()\n"
+        f"optimizer.step()\n{called}\n",
+    )
+    assert [finding.code for finding in lint(folder)] == found
+
+
+ARMS = "".join(f"    if kind == {i}:\n        from nets import N{i} as net\n        model = net()\n" for i in range(12))
+
+
+@pytest.mark.parametrize(
+    ("body", "counted"),
+    [
+        (ARMS, "11 × Conv2d, 1 × Embedding"),
+        (
+            "    from nets import N0 as net\n    if kind:\n        from nets import N11 as net\n    model = net()\n",
+            "1 × Conv2d, 1 × Embedding",
+        ),
+    ],
+)
+def test_a_name_that_many_arms_import_is_in_each_what_that_arm_imports(project, body, counted):
+    nets = "".join(
+        f"class N{i}(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"        self.layer = torch.nn.{'Embedding' if i == 11 else 'Conv2d'}(3, 3, 3)\n\n"
+        for i in range(12)
+    )
+    folder = project(
+        nets_DOT_py=f"import torch\n\n{nets}",
+        train_DOT_py=f"import sys, torch\n\ndef pick(kind):\n{body}    return model\n\ntorch.manual_seed(0)\n"
+        "net = pick(int(sys.argv[1])).cuda()\noptimizer = torch.optim.SGD(net.parameters(), lr=1)\n"
+        "net(torch.ones(2, 3)).mean().backward()\noptimizer.step()\n",
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.rpartition(": ")[2] == counted

@@ -154,10 +154,14 @@ class Expressions:
         elif self.devices.chooses_cuda.match(value):
             self.add("cuda", node, branch, ("possible",))
 
+    def called(self, function: ast.expr) -> Names:
+        """The names of what is called."""
+        return self.names.resolve(function, self.scope)
+
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call."""
         function = node.func
-        names = self.names.resolve(function, self.scope)
+        names = self.called(function)
         if not names:
             tail = tail_of(function)
             if not tail:

@@ -6,6 +6,7 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import GUARD, Test
@@ -22,12 +23,14 @@ from torchdet_lint.program.syntax.shapes import (
     last_word,
     leaves_early,
     leaves_evaluation,
+    names_a_device,
 )
 from torchdet_lint.program.syntax.unbound import first_bound
 from torchdet_lint.program.syntax.untrained import frozen, inspected, read_inside, traced
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
+    from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
@@ -51,6 +54,8 @@ class Extractor(Expressions):
         self.handed: dict[Test, None] = {}
         # The arms in which functions and named lambdas are defined, by their places.
         self.defined: dict[tuple[int, int], tuple[int, ...]] = {}
+        # What names stand for in this block that other blocks import from elsewhere.
+        self.imported: dict[str, str] = {}
         # Whether what stands in the last rows that were looked at draws idly, or colours.
         self._rows = 0, 0
         self._idle = self._coloured = False
@@ -117,9 +122,18 @@ class Extractor(Expressions):
         """The rows of the statements of the file that first bind names."""
         return first_bound(self.names.scopes.tree.body, "".join(self.names.scopes.hollow.lines))
 
+    def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        """Record a function. Of CUDA its defaults speak where it is called, and not where it is defined; the calls of a
+        method decide for themselves."""
+        self.statement = node.lineno
+        for _, default in defaults_of(node.args) if self.scope.method is not self.scope else ():
+            if names_a_device(default):
+                self.expression(default, ())
+        self.block(node.body, ())
+
     def block(self, body: list[ast.stmt], branch: tuple[int, ...]) -> None:
         """Record statements in their order; those after an arm that leaves are in the other arm."""
-        trained = self.trained
+        trained, imported = self.trained, self.imported
         for node in body:
             self.statement = node.lineno
             after = self.one(node, branch)
@@ -127,6 +141,23 @@ class Extractor(Expressions):
                 branch = (*branch, after)
             self.trained += leaves_evaluation(node)
         self.trained = trained
+        if self.imported is not imported:
+            # What an arm imports is open below it.
+            self.imported = {name: origin for name, origin in imported.items() if self.imported.get(name) == origin}
+
+    def called(self, function: ast.expr) -> Names:
+        """The names of what is called; one that several arms import is what its own arm does."""
+        origin = self.imported.get(function.id) if isinstance(function, ast.Name) else None
+        if origin is None:
+            return super().called(function)
+        return (origin if origin.startswith(".") else self.names.canonical(origin),)
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        """Note what the names stand for from here to the end of the block, where several imports bind them."""
+        for name, origin in skeleton.imported(node):
+            bindings = self.scope.bindings.get(name, ())
+            if len(bindings) > 1 and all(bound.kind == "import" for bound in bindings):
+                self.imported = {**self.imported, name: origin}
 
     def one(self, node: ast.stmt, branch: tuple[int, ...]) -> int:
         """Record one statement; the arm in which the rest of the block stands, or 0."""
@@ -171,14 +202,17 @@ class Extractor(Expressions):
                 self.expression(decorator, branch)
             self.muted = False
             for _, default in defaults_of(node.args):
-                self.expression(default, branch)
+                if not names_a_device(default):
+                    self.expression(default, branch)
         elif isinstance(node, ast.ClassDef):
             for expression in (*node.decorator_list, *node.bases):
                 self.expression(expression, branch)
             self.block([statement for statement in node.body if not isinstance(statement, FUNCTIONS)], branch)
         elif isinstance(node, ast.Import):
+            self._import(node)
             self.add("import", node, branch, tuple(alias.name for alias in node.names))
         elif isinstance(node, ast.ImportFrom):
+            self._import(node)
             module = "." * node.level + (node.module or "")
             joint = "" if module.endswith(".") else "."
             names = [f"{module}{joint}{alias.name}" for alias in node.names if alias.name != "*"]

@@ -172,9 +172,10 @@ class File:
             return None
         node = scope.node
         walk = Extractor(self.names, scope)
-        walk.block(node.body, ())
         if scope.kind == "module":
+            walk.block(node.body, ())
             return Body(1, tuple(walk.events), inner=tuple(self.scopes.functions()))
+        walk.function(node)
         parameters = parameters_of(node.args)
         tests = (*walk.tests, *walk.handed, *walk.asked_inside)
         uses = {

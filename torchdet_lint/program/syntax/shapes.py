@@ -65,6 +65,16 @@ def device_in(node: ast.expr) -> ast.expr | None:
     return None
 
 
+def names_a_device(node: ast.expr) -> bool:
+    """Whether `node` is a text, or a device or a choice made of texts."""
+    if isinstance(node, ast.IfExp):
+        return names_a_device(node.body) and names_a_device(node.orelse)
+    inner = device_in(node)
+    return (
+        names_a_device(inner) if inner is not None else isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+
+
 def is_device_of(value: ast.expr | None, name: str) -> bool:
     """Whether `value` is `torch.device(name)`: the same device as the parameter `name`."""
     device = device_in(value) if value is not None else None
