@@ -105,6 +105,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     several: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
     distinctive: tuple[str, ...] = ()
+    reshaping: tuple[str, ...] = ()
     integer_words: tuple[str, ...] = ()
     index_words: tuple[str, ...] = ()
     distinct_words: tuple[str, ...] = ()

@@ -74,6 +74,7 @@ class Variables:
         self._kernels: dict[int, bool] = {}
         self._training: dict[int, bool] = {}
         self._used: dict[int, dict[str, AbstractValue]] = {}
+        self._reshaped: dict[int, set[str]] = {}
         self._placed: dict[int, dict[str, list[tuple[cst.Subscript, cst.BaseExpression]]]] = {}
 
     @cached_property
@@ -140,7 +141,17 @@ class Variables:
         elif found.is_tensor and found.dims is None and len(home.bindings[name]) == 1:
             used = self._usage(home).get(name)
             found = replace(found, dims=used.dims) if used is not None else found
+        if found.dims is not None and name in self._reshaped_in(home):
+            found = replace(found, dims=None)
         return self._named(found, name, home)
+
+    def _reshaped_in(self, home: Scope) -> set[str]:
+        """The names of a function that it gives another number of dimensions in place, `x.squeeze_(-1)`."""
+        key = id(home)
+        if key not in self._reshaped:
+            calls = [call for call in self.module.calls_in(home) if call.attribute in self.facts.reshaping]
+            self._reshaped[key] = {call.receiver.value for call in calls if isinstance(call.receiver, cst.Name)}
+        return self._reshaped[key]
 
     def _is_inverse(self, name: str, home: Scope) -> bool:
         """Whether `name[permutation] = arange(…)` is all that is written into a tensor: no value occurs twice."""
