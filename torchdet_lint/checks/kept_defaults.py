@@ -34,6 +34,14 @@ def keeps(module: Module, value: Value, is_meant: Callable[[Value], bool]) -> bo
     return bool(calls) and whole and all(left if given is None else is_meant(given) for given in passed)
 
 
+def is_always_given(module: Module, value: Value, is_meant: Callable[[Value], bool]) -> bool:
+    """Whether `value` is a parameter that nothing else binds, and every call in sight, of which there is one, gives
+    what `is_meant`: a default that nobody gives is a choice that is left open."""
+    found = _parameter(module, value)
+    default = found[1].node if found is not None and found[1] is not None else None
+    return found is not None and keeps(module, value, lambda given: given.node is not default and is_meant(given))
+
+
 def is_left_none(module: Module, value: Value, depth: int = _DEEP) -> bool:
     """Whether `value` is None though a caller could give another: a parameter of a constructor or of a function at top
     level that keeps its default of None, or an attribute that is one. It is not where the function asks for it, nor

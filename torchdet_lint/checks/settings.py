@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -11,7 +11,7 @@ from torchdet_lint.catalogue.conditions import matches
 from torchdet_lint.checks import table
 from torchdet_lint.checks.kept_defaults import keeps
 from torchdet_lint.checks.trace import origins
-from torchdet_lint.finding import Replace, SetArgument, Violation
+from torchdet_lint.finding import RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.inference.narrowing import tests_around
 from torchdet_lint.module.tree import children
 from torchdet_lint.regex import lazy
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _DISPLAYED = lazy(r"""["'](\w+)["']\s*:\s*([\w.]+)""")
 _INDUCTOR_FOLLOWS_THE_MODE = (2, 10)
+_SAID_BY_CALLS = "every call in sight gives this value"
 
 
 def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -37,24 +38,30 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
             continue
         if not given.known and _stays_right(module, given, setting):
             continue
-        if not table.may_be_asked_for(module, assignment.node, _unknown([given])):
+        by_calls = table.gives_wrong(module, given, setting)
+        if not table.may_be_asked_for(module, assignment.node, () if by_calls else _unknown([given])):
             continue
         details = {"setting": setting.names[0].rpartition(".")[2], "value": given.source}
         alone = not (isinstance(assignment.node, cst.Assign) and len(assignment.node.targets) > 1)
         # What a walrus in the value binds is read elsewhere.
-        alone = alone and ":=" not in module.code(given.node)
+        alone = alone and not isinstance(assignment.node, cst.AugAssign) and ":=" not in module.code(given.node)
         change = (Replace(given.node, setting.replacement),) if alone else ()
-        variant = "" if given.known else "unknown"
-        asked: Applicability | None = "unsafe" if _is_asked_for(module, assignment.node, details["setting"]) else None
-        yield Violation(assignment.node, details, variant, changes=change, applicability=asked)
-    for call, row in table.calls(module, rule):
+        variant = "" if given.known or by_calls else "unknown"
+        chosen = by_calls or _is_asked_for(module, assignment.node, details["setting"])
+        asked: Applicability | None = "unsafe" if chosen else None
+        related = (RelatedNode(given.node, _SAID_BY_CALLS),) if by_calls else ()
+        yield Violation(assignment.node, details, variant, changes=change, applicability=asked, related=related)
+    for call, row in table.calls(module, rule, by_callers=True):
         passed = [call.argument(condition.argument, row.parameters) for condition in row.when]
         values = [value for value in passed if value is not None]
-        if not table.may_be_asked_for(module, call.node, _unknown(values)) or _puts_back(module, call):
+        by_calls = not module.meets(call, row.when, row.parameters)
+        unknown = () if by_calls else _unknown(values)
+        if not table.may_be_asked_for(module, call.node, unknown) or _puts_back(module, call):
             continue
         changes = tuple(SetArgument(call.node, name, text) for name, text in row.give.items())
         details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
-        yield Violation(call.node, details, row.variant, row.severity, changes=changes)
+        said: dict[str, Any] = {"related": (RelatedNode(call.node, _SAID_BY_CALLS),), "applicability": "unsafe"}
+        yield Violation(call.node, details, row.variant, row.severity, changes=changes, **(said if by_calls else {}))
 
 
 class _Around:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.catalogue.conditions import matches
-from torchdet_lint.checks.kept_defaults import is_left_none
+from torchdet_lint.catalogue.conditions import condition_holds, matches
+from torchdet_lint.checks.kept_defaults import is_always_given, is_left_none
 from torchdet_lint.finding import RelatedNode, Withhold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.catalogue.rules import Call as Row
     from torchdet_lint.catalogue.rules import Rule, Setting
     from torchdet_lint.catalogue.tables.conventions import Conventions
@@ -22,16 +23,33 @@ FOR_CALLERS = Withhold("the seed is for the callers to give")
 """There is no fix where a parameter is left at None."""
 
 
-def calls(module: Module, rule: Rule) -> Iterator[tuple[Call, Row]]:
-    """The calls that a row of the rule means, each once, with the first row that does."""
+def calls(module: Module, rule: Rule, *, by_callers: bool = False) -> Iterator[tuple[Call, Row]]:
+    """The calls that a row of the rule means, each once, with the first row that does; `by_callers` also those to which
+    a function hands a parameter that every call in sight gives a value of which the row speaks."""
     seen = set[int]()
     for row in rule.calls if module.calls_any(module.library.meant_by(rule)) else ():
         for call in module.calls_to(*row.names):
             if id(call) in seen or not set(row.excluding).isdisjoint(call.names):
                 continue
-            if module.meets(call, row.when, row.parameters):
+            if module.meets(call, row.when, row.parameters) or (by_callers and _met_by_callers(module, call, row)):
                 seen.add(id(call))
                 yield call, row
+
+
+def _met_by_callers(module: Module, call: Call, row: Row) -> bool:
+    """Whether `call` meets the conditions of `row` by what every call in sight gives the parameters handed to it."""
+
+    def holds(condition: Condition) -> bool:
+        value = call.argument(condition.argument, row.parameters or None)
+        if value is None or value.known or module.holds(call, condition, row.parameters):
+            return module.holds(call, condition, row.parameters)
+        return is_always_given(module, value, lambda given: given.known and _meets(condition, given.constant))
+
+    return all(map(holds, row.when))
+
+
+def _meets(condition: Condition, value: object) -> bool:
+    return condition_holds(condition, passed=True, opaque=False, known=True, value=value)
 
 
 def left_none(module: Module, rule: Rule) -> Iterator[tuple[Call, Row, RelatedNode]]:
@@ -57,8 +75,17 @@ def assignments(module: Module, rule: Rule) -> Iterator[tuple[Assignment, Settin
     for setting in rule.settings:
         for assignment in module.assignments_to(*setting.names):
             value = assignment.value
-            if any(matches(value.constant, wanted) for wanted in setting.values) if value.known else setting.possible:
+            if _is_wrong(value, setting) if value.known else setting.possible or gives_wrong(module, value, setting):
                 yield assignment, setting
+
+
+def gives_wrong(module: Module, value: Value, setting: Setting) -> bool:
+    """Whether `value` is a parameter to which every call in sight gives a value that is wrong."""
+    return not value.known and is_always_given(module, value, lambda given: _is_wrong(given, setting))
+
+
+def _is_wrong(value: Value, setting: Setting) -> bool:
+    return value.known and any(matches(value.constant, wrong) for wrong in setting.values)
 
 
 def may_be_asked_for(module: Module, node: cst.CSTNode, values: tuple[Value, ...]) -> bool:

@@ -118,8 +118,20 @@ def _on_augmented(walk: Walk, node: Any, scope: Scope, conditional: bool, looped
         walk.order += 1
         binding = Binding("augment", walk.order, node, node.value, conditional=True, looped=looped)
         walk.targets(node.target, scope, binding)
+        if _may_decide(node):
+            assignment = (node, node.target, node.value, scope, walk.order)
+            walk.facts.assigned.setdefault(node.target.attr.value, []).append(assignment)
 
     _later(walk, node, scope, (conditional, looped), stack, bind)
+
+
+def _may_decide(node: cst.AugAssign) -> bool:
+    """Whether a switch of something else than `self` may be set: `x.on |= flag`, or `x.on &= False`."""
+    target, given = node.target, node.value
+    if not isinstance(target, cst.Attribute) or (isinstance(target.value, cst.Name) and target.value.value == "self"):
+        return False
+    off = isinstance(given, cst.Name) and given.value == "False"
+    return isinstance(node.operator, cst.BitAndAssign if off else cst.BitOrAssign)
 
 
 def _on_walrus(walk: Walk, node: Any, scope: Scope, conditional: bool, looped: int, stack: Stack) -> None:
