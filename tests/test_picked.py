@@ -1190,3 +1190,56 @@ def test_a_data_set_that_its_own_class_makes_is_looked_at(project, generator, ro
     folder = project(main_DOT_py=OWN_CLASS.format(generator, row))
     found = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert [one.severity for one in found] == [severity] * 4
+
+
+PAIRS = """
+from torchvision import datasets, transforms
+
+train_transform = transforms.Compose([transforms.RandomHorizontalFlip(), transforms.ToTensor()])
+test_transform = transforms.Compose([transforms.ToTensor()])
+
+class Pairs(datasets.CIFAR10):
+    def __getitem__(self, index):
+        image, target = self.data[index], self.targets[index]
+        if self.target_transform is not None:
+            target = self.target_transform(target)
+        return self.transform(image), self.transform(image), target
+"""
+PAIRED = """
+from torch.utils.data import DataLoader
+import images
+
+def loaded():
+    return list(DataLoader(MADE, num_workers=2))
+
+if __name__ == "__main__":
+    loaded()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "severity"),
+    [
+        ("images.Pairs('data', transform=images.train_transform)", "error"),
+        ("images.Pairs(root='data', train=False, transform=images.test_transform)", "note"),
+        ("images.Pairs('data', transform=images.test_transform, target_transform=images.train_transform)", "error"),
+        ("images.Pairs('data', True, images.test_transform)", "warning"),
+        ("images.Pairs('data', **options)", "warning"),
+    ],
+)
+def test_a_data_set_without_a_constructor_keeps_what_it_is_given(tmp_path, made, severity):
+    """Its base class, torchvision's, has what the call gives, from whichever module, and nothing else."""
+    (tmp_path / "images.py").write_text(PAIRS)
+    (tmp_path / "train.py").write_text(PAIRED.replace("MADE", made))
+    assert severity_of_the_loader(tmp_path) == severity
+
+
+def test_what_is_set_later_may_run_too(tmp_path):
+    """A transform that is given to the object afterwards leaves open what a worker draws."""
+    (tmp_path / "images.py").write_text(PAIRS)
+    later = PAIRED.replace("    return", "    data.target_transform = other\n    return").replace("MADE", "data")
+    made = later.replace(
+        "def loaded():\n", "def loaded():\n    data = images.Pairs('a', transform=images.test_transform)\n"
+    )
+    (tmp_path / "train.py").write_text(made)
+    assert severity_of_the_loader(tmp_path) == "warning"

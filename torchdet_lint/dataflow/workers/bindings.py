@@ -23,6 +23,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     statements,
 )
 from torchdet_lint.dataflow.workers.scopes import Scope
+from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import defaults_of, tells_all
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Bindings:
         if isinstance(node, ast.Attribute):
             if scope.instance is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
                 yield from scope.instance.attributes.get(node.attr, ())
+            else:
+                yield from self._of_module(node, scope.file)
             return
         assert isinstance(node, ast.Name)
         if scope.given is not None and node.id in scope.given:
@@ -169,6 +172,15 @@ class Bindings:
             file, name = told
         for value in file.values.get(name, ()):
             yield value, Scope(file)
+
+    def _of_module(self, node: ast.Attribute, file: File) -> Iterator[Bound]:
+        """What `module.name` is bound to at the top of a file of the project that `file` imports."""
+        root = dotted_name(node).partition(".")[0]
+        told = self.classes.home(self.classes.dotted(node, file), file) if root in file.imports else None
+        if told is not None:
+            home, name = told
+            for value in home.values.get(name, ()):
+                yield value, Scope(home)
 
     def idle(self, dead: tuple[ast.AST, ...]) -> frozenset[int]:
         """The ids of all nodes of what is `dead`."""

@@ -215,9 +215,9 @@ class WorkerBodies:
             return
         values = scope.instance.attributes.get(attribute.attr)
         if values is None:
-            # A base class of a library has it: data, unless its name says that it runs.
+            # A base class of a library has it: data, unless its name says that it runs and it may have been given.
             kept = any(self.classes.known(name) for name in scope.instance.foreign)
-            self._out = self._out or not kept or self._holds(attribute.attr)
+            self._out = self._out or not kept or (self._holds(attribute.attr) and not scope.instance.whole)
             return
         way = f"{scope.way}.{attribute.attr}" if scope.way else None
         for value, inner in values:

@@ -91,6 +91,9 @@ class Classes:
             for member in one.body:
                 if isinstance(member, ast.FunctionDef) and member.name != "__init__":
                     self._attributes(member, Scope(home, member, instance), instance)
+        if given is not None and not done:
+            # No class of the project has a constructor: the base class is given all.
+            taken += given.keywords.items()
         # What a base class of a library is given it keeps under the same name.
         for name, given_above in taken if foreign else ():
             instance.attributes.setdefault(name, [given_above])
@@ -98,7 +101,10 @@ class Classes:
             return instance
         changed = file.set_outside | (scope.file.set_outside if scope is not None else set())
         kept = {name: values for name, values in instance.attributes.items() if name not in changed}
-        return instance._replace(constants=self.constants.attributes(kept))
+        set_later = any(word in name.lower() for name in changed for word in self.facts.arguments)
+        # The first by place is where the data are.
+        whole = given is not None and given.whole and len(given.positional) <= 1 and not set_later
+        return instance._replace(constants=self.constants.attributes(kept), whole=whole)
 
     def _attributes(
         self, function: ast.FunctionDef, scope: Scope, instance: Instance, dead: tuple[ast.AST, ...] = ()

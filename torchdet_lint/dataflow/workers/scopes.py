@@ -31,7 +31,8 @@ class Scope(NamedTuple):
 class Instance(NamedTuple):
     """An object: its class and the base classes of the project, what its attributes may be and what is added to those
     that are lists or dictionaries, the names of its base classes that are not the project's, and the call that made it,
-    where that is known; then also those attributes, `self.mode`, that are evidently one constant."""
+    where that is known; then also those attributes, `self.mode`, that are evidently one constant, and whether all that
+    such a base class is given is among the attributes."""
 
     classes: tuple[tuple[ast.ClassDef, File], ...]
     attributes: dict[str, list[tuple[ast.expr, Scope]]]
@@ -39,6 +40,7 @@ class Instance(NamedTuple):
     foreign: tuple[str, ...]
     made: ast.Call | None
     constants: dict[str, object]
+    whole: bool = False
 
 
 def given_class(function: Function) -> str:

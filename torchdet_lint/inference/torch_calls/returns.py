@@ -53,6 +53,8 @@ class TorchReturns:
             return AbstractValue(what="tensor", device="cpu", gradient="no")
         if name in self.facts.creation:
             return self.creation.created(name, call)
+        if name in self.facts.looking_up:
+            return self._looked_up(call)
         if name == "where" and len(positional) == 1:
             index = AbstractValue(what="tensor", dtype="integer", gradient="no", distinct=True)
             return AbstractValue(what="other", items=(), each=index)
@@ -108,6 +110,13 @@ class TorchReturns:
         if base.is_integral:
             base = replace(base, gradient="no")
         return self.shapes.shaped(bare, base, first, call)
+
+    def _looked_up(self, call: Call) -> AbstractValue:
+        """The rows that an index takes of a table: `torch.embedding` has them in the other order."""
+        first, second = self.arguments.kind_of(call, 0), self.arguments.kind_of(call, 1, "weight")
+        table = first if second.is_integral and not first.is_integral else second
+        gradient = "no" if self.gradients.untracked(call.node) else table.gradient
+        return AbstractValue(what="tensor", dtype=table.dtype, device=table.device, gradient=gradient)
 
     def _gradient_of(self, name: str, first: AbstractValue, call: Call) -> Gradient:
         if name in self.facts.untracked or self.gradients.untracked(call.node):

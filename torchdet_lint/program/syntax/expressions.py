@@ -13,6 +13,7 @@ from torchdet_lint.program.syntax.shapes import (
     LITERALS,
     PASSED_ON,
     configuration_of,
+    gone_through,
     is_computed,
     is_off,
     last_word,
@@ -55,6 +56,8 @@ class Expressions:
         self.muted = False
         self.trained = 0
         self.bare: ast.expr | None = None
+        # What comprehensions of the expression go through, by the name that stands for one of it.
+        self._over: dict[str, ast.expr] = {}
         self.lazy = isinstance(scope.node, ast.AsyncFunctionDef)
         method = scope.method
         own = method is not None and method is scope and method.first == "self"
@@ -64,6 +67,7 @@ class Expressions:
     def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
         """Record the calls of an expression, arguments before the call that takes them."""
         stack: list[tuple[ast.AST, bool, bool, tuple[int, ...]]] = [(root, False, False, branch)]
+        self._over.clear()
         while stack:
             node, seen, deferred, branch = stack.pop()
             if seen:
@@ -96,6 +100,8 @@ class Expressions:
         if isinstance(node, ast.Lambda):
             return [node.body]
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
+            for generator in node.generators:
+                self._over.update(gone_through(generator.target, generator.iter))
             parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
             return [*parts, *([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])]
         if isinstance(node, ast.Compare):
@@ -161,7 +167,7 @@ class Expressions:
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call."""
         function = node.func
-        names = self.called(function)
+        names = self._of_one(function) or self.called(function)
         if not names:
             tail = tail_of(function)
             if not tail:
@@ -180,6 +186,15 @@ class Expressions:
             self.add("tell", node, branch, ("tells",))
         elif self.loops and not self.words.waits.isdisjoint(names):
             self.add("tell", node, branch, ("serves",))
+
+    def _of_one(self, function: ast.expr) -> Names:
+        """The names of what a comprehension goes through, where it calls one of it, or a method of one, as in
+        `[layer(x) for layer in self.layers]`."""
+        owner = function.value if isinstance(function, ast.Attribute) else function
+        if not isinstance(owner, ast.Name) or owner.id not in self._over or self.scope.home(owner.id) is not None:
+            return ()
+        names = self.names.elements(self._over[owner.id], self.scope)
+        return tuple(f"{name}.{function.attr}" for name in names) if isinstance(function, ast.Attribute) else names
 
     def environment(self, name: str, node: ast.Call, branch: tuple[int, ...]) -> bool:
         """Record that a call sets environment variables, if it does."""

@@ -297,6 +297,23 @@ def paired(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[tuple[ast.e
             yield from ((part, value) for part in parts)
 
 
+def gone_through(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    """The names that stand for one of a container in a loop over it, each with the container."""
+    call = over if isinstance(over, ast.Call) and over.args else None
+    word = last_word(call) if call is not None else ""
+    parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+    if call is None or word not in (*PASSED_ON, "zip"):
+        if isinstance(target, ast.Name):
+            yield target.id, over
+    elif word == "enumerate":
+        yield from gone_through(parts[1], call.args[0]) if len(parts) == 2 else ()
+    elif word == "zip":
+        for part, one in zip(parts, call.args, strict=False):
+            yield from gone_through(part, one)
+    else:
+        yield from gone_through(target, call.args[0])
+
+
 def parameters_of(args: ast.arguments) -> list[ast.arg]:
     """The parameters of a function, stars last."""
     stars = [star for star in (args.vararg, args.kwarg) if star is not None]
