@@ -79,6 +79,51 @@ class Trial(NamedTuple):
 
 CURED = [
     Trial(
+        "a generator beside the global one of its library, which no seed reaches",
+        """
+args = options()
+torch.manual_seed(args.seed)
+state = np.random.RandomState()
+own = random.Random()
+draws = [state.rand(), np.random.rand(), own.random(), random.random()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL104",),
+    ),
+    Trial(
+        "a loader below a helper that seeds, with one that seeds the workers",
+        """
+def set_seed(number):
+    torch.manual_seed(number)
+
+
+def start(worker):
+    torch.manual_seed(worker)
+
+
+def main():
+    set_seed(options().seed)
+    loader = DataLoader(list(range(8)), shuffle=True, num_workers=0, worker_init_fn=start)
+    epochs = [[int(x) for x in loader] for _ in range(3)]
+    shown(draws=epochs, run=epochs)
+
+
+if __name__ == "__main__":
+    main()
+""",
+        ("TDL302",),
+    ),
+    Trial(
+        "a generator beside the global one, in a program without a seed",
+        """
+state = np.random.RandomState()
+own = random.Random()
+draws = [state.rand(), np.random.rand(), own.random(), random.random()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL102", "TDL103", "TDL104"),
+    ),
+    Trial(
         "a loader that is made once",
         """
 def main():
@@ -708,6 +753,60 @@ WORKERS = [
 ]
 
 LEFT = [
+    Trial(
+        "a loader that is made under one seed and read under another",
+        """
+args = options()
+torch.manual_seed(0)
+loader = DataLoader(list(range(8)), shuffle=True)
+torch.manual_seed(args.seed)
+epochs = [[int(x) for x in loader] for _ in range(3)]
+shown(draws=epochs, run=epochs)
+""",
+    ),
+    Trial(
+        "a loader and a sampler that a trainer seeds torch for: in a method, in a function that is handed on",
+        """
+class Trainer:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def fit(self, loader):
+        torch.manual_seed(self.seed)
+        return [int(x) for x in loader]
+
+
+def main(seed):
+    torch.manual_seed(1)
+    loader = DataLoader(list(range(8)), shuffle=True)
+    sampler = RandomSampler(range(8))
+    return [Trainer(seed).fit(loader), Trainer(seed + 1).fit(sampler)]
+
+
+if __name__ == "__main__":
+    found = main(options().seed)
+    shown(draws=found, run=found)
+""",
+    ),
+    Trial(
+        "a loader whose order a callback decides",
+        """
+def seeded(number):
+    torch.manual_seed(number)
+
+
+def called(callback, loader, seed):
+    callback(seed)
+    return [int(x) for x in loader]
+
+
+args = options()
+torch.manual_seed(1)
+loader = DataLoader(list(range(8)), shuffle=True)
+found = [called(seeded, loader, args.seed), called(seeded, loader, args.seed + 1)]
+shown(draws=found, run=found)
+""",
+    ),
     Trial(
         "an option that is a seed, which cannot be read where the program begins, or may be none",
         """

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from torchdet_lint.fixes.layout import Layout
     from torchdet_lint.module.names import Binding
 
+# A seed beside the configured one is written as the number that it is.
+_LATER_SEED = lazy(r"\{seed\} \+ (\d+)")
 _HOLE = lazy(r"\{([A-Za-z_][\w.]*)\}((?:\.[A-Za-z_]\w*)*)")
 _USUAL_ALIAS = {"numpy": "np", "pandas": "pd"}
 
@@ -57,7 +59,7 @@ class Draft:
                 return self.name(self.needed[name], tail, node, before)
             return match[0]
 
-        return _HOLE.sub(fill, content)
+        return _HOLE.sub(fill, _LATER_SEED.sub(lambda match: str(self.seed + int(match[1])), content))
 
     def name(self, wanted: str, tail: str, node: cst.CSTNode, before: int | None) -> str:
         """How the file says `wanted` followed by `tail`; an import is added where it cannot say it yet."""

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 Place = tuple[int, int]
 
@@ -67,6 +67,10 @@ class Stores:
         """Whether a statement starts between two places."""
         low, high = sorted((one, other))
         return bisect.bisect_right(self.starts, low) < bisect.bisect_left(self.starts, high)
+
+    def any(self, fits: Callable[[ast.stmt], bool]) -> bool:
+        """Whether one of the statements is such."""
+        return any(map(fits, self._statements))
 
     def hold(self, around: Iterable[ast.AST]) -> bool:
         """Whether one of `around` is such a statement."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 import libcst as cst
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.dataflow.seeding.later_seeds import LaterSeeds
 from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, as_member, namespaces, root_of, start_of
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.dataflow.syntax import last_word
@@ -32,7 +33,11 @@ _PERMUTATION = "randperm("
 _SEEDS = "seed"
 _COMMENT = lazy(r"#[^\n]*")
 _OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
+_NUMBER = lazy(r"(\d+)(?:\s*\+\s*(\d+))?(?![\w.])")
+_PYTHON_GLOBALLY = lazy(r"\brandom\.[a-z]+\(|\bfrom\s+random\s+import\s+[a-z]")
 _LONGEST_SEED = 80
+# NumPy takes no seed from here on.
+_SEEDS_END = 2**32
 # An expression of these has the same value in the next statement.
 _REPEATABLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
 _DEEP = 3
@@ -78,7 +83,8 @@ class ProgramSeeds:
         offset = self._apart(INITIAL_SEED, INITIAL_SEED, int(permutes and not kept)) if not (kept and taken) else ""
         text = INITIAL_SEED if kept else INITIAL_SEED + offset
         repeated = kept and _PERMUTATION in self.module.text
-        safe = not self._elsewhere and not repeated and self.torch_seeded(node)
+        chain = self._chain(node) if not (self._elsewhere or repeated) else None
+        safe = chain is not None and self._seeds_torch(chain) and (at_once or not self._seeds_torch_again(chain))
         return GeneratorSeed(text, None if safe else "unsafe", (NeedImport("torch"),))
 
     def right_below_a_seed(self, node: cst.CSTNode) -> bool:
@@ -103,7 +109,7 @@ class ProgramSeeds:
         found = self._programs(node, "python" if library == "python" else "numpy", library)
         if found is not None:
             return found
-        text = "{seed}" + self._apart("{seed}", "0")
+        text = "{seed}" + self._apart("{seed}", "0", int(self._is_used_globally(library)))
         own = not self._speaks_of_seeds_around(node)
         return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
 
@@ -148,7 +154,8 @@ class ProgramSeeds:
         apart = generator is not None
         found = self._programs(node, "", generator or "", apart=apart)
         if found is None:
-            text = "{seed}" + (self._apart("{seed}", "0") if apart else self._taken_by_all("{seed}", "0"))
+            start = int(self._is_used_globally(generator or ""))
+            text = "{seed}" + (self._apart("{seed}", "0", start) if apart else self._taken_by_all("{seed}", "0"))
             found = GeneratorSeed(text, "unsafe" if self._together else None)
         return found
 
@@ -163,8 +170,9 @@ class ProgramSeeds:
 
         def made(key: str, libraries: frozenset[str], needs: tuple[Change, ...] = ()) -> GeneratorSeed:
             ranked = self.conventions.numbers_process.search(key.rpartition(".")[2])
-            offset = self._apart(key, key, int(library in libraries)) if apart else self._taken_by_all(key, key)
-            text = key + offset
+            same = library in libraries or self._is_used_globally(library)
+            offset = self._apart(key, key, int(same)) if apart else self._taken_by_all(key, key)
+            text = _added(key, offset)
             if key == INITIAL_SEED:
                 # What is added may lead beyond what NumPy takes.
                 text = f"({text}) % 2**32" if offset else f"{text} % 2**32"
@@ -189,6 +197,14 @@ class ProgramSeeds:
     def _elsewhere(self) -> bool:
         """Whether the file may put tensors on a device of which `torch.Generator()` is none."""
         return any(f"{word}(" in self.module.text for word in self.conventions.devices)
+
+    def _is_used_globally(self, library: str) -> bool:
+        """Whether the file uses the global generator of `library`, which its program seeds, or will after a fix, with
+        the number that a generator of its own would get."""
+        text = self.module.text
+        if library == "numpy":
+            return self.conventions.uses_numpy_globally.search(text) is not None
+        return library == "python" and _PYTHON_GLOBALLY.search(text) is not None
 
     @functools.cached_property
     def _together(self) -> bool:
@@ -231,6 +247,13 @@ class ProgramSeeds:
 
     def _apart(self, key: str, written: str, start: int = 0) -> str:
         """What is added to a seed so that no two generators of the file draw the same numbers."""
+        if written.isdecimal():
+            number = max(self.given.get(key, 0), start)
+            while int(written) + number in self._numbers_given:
+                number += 1
+            self._numbers_given.add(int(written) + number)
+            self.given[key] = number + 1
+            return f" + {number}" if number else ""
         if key not in self.given:
             text = written.replace("{torch}", "torch")
             known = [int(match[1] or 0) + 1 for at in self._starting_with(text) if (match := self._offset(text, at))]
@@ -259,6 +282,12 @@ class ProgramSeeds:
             yield place
 
     @functools.cached_property
+    def _numbers_given(self) -> set[int]:
+        """The numbers that the file gives generators, and those given out so far."""
+        found = (_NUMBER.match(self.module.text, place) for _, place in self._seeds_given)
+        return {int(one[1]) + int(one[2] or 0) for one in found if one is not None}
+
+    @functools.cached_property
     def _seeds_given(self) -> list[tuple[str, int]]:
         """What the file gives generators, the beginning of its text, and where, sorted."""
         text, places = self.module.text, set[int]()
@@ -281,6 +310,17 @@ class ProgramSeeds:
     def _seeds_torch(self, chain: Sequence[Site]) -> bool:
         """Whether torch is seeded above one of the places."""
         return any(True for site in chain for _ in self._above(self._seedings(site).torch, site))
+
+    def _seeds_torch_again(self, chain: Sequence[Site]) -> bool:
+        """Whether torch is seeded below one of the places, perhaps for what is drawn then: a generator of its own would
+        not follow that seed."""
+        below = any(True for site in chain for _ in self._seedings(site).torch.below(start_of(site.node)))
+        return below or self._later_seeds.below(chain)
+
+    @functools.cached_property
+    def _later_seeds(self) -> LaterSeeds:
+        rows = ((call, self._rows.get(self.chains.name_of(call.func))) for call in self.chains.places.values())
+        return LaterSeeds(self.chains, [call for call, row in rows if row is not None and "torch" in row.seeds])
 
     def _above(self, seedings: Ordered, site: Site) -> Iterator[Seeding]:
         """Those of `seedings` that are done above a place, the nearest first."""
@@ -369,7 +409,7 @@ class ProgramSeeds:
         if seeding.value is None or root is None or self._perhaps(seeding.call):
             return ""
         here = site.function is place.function
-        if not here and (site.function is not None or self._bound_inside(place, root)):
+        if not here and (site.function is not None or self._bound_inside(place, root) or self._is_guarded(root)):
             return ""
         text = ast.unparse(seeding.value)
         return self._quoted(text) if self._bound_before(text, root, site, seeding.call) else ""
@@ -407,6 +447,18 @@ class ProgramSeeds:
             return False
         return known or (stores.first_end is not None and stores.first_end < place)
 
+    def _is_guarded(self, name: str) -> bool:
+        """Whether `name` is bound in a main guard alone: where another file imports this one, it is not."""
+        assert self.chains.tree is not None
+        return not self._stores(self.chains.tree, name, name).any(
+            lambda statement: (
+                not any(
+                    isinstance(one, ast.If) and "__name__" in ast.unparse(one.test)
+                    for one in self.chains.around(statement)
+                )
+            )
+        )
+
     def _stores(self, body: ast.AST, text: str, root: str) -> Stores:
         """The statements of `body` that give `root`, or the attribute `text` of it, a value."""
         if body not in self._known_stores:
@@ -440,6 +492,13 @@ class ProgramSeeds:
             stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
             self._known_names[function] = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
         return self._known_names[function]
+
+
+def _added(seed: str, offset: str) -> str:
+    """A seed and what `_apart` adds to it: the sum where the seed is a number."""
+    if not seed.isdecimal() or not offset:
+        return seed + offset
+    return str((int(seed) + int(offset.removeprefix(" + "))) % _SEEDS_END)
 
 
 def _stores(node: ast.AST) -> TypeGuard[ast.expr]:

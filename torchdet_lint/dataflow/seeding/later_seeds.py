@@ -1,0 +1,57 @@
+"""The calls of a file that seed torch -> where torch may be seeded again, below a place."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from torchdet_lint.dataflow.seeding.ordered import start_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torchdet_lint.dataflow.seeding.call_chain import CallChain, Function, Site
+    from torchdet_lint.dataflow.seeding.ordered import Place
+
+_IN_WORKERS = "worker_init_fn"
+
+
+class LaterSeeds:
+    """The last place in the file and in each function of it at which torch is seeded, there or by what is called."""
+
+    def __init__(self, chains: CallChain, seeding: Iterable[ast.Call]) -> None:
+        self.chains = chains
+        self.last: dict[Function | None, Place] = {}
+        # Functions that seed torch and are handed on: nobody sees when they run.
+        self.handed: set[Function] = set()
+        queue: list[ast.expr] = list(seeding)
+        while queue:
+            node = queue.pop()
+            function = self._function(node)
+            if function is not None and function not in self.last:
+                queue += self._calls(function)
+            self.last[function] = max(self.last.get(function, (0, 0)), start_of(node))
+
+    def below(self, chain: Sequence[Site]) -> bool:
+        """Whether torch may be seeded again after a run came to the place to which `chain` leads."""
+        if any(self.last.get(site.function, (0, 0)) > start_of(site.node) for site in chain):
+            return True
+        return len(self.handed) > sum(site.function in self.handed for site in chain)
+
+    def _calls(self, function: Function) -> list[ast.expr]:
+        """The calls of `function`, by its name; it is kept if it is handed on."""
+        method = isinstance(self.chains.parents.get(function), ast.ClassDef)
+        found: list[ast.expr] = []
+        for use in self.chains.uses.get(f".{function.name}" if method else function.name, ()):
+            around = self.chains.parents.get(use)
+            if isinstance(around, ast.Call) and around.func is use:
+                found.append(around)
+            elif not (isinstance(around, ast.keyword) and around.arg == _IN_WORKERS):
+                self.handed.add(function)
+        return found
+
+    def _function(self, node: ast.AST) -> Function | None:
+        functions = (
+            one for one in self.chains.around(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
+        return next(functions, None)
