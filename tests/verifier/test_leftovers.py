@@ -43,6 +43,8 @@ from torchdet_lint.verifier.verification.workspace import Workspace, scan
         ("saving run2026_11_23_22_55_01", "saving run2026_11_24_09_05_59"),
         ("exp-2026-11-23_22-55-01/last", "exp-2026-12-01_02-05-01/last"),
         ("run 3f2504e0-4f89-11d3-9a0c-0305e82c3301", "run aaaaaaaa-4f89-11d3-9a0c-0305e82c3301"),
+        ("saved ckpt.1763812345, 7,1763812345.25", "saved ckpt.1763899999, 7,1763899999.5"),
+        ("log-20261122T0412.txt", "log-20270103T2359.txt"),
     ],
 )
 def test_what_tells_of_the_clock_and_of_the_machine_is_no_difference(one, two):
@@ -63,6 +65,11 @@ def test_what_tells_of_the_clock_and_of_the_machine_is_no_difference(one, two):
         ("mean 0.5 (3.1 s)", "mean 0.6 (3.1 s)"),
         ("tokens 2048_11_23", "tokens 2048_11_2"),
         ("sizes 1024_32_16", "sizes 1024_32_17"),
+        # Decimals that look like seconds since 1970, or like a date.
+        ("loss 0.1828186242896115", "loss 0.1728186242896115"),
+        ("mean 97.1763812345", "mean 97.1763812346"),
+        ("norm 5648.20261122", "norm 5648.20261123"),
+        ("tokens 20489999", "tokens 20489998"),
     ],
 )
 def test_a_result_that_differs_is_never_masked(one, two):

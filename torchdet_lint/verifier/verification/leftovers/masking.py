@@ -7,6 +7,8 @@ import re
 from torchdet_lint.catalogue import runtime
 
 _NUMBER = r"[-+]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?"
+_WHOLE = r"(?<!\d)(?<!\d\.)"
+"""Before a number that is not what follows a decimal point."""
 _MONTHS = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
 _DAYS = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*"
 _WORDS = runtime.surroundings()
@@ -29,9 +31,14 @@ _SHAPES = [
     (re.compile(r"\b[WIEF]\d{4}(?= \d{1,2}:\d{2})"), "<date>"),
     (re.compile(rf"(?:\b{_DAYS},?\s+)?\b{_MONTHS}\.?[ -]\s?\d{{1,2}}\b(?:,?[ -]\d{{4}}\b)?"), "<date>"),
     (re.compile(r"\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?=\D|$)|\b\d{1,2}[/.]\d{1,2}[/.]\d{4}\b"), "<date>"),
-    (re.compile(r"(?<!\d)(?:19|20)\d{6}(?:[T_-]?\d{4,6})?(?:[.,]\d+)?(?!\d)"), "<date>"),
+    (
+        re.compile(
+            rf"{_WHOLE}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[T_-]?\d{{4,6}})?(?:[.,]\d+)?(?!\d)"
+        ),
+        "<date>",
+    ),
     (re.compile(r"\b\d{1,2}[:-]\d{2}[:-]\d{2}(?:[.,]\d+)?\b|\b\d{1,3}:\d{2}(?:[.,]\d+)?\b"), "<time>"),
-    (re.compile(r"\b1[6-9]\d{8}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?\b"), "<time>"),
+    (re.compile(rf"{_WHOLE}\b1[6-9]\d{{8}}(?:\d{{3}}|\d{{6}}|\d{{9}})?(?:\.\d+)?\b"), "<time>"),
     (re.compile(r"\b(?:\d+h ?)?\d+m ?\d+(?:\.\d+)?s\b"), "<time>"),
     (re.compile(rf"(?<![\w.]){_NUMBER}\s?(?:{_UNITS})(?![\w])"), "<time>"),
     (
