@@ -13,6 +13,7 @@ import libcst as cst
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.inference.chains import ChainedQuestion
 from torchdet_lint.module import names
+from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -97,6 +98,11 @@ class Gradients:
             ):
                 return True
         return False
+
+    @cached_property
+    def _asks_for_gradients(self) -> bool:
+        text = self.module.text
+        return "requires_grad" in text and "self.parameters():" in text and _ASKED.search(text) is not None
 
     @cached_property
     def _may_transform(self) -> bool:
@@ -194,8 +200,8 @@ class Gradients:
         a training loop too."""
         if not parameters:
             return False
-        device = re.compile(rf"\b(?:{'|'.join(sorted(parameters))})\.device\b")
-        return self._stands_in(function, lambda text: device.search(text) is not None)
+        wanted = [f"{name}.device" for name in sorted(parameters)]
+        return self._stands_in(function, lambda text: any(True for one in wanted for _ in places(one, text)))
 
     def _stands_in(self, function: cst.FunctionDef, found: Callable[[str], bool]) -> bool:
         """Whether a word is `found` in the source of `function`, which costs more to make than a look at the file."""
@@ -405,9 +411,7 @@ class Gradients:
     def _measures(self, class_: Class) -> bool:
         """Whether a layer has weights that get a gradient only if its maker asks for it, and is no part of a loss: the
         networks that scores are worked out with."""
-        if "requires_grad" not in self.module.text or "__init__" not in class_.methods:
-            return False
-        if _ASKED.search(self.module.text) is None:
+        if not self._asks_for_gradients or "__init__" not in class_.methods:
             return False
         constructor = self.module.definition("__init__", class_)
         asked = _ASKED.search(self._source(constructor)) if constructor is not None else None

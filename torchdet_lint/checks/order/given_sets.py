@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from torchdet_lint.dataflow.uses import Use
     from torchdet_lint.module.module import Call, Module
 
-# The end of a set's name, which a search finds sooner than what stands before it.
-_SET = lazy(r"(?<=[\s.:|\[\"'tne])[sS]et\b")
+# A search is quick that begins with a letter, and slow where it begins with what may not stand before one.
+_SET = lazy(r"[sS]et\b")
 _ANNOTATED = lazy(r"[:|\[]\s*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?\Z")
 _LISTS = ("list(", "tuple(", "enumerate(", "join(", "array(", "tensor(", "sample(", "choice(")
 _GOES = lazy(r"\s*(?:enumerate\(\s*)?(?:(\w+)\.(\w+)\b(?!\s*[.(\[])|((?:\w+\.)?\w+)\(|(\w+)\b(?!\s*[.(\[]))")
 _FOR = lazy(r"(?<![^\s(\[{])for\s")
 _RESULT = lazy(r"= *((?:\w+\.)?\w+)\(")
-_GIVEN = lazy(r"(?<![.\w])(\w+) *\Z")
 _TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
 _RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
 _RETURNS = lazy(
@@ -120,16 +119,21 @@ def _taken(text: str) -> Iterator[tuple[str, str, str, str]]:
         while start >= 0:
             end = start + len(lead)
             match = _GOES.match(text, end)
-            if match is not None and (lead != " in " or _FOR.search(text, max(0, start - _LINE), start)):
+            if match is not None and (lead != " in " or _loops(text, start)):
                 yield match[1] or "", match[2] or "", match[3] or "", match[4] or ""
             start = text.find(lead, end)
+
+
+def _loops(text: str, end: int) -> bool:
+    """Whether the `for` of a loop stands shortly before `end`."""
+    start = text.find("for", max(0, end - _LINE), end)
+    return start >= 0 and _FOR.search(text, start, end) is not None
 
 
 def _results(text: str) -> dict[str, set[str]]:
     """Names -> the functions in `text` of which they are given a result."""
     found: dict[str, set[str]] = {}
     for match in _RESULT.finditer(text):
-        # A pattern that begins with the name would be tried at every word of the file.
         name = _name_before(text, match.start())
         if name:
             found.setdefault(name, set()).add(match[1])
@@ -137,13 +141,12 @@ def _results(text: str) -> dict[str, set[str]]:
 
 
 def _name_before(text: str, end: int) -> str:
-    """The name that stands in `text` before `end`; mostly it has the line for itself."""
-    start = max(0, end - _LINE)
-    alone = text[max(start, text.rfind("\n", start, end) + 1) : end].strip(" ")
-    if alone.isidentifier():
-        return alone
-    name = _GIVEN.search(text, start, end)
-    return name[1] if name is not None else ""
+    """The name that stands in `text` before `end` and is no attribute. From behind, it takes few steps to find."""
+    before = text[max(0, end - _LINE) : end].rstrip(" ")
+    start = len(before)
+    while start and (before[start - 1] == "_" or before[start - 1].isalnum()):
+        start -= 1
+    return "" if before[start - 1 : start] == "." else before[start:]
 
 
 def _takes_result(text: str, name: str) -> bool:
