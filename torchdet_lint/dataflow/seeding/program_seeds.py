@@ -248,10 +248,9 @@ class ProgramSeeds:
     def _apart(self, key: str, written: str, start: int = 0) -> str:
         """What is added to a seed so that no two generators of the file draw the same numbers."""
         if written.isdecimal():
-            number = max(self.given.get(key, 0), start)
-            while int(written) + number in self._numbers_given:
-                number += 1
-            self._numbers_given.add(int(written) + number)
+            taken = self._first_free(int(written) + max(self.given.get(key, 0), start))
+            self._following[taken] = taken + 1
+            number = taken - int(written)
             self.given[key] = number + 1
             return f" + {number}" if number else ""
         if key not in self.given:
@@ -281,11 +280,25 @@ class ProgramSeeds:
                 return
             yield place
 
+    def _first_free(self, number: int) -> int:
+        """The first number from `number` on that no generator of the file is given."""
+        passed = []
+        while number in self._following:
+            passed.append(number)
+            number = self._following[number]
+        self._following.update(dict.fromkeys(passed, number))
+        return number
+
     @functools.cached_property
-    def _numbers_given(self) -> set[int]:
-        """The numbers that the file gives generators, and those given out so far."""
+    def _following(self) -> dict[int, int]:
+        """The numbers that the file gives generators, and those given out so far: each with one above it, up to which
+        all are given."""
         found = (_NUMBER.match(self.module.text, place) for _, place in self._seeds_given)
-        return {int(one[1]) + int(one[2] or 0) for one in found if one is not None}
+        numbers = {int(one[1]) + int(one[2] or 0) for one in found if one is not None}
+        following: dict[int, int] = {}
+        for number in sorted(numbers, reverse=True):
+            following[number] = following.get(number + 1, number + 1)
+        return following
 
     @functools.cached_property
     def _seeds_given(self) -> list[tuple[str, int]]:

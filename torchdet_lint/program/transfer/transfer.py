@@ -11,7 +11,6 @@ from torchdet_lint.program.events import GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
-from torchdet_lint.program.transfer.made import made_with
 from torchdet_lint.program.transfer.name_hints import NameHints
 from torchdet_lint.program.transfer.passing import at_call, bound_arguments, constants, lent, ruled_out
 from torchdet_lint.program.transfer.recorder import Recorder
@@ -371,7 +370,7 @@ class Transfer(Recorder):
         for argument in handed(runner, event):
             for name in argument.names:
                 for referent in self.stands_for(name):
-                    self.run_referent(runner, referent, event, name)
+                    self.run_referent(runner, referent, event)
 
     def hand_over(self, runner: Runner, event: Event, owner: tuple[str, str]) -> None:
         """A runner gets what it runs."""
@@ -387,10 +386,9 @@ class Transfer(Recorder):
         elif runner.cuda:
             self.add("flag", channel="cuda")
         for argument in handed(runner, event):
-            named = [(referent, name) for name in argument.names for referent in self.stands_for(name)]
-            referents = [referent for referent, _ in named]
-            for referent, name in named:
-                self.run_referent(runner, referent, event, name)
+            referents = [referent for name in argument.names for referent in self.stands_for(name)]
+            for referent in referents:
+                self.run_referent(runner, referent, event)
             if (
                 runner.process == "first"
                 and not argument.known
@@ -404,8 +402,8 @@ class Transfer(Recorder):
         if runner.itself and owner[1]:
             self.run_referent(runner, Referent("instance", *owner), event)
 
-    def run_referent(self, runner: Runner, referent: Referent, event: Event | None = None, name: str = "") -> None:
-        """What a runner runs of `referent`, for which `name` stands here."""
+    def run_referent(self, runner: Runner, referent: Referent, event: Event | None = None) -> None:
+        """What a runner runs of `referent`."""
         targets: list[Referent] = []
         if referent.kind == "function":
             targets = [referent]
@@ -426,10 +424,8 @@ class Transfer(Recorder):
         how = "process" if runner.process in ("fork", "spawn", "first") else "later" if runner.deferred else "call"
         if runner.workers and event is not None and self.libraries.in_workers(event, runner):
             return
-        body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
         for target in dict.fromkeys(targets):
-            made = made_with(self.lookup, body, name, referent, target) if referent.kind == "instance" else ()
-            self.add(how, runner.process, runner.process, Node(target.file, target.name, target.owner, made))
+            self.add(how, runner.process, runner.process, Node(target.file, target.name, target.owner))
 
     def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:
         """What a method's name says where its receiver is not known."""
