@@ -35,10 +35,9 @@ _FOR = lazy(r"(?<![^\s(\[{])for\s")
 _RESULT = lazy(r"= *((?:\w+\.)?\w+)\(")
 _TAKES = lazy(r"\bfor\b|\b(?:list|tuple|enumerate|join|array|tensor|sample|choice)\(")
 _RETURNED = lazy(r"\breturn\b[^\n]*(?:set\(|\{)|->\s*[\"']?(?:\w+\.)?(?:[Ff]rozen)?[sS]et\b|=\s*(?:set\(|\{)")
-_RETURNS = lazy(
-    r"^[ \t]*def (\w+)\([^\n]*\)[ \t]*->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b", re.MULTILINE
-)
-_ARROW = lazy(r"->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b")
+_GIVES_SET = r"->[ \t]*[\"']?(?:\w+\.)?(?:Abstract|[Ff]rozen|Mutable)?[sS]et\b"
+_ARROW = lazy(_GIVES_SET)
+_RETURNS = lazy(rf"^[ \t]*def (\w+)\([^\n]*\)[ \t]*{_GIVES_SET}", re.MULTILINE)
 _VIEWS = lazy(r"\.(?:keys|items)\(\)[ \t]*[-&|^]")
 _MADE = lazy(r"\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)")
 # So deeply the elements of a collection are looked for.

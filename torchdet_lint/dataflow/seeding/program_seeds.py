@@ -235,7 +235,7 @@ class ProgramSeeds:
         if self.module.source.cells:
             return True
         return tree is not None and any(
-            (isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test))
+            _is_guard(statement)
             or isinstance(statement, (ast.For, ast.While, ast.With))
             or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call))
             for statement in tree.body
@@ -463,14 +463,11 @@ class ProgramSeeds:
     def _is_guarded(self, name: str) -> bool:
         """Whether `name` is bound in a main guard alone: where another file imports this one, it is not."""
         assert self.chains.tree is not None
-        return not self._stores(self.chains.tree, name, name).any(
-            lambda statement: (
-                not any(
-                    isinstance(one, ast.If) and "__name__" in ast.unparse(one.test)
-                    for one in self.chains.around(statement)
-                )
-            )
-        )
+
+        def is_open(statement: ast.stmt) -> bool:
+            return not any(map(_is_guard, self.chains.around(statement)))
+
+        return not self._stores(self.chains.tree, name, name).any(is_open)
 
     def _stores(self, body: ast.AST, text: str, root: str) -> Stores:
         """The statements of `body` that give `root`, or the attribute `text` of it, a value."""
@@ -505,6 +502,11 @@ class ProgramSeeds:
             stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
             self._known_names[function] = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
         return self._known_names[function]
+
+
+def _is_guard(node: ast.AST) -> bool:
+    """Whether `node` is the main guard of a file."""
+    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
 
 
 def _added(seed: str, offset: str) -> str:
