@@ -51,7 +51,7 @@ if True:
 
 
 def summary(text: str, bodies: tuple[int, ...], shelf: Shelf | None = None) -> Summary:
-    return Summary(lambda: Hollow(split_lines(text), bodies), Vocabulary.of(LIBRARY), shelf=shelf)
+    return Summary(lambda: Hollow(split_lines(text), bodies), lambda: text, Vocabulary.of(LIBRARY), shelf=shelf)
 
 
 def functions(text: str) -> list[str]:
@@ -94,3 +94,20 @@ def test_the_shelf_lets_go_of_what_was_used_first() -> None:
     assert one.body("f") and two.body("f")
     assert (one._opened is None, two._opened is None) == (True, False)
     assert one.stars == () and one.body("f").returns == ()  # type: ignore[union-attr]
+
+
+def test_a_file_is_not_parsed_for_a_name_that_its_text_does_not_hold() -> None:
+    def parsed() -> Hollow:
+        raise AssertionError("parsed")
+
+    text = "import torch\n\n\ndef draw():\n    return torch.rand(3)\n"
+    made = Summary(parsed, lambda: text, Vocabulary.of(LIBRARY))
+    assert (made.stands_for("seed"), made.stars, made.dispatch) == ((), (), {})
+    with pytest.raises(AssertionError, match="parsed"):
+        made.stands_for("draw")
+
+
+def test_a_name_is_found_in_other_letters_and_a_star_over_a_line_end() -> None:
+    text = "from .parts import\\\n  *\n\ufb01t = print\n"
+    made = summary(text, ())
+    assert (made.stands_for("fit"), made.stars) == (("builtins.print",), (".parts",))

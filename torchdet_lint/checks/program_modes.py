@@ -181,7 +181,7 @@ def racing_updates(entry: Entry, rule: Rule) -> Iterator[Fault]:
     shared: Ref | None = entry.effects.get("flag:shares")
     for node in nodes:
         for step in entry.project.steps(node):
-            if step.node is None:
+            if step.node is None or (step.kind != "process" and step.channel != "rpc"):
                 continue
             inner = entry.project.effects(step.node)
             if step.kind == "process" and shared is not None and "flag:steps" in inner and "flag:locked" not in inner:

@@ -80,8 +80,10 @@ class Project:
 
     def steps(self, node: Node) -> list[Step]:
         """What `node` does, in order."""
-        project = self._first_with_steps(node)
-        known = project._steps.get(node)
+        project, known = self, self._steps.get(node)
+        while known is None and project._base is not None and node in project._shared:
+            project = project._base
+            known = project._steps.get(node)
         if known is None:
             transfer = Transfer(project.lookup, node, project.narrowing)
             known = project._steps[node] = transfer.run()
@@ -200,11 +202,14 @@ class Project:
 
     def effects(self, node: Node) -> Effects:
         """The effects of running `node`, with all that it calls."""
-        if (home := self.home(node)) is not self:
-            return home.effects(node)
-        if node not in self._effects:
-            self._settle(node)
-        return self._effects[node]
+        project, known = self, self._effects.get(node)
+        while known is None and project._base is not None and node in project._alike:
+            project = project._base
+            known = project._effects.get(node)
+        if known is None:
+            project._settle(node)
+            known = project._effects[node]
+        return known
 
     def _settle(self, start: Node) -> None:
         """Tarjan's algorithm without recursion: components come out with all that they call settled."""
@@ -266,9 +271,14 @@ class Project:
         found: Effects = {}
         arms: dict[str, tuple[int, ...]] = {}
         for step in self.steps(node):
-            combine(found, arms, step, self._settled(step.node) if step.node is not None else {})
+            inner = self._settled(step.node) if step.node is not None else {}
+            if inner or step.node is None:
+                combine(found, arms, step, inner)
         return found
 
     def _settled(self, node: Node) -> Effects:
         """The effects of `node` as far as they are known."""
-        return self.effects(node) if node in self._alike else self._effects.get(node, {})
+        known = self._effects.get(node)
+        if known is None:
+            known = self.effects(node) if node in self._alike else {}
+        return known

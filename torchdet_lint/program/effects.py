@@ -116,18 +116,19 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
     ordered = step.now and step.kind not in ("later", "process")
-    for key, ref in inner.items():
-        kind, _, channel = key.partition(":")
+    fresh = [key for key in inner if key not in found]
+    for key in fresh:
+        ref, (kind, _, channel) = inner[key], key.partition(":")
         if kind in ("draw", "flag", "begin") or (kind == "borrow" and (step.node is None or step.lends)):
             found.setdefault(key, ref)
-        elif ordered and kind in ("first", "late") and key not in found and f"seed:{_GENERATOR[channel]}" not in found:
+        elif ordered and kind in ("first", "late") and f"seed:{_GENERATOR[channel]}" not in found:
             found[key] = ref
             if kind == "first":
                 arms[channel] = step.branch
-    for key in [key for key in inner if key.startswith("seed:")]:
+    for key in [key for key in fresh if key.startswith("seed:")]:
         if step.kind == "process" and any(f"first:{channel}" in found for channel in _of(key[5:])):
             continue
-        if ordered and key not in found:
+        if ordered:
             _judge(found, arms, step, key[5:], inner)
         found.setdefault(key, inner[key])
 

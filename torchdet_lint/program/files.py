@@ -86,6 +86,7 @@ class ProjectFiles:
         if file not in self.summaries:
             self.summaries[file] = Summary(
                 lambda: self._hollow(file),
+                lambda: self.text(file),
                 self._vocabulary,
                 self._memo(file),
                 self._shelf,

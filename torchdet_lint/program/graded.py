@@ -122,6 +122,7 @@ class GradedRuns:
     def _follow(self, entry: Entry, *, graded: bool) -> None:
         """Follow the calls of one program, which runs with gradients if it is `graded`."""
         queue = [(entry.node, graded)]
+        queued = set(queue)
         while queue:
             node, graded = queue.pop()
             key = (id(entry.project.home(node)), node, graded)
@@ -137,7 +138,10 @@ class GradedRuns:
                     self._note(step, node, called, with_gradients=with_gradients)
                     if not (graded or step.ungraded or self._is_switched_off(entry, called)):
                         self._heirs.setdefault((node.file, node.name), set()).add((called.file, called.name))
-                queue.append((called, with_gradients))
+                following = called, with_gradients
+                if following not in queued:
+                    queued.add(following)
+                    queue.append(following)
 
     def _note(self, step: Step, node: Node, called: Node, *, with_gradients: bool) -> None:
         """`node` calls `called`, in `step`."""

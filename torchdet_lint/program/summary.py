@@ -15,6 +15,7 @@ from torchdet_lint.prefilter.assigned import assigned
 from torchdet_lint.program.events import MODULE, Argument, Body, ClassSummary, Memo, Names
 from torchdet_lint.program.syntax.file import File
 from torchdet_lint.program.syntax.hollow import Hollow
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.vocabulary import Vocabulary
 
 _CAPACITY = 1_000_000
+_STAR = lazy(r"import[\s\\]*\*")
 
 
 class Shelf:
@@ -55,15 +57,17 @@ class Summary:
 
     def __init__(
         self,
-        text: Callable[[], Hollow],
+        hollow: Callable[[], Hollow],
+        text: Callable[[], str],
         vocabulary: Vocabulary,
         memo: Memo | None = None,
         shelf: Shelf | None = None,
     ) -> None:
-        """`text` reads the file; `memo` is what is known of it, `shelf` holds the trees."""
+        """`hollow` and `text` read the file; `memo` is what is known of it, `shelf` holds the trees."""
         self.memo = memo or Memo({}, {}, {}, {})
         self.grown = False
-        self._text = text
+        self._hollow = hollow
+        self._written = text
         self._vocabulary = vocabulary
         self._shelf = shelf or Shelf()
         self._opened: File | None = None
@@ -73,7 +77,7 @@ class Summary:
         self.grown = True
         opened = self._opened
         if opened is None:
-            opened = self._opened = File(self._text(), self._vocabulary)
+            opened = self._opened = File(self._hollow(), self._vocabulary)
         self._shelf.hold(self, opened.size)
         return opened
 
@@ -99,8 +103,14 @@ class Summary:
         """The names that the global `name` stands for: `@.name` for a definition; none where it has none in sight."""
         known = self.memo.globals
         if name not in known:
-            known[name] = self._file.stands_for(name)
+            known[name] = self._file.stands_for(name) if self._may_bind(name) else ()
         return known[name]
+
+    def _may_bind(self, name: str) -> bool:
+        """Whether the word `name` stands in the file, or letters that Python may read as such: of the files that a
+        package takes everything from most are asked in vain, and need no parse."""
+        text = self._written()
+        return name in text or not text.isascii()
 
     def attribute(self, class_: str, name: str) -> Names:
         """The names of what is assigned to the attribute `name` in the body and methods of the class `class_`."""
@@ -123,7 +133,7 @@ class Summary:
         """How often the file assigns to attributes of each name, but for what `setting` sees."""
         if self.memo.assigned is None:
             self.grown = True
-            self.memo.assigned = assigned(self._text().lines)
+            self.memo.assigned = assigned(self._hollow().lines)
         return self.memo.assigned
 
     @property
@@ -138,7 +148,8 @@ class Summary:
     def stars(self) -> Names:
         """The modules of `from … import *`."""
         if self.memo.stars is None:
-            self.memo.stars = tuple(self._file.scopes.stars)
+            some = _STAR.search(self._written()) is not None
+            self.memo.stars = tuple(self._file.scopes.stars) if some else ()
         return self.memo.stars
 
     @property
@@ -146,9 +157,8 @@ class Summary:
         """Functions that the name of a call decides: `@app.command()` by the names of `app`, `set_defaults(func=run)`
         by `.func`."""
         if self.memo.dispatch is None:
-            hollow = self._opened.hollow if self._opened is not None else self._text()
             self.grown = True
-            text = "".join(hollow.lines)
+            text = self._written()
             words = self._vocabulary.programs
             some = words.calls_register.search(text) or words.decorates_command.search(text)
             self.memo.dispatch = self._file.dispatch() if some else {}

@@ -11,7 +11,7 @@ from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _BINDS_OUTSIDE = ("global", "exec", "globals", "vars")
 # What a shell adds to the builtins, and Python 2 had.
@@ -19,30 +19,38 @@ _ELSEWHERE = frozenset({
     "display", "get_ipython", "exit", "quit", "_", "In", "Out",
     "basestring", "cmp", "execfile", "long", "raw_input", "reduce", "reload", "unichr", "unicode", "xrange",
 })  # fmt: skip
+_KNOWN = _ELSEWHERE | BUILTINS
 
 
 def is_part(tree: ast.Module) -> bool:
     """Whether the top level of a file reads a name that neither the file nor Python binds: started, it raises."""
-    bound: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.alias):
-            bound.add(node.asname or node.name.partition(".")[0])
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            bound.add(node.id)
-        elif isinstance(node, ast.arg):
-            bound.add(node.arg)
-        elif isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
-            bound.add(node.name)
-        elif isinstance(node, ast.Global):
-            bound.update(node.names)
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            bound.add(node.rest)
-    if "*" in bound:
-        return False
     read = set(_read(tree))
     if not read.isdisjoint({"exec", "globals", "vars"}):
         return False
-    return any(name not in bound | _ELSEWHERE and name not in BUILTINS and not name.startswith("__") for name in read)
+    unbound = {name for name in read if name not in _KNOWN and not name.startswith("__")}
+    for node in ast.walk(tree) if unbound else ():
+        for name in _bound(node):
+            if name == "*":
+                return False
+            unbound.discard(name)
+        if not unbound:
+            return False
+    return bool(unbound)
+
+
+def _bound(node: ast.AST) -> Iterable[str]:
+    """The names that `node` binds itself, `*` for those that nobody knows."""
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name.partition(".")[0],)
+    if isinstance(node, ast.Name):
+        return (node.id,) if not isinstance(node.ctx, ast.Load) else ()
+    if isinstance(node, ast.arg):
+        return (node.arg,)
+    if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return (node.name,) if node.name else ()
+    if isinstance(node, ast.Global):
+        return node.names
+    return (node.rest,) if isinstance(node, ast.MatchMapping) and node.rest else ()
 
 
 def first_bound(body: list[ast.stmt], text: str) -> dict[str, int]:
