@@ -10,6 +10,7 @@ import pickle
 import struct
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -427,6 +428,33 @@ def test_in_place_what_changed_is_put_aside_and_stays(tmp_path):
     assert list(room.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("error", "found"),
+    [
+        ("ModuleNotFoundError: No module named 'nets' (train.py:3)", "nets.py is in ..:"),
+        ("ModuleNotFoundError: No module named 'nets.small' (train.py:3)", "nets.py is in ..:"),
+        ("ModuleNotFoundError: No module named 'loose' (train.py:3)", f"loose is in {Path('..', '..')}:"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '../data/x.csv'", f"in {Path('..', 'data')}:"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '{above}/data/x.csv'", "x.csv is in"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '{folder}/../data/x.csv'", "x.csv is in"),
+        ("ModuleNotFoundError: No module named 'data'", ""),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '../data/y.csv'", ""),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'own.csv'", ""),
+        ("KeyError: 'nets'", ""),
+    ],
+)
+def test_what_stands_above_the_folder_and_is_missing_in_its_copy_is_named(tmp_path, error, found):
+    original, room = tmp_path / "outer" / "project" / "experiment", tmp_path / "room"
+    for folder in (original, room, original.parent / "data", tmp_path / "outer" / "loose"):
+        folder.mkdir(parents=True)
+    for file in ("experiment/own.csv", "nets.py", "data/x.csv", "../loose/one.py"):
+        (original.parent / file).write_text("")
+    workspace = Workspace(original, room)
+    said = workspace.without(error.format(above=workspace.folder.parent, folder=original))
+    assert (found in said) if found else not said
+    assert not Workspace(original, room, in_place=True).without(error)
+
+
 torch = pytest.importorskip("torch")
 
 from torchdet_lint.verifier.launch.launch import Program  # noqa: E402
@@ -491,6 +519,17 @@ def test_a_folder_that_the_program_makes_is_not_there_in_the_next_run(tmp_path):
     report = verified(tmp_path, "import os, torch; os.makedirs('out'); torch.save(torch.ones(3), 'out/x.pt')")
     assert report.verdict == "identical"
     assert report.compared_files == 1
+
+
+def test_a_program_that_needs_what_stands_above_its_folder_is_told_how_to_start(tmp_path):
+    (tmp_path / "nets.py").write_text("")
+    (tmp_path / "experiment").mkdir()
+    source = (
+        "import sys, pathlib, torch\nsys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))\nimport nets\n"
+    )
+    report = verified(tmp_path / "experiment", source)
+    assert report.verdict == "failed"
+    assert "and nets.py is in ..: verify from a folder that holds both, or with --in-place" in text(report)
 
 
 def test_a_crash_of_one_run_is_shown_with_its_traceback(tmp_path):

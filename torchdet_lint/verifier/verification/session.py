@@ -331,6 +331,8 @@ class Session:
             failure += "; verify it under its launcher: verify -- torchrun --nproc-per-node 2 " + " ".join(
                 self._words()
             )
+        if missing := self.workspace.without(tail):
+            failure += f"; {missing}"
         report = self._report(lint=False) if self.outcome is not None else self._empty()
         return msgspec.structs.replace(report, verdict="failed", failure=failure, not_covered=())
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 MOST_BYTES = 2 << 30
 MOST_FILES = 50_000
 _LINKED = frozenset({".git", ".hg", ".svn", "node_modules"})
+_NOT_FOUND = re.compile(r"No module named '(?P<module>[^'.]+)|No such file or directory: '(?P<path>[^']+)'")
 _LEFT_OUT = frozenset({"__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".torchdet_cache"})
 
 State = dict[str, tuple[int, int, int]]
@@ -177,3 +178,29 @@ class Workspace:
     def turned_back(self, text: str) -> str:
         """A text that the program wrote with the copy's name turned to the folder's."""
         return text if self.in_place else text.replace(str(self.folder), str(self.original))
+
+    def without(self, error: str) -> str:
+        """What a run did not find, as `error` says (folder's name turned back), though it stands above the folder, of
+        which alone there are copies: where, and what to do.
+        """
+        named = None if self.in_place else _NOT_FOUND.search(error)
+        if named is None:
+            return ""
+        if named["module"]:
+            found = self._module_above(named["module"])
+        else:
+            path = Path(named["path"])
+            if path.is_relative_to(self.folder.parent):
+                path = self.original.parent / path.relative_to(self.folder.parent)
+            found = Path(os.path.normpath(self.original / path))
+        if found is None or found.is_relative_to(self.original) or not os.path.lexists(found):
+            return ""
+        above = os.path.relpath(found.parent, self.original)
+        return (
+            f"the runs are made in a copy of this folder, and {found.name} is in {above}: verify from a folder that "
+            "holds both, or with --in-place"
+        )
+
+    def _module_above(self, name: str) -> Path | None:
+        made = (one for folder in self.original.parents for one in (folder / f"{name}.py", folder / name))
+        return next((one for one in made if one.is_file() or next(one.glob("*.py"), None)), None)
