@@ -21,6 +21,10 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     texts: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
+    everywhere: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    shows: tuple[str, ...] = ()
 
     @functools.cached_property
     def speaks_of_devices(self) -> re.Pattern[str]:
@@ -36,6 +40,11 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     def names_another(self) -> re.Pattern[str]:
         """Text that names a device that may be CUDA: search."""
         return re.compile("|".join(self.elsewhere), re.IGNORECASE)
+
+    @functools.cached_property
+    def moves_all(self) -> re.Pattern[str]:
+        """Text that may decide on which device torch makes all tensors: search."""
+        return re.compile("|".join(self.everywhere))
 
     @functools.cached_property
     def names_cuda(self) -> re.Pattern[str]:

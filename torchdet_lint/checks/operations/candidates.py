@@ -11,6 +11,7 @@ import libcst as cst
 from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Conditions
 from torchdet_lint.checks.operations.idle import is_idle
 from torchdet_lint.checks.operations.rewrites import Rewriting
+from torchdet_lint.checks.operations.unmoved import only_applied, stays_on_cpu
 from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.devices import asks_for_cuda
@@ -332,6 +333,10 @@ class Operations:
             return False
         if candidate.operation.code == "TDL404" and self._runs_on_cpu(node):
             return False
+        # Layers with weights are those that are told a device.
+        weighs = self._is_class(candidate.operation) and "device" in candidate.operation.spelling.parameters
+        if weighs and stays_on_cpu(self.module, (candidate.made or candidate.call).node):
+            return False
         return bool(wanted) and not self._beside_the_cpu(candidate)
 
     def _prepares_data(self, node: cst.CSTNode) -> bool:
@@ -414,15 +419,16 @@ class Operations:
         return any(other.gradient == "yes" for other in others)
 
     def _is_given_data(self, made: Call) -> bool:
-        """Whether the module that `made` makes is kept by an attribute, and only called with what has no gradient."""
+        """Whether the module that `made` makes is kept by a name or an attribute, and only called with what has no
+        gradient."""
         statement = self.module.parent(made.node)
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
-        if not isinstance(target, cst.Attribute) or names.dotted(target.value) != "self":
-            return False
-        calls = self.gradients.held_calls(target)
+        if isinstance(target, cst.Attribute) and names.dotted(target.value) == "self":
+            calls = [call.node for call in self.gradients.held_calls(target)]
+        else:
+            calls = only_applied(self.module, made.node) or []
         return bool(calls) and all(
-            len(call.node.args) == 1 and self.inference.infer(call.node.args[0].value).gradient == "no"
-            for call in calls
+            len(call.args) == 1 and self.inference.infer(call.args[0].value).gradient == "no" for call in calls
         )
 
     def _floating(self, candidate: Candidate, inferred: AbstractValue) -> bool:
