@@ -279,7 +279,7 @@ class Gradients:
         if not uses:
             return []
         self.module.load_where(word=held)
-        calls = [call for call in self._calls_of(held) if names.dotted(call.node.func) == f"self.{held}"]
+        calls = [call for call in self.calls_of(held) if names.dotted(call.node.func) == f"self.{held}"]
         return calls if len(calls) == uses else []
 
     @cached_property
@@ -308,7 +308,7 @@ class Gradients:
             return False
         callers = self._everywhere(
             name,
-            lambda: self._calls_of(name),
+            lambda: self.calls_of(name),
             lambda call: self.untracked(call) or self.called_untracked(call),
         )
         return 0 < callers == self._rows_with[name]
@@ -341,7 +341,7 @@ class Gradients:
         call = self.module.parent(node) if isinstance(node, cst.Arg) else None
         return isinstance(call, cst.Call) and names.dotted(call.func) == "super"
 
-    def _calls_of(self, name: str) -> list[Call]:
+    def calls_of(self, name: str) -> list[Call]:
         """The calls of functions and methods called `name`, as far as they are parsed."""
         calls = self.module.calls
         for index in range(self._calls_taken, len(calls)):

@@ -157,7 +157,7 @@ class Operations:
 
     def _named(self, function: cst.Call, call: Call) -> Iterator[str]:
         """The classes that `getattr(nn, kind)` may be: by the default of the parameter `kind`, by what a test on the
-        way compares it with, and by the arguments that it is given, which only some take."""
+        way compares it with, and by what only some take or give: arguments, or a state."""
         if "builtins.getattr" not in self.module.resolve(function.func):
             return
         kind = function.args[1].value
@@ -176,9 +176,21 @@ class Operations:
             picked = []
         given = {arg.keyword.value for arg in call.node.args if arg.keyword is not None}
         told = [name for keywords, classes in _TOLD.items() if given >= keywords and not picked for name in classes]
+        if not picked and not told and self._hands_state_on(call.node):
+            told += _RECURRENT
         for owner in self.module.resolve(function.args[0].value, call.scope, call.order):
             yield from (self.module.library.canonical(f"{owner}.{one}") for one in picked)
             yield from (name for name in told if name.rpartition(".")[0] == owner)
+
+    def _hands_state_on(self, made: cst.Call) -> bool:
+        """Whether the layer that `made` makes gives back the state that it takes: `y, state = self.rnn(x, state)`."""
+        statement = self.module.parent(made)
+        target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+        if not isinstance(target, cst.Attribute):
+            return False
+        self.module.load_where(word=target.attr.value)
+        calls = self.gradients.calls_of(target.attr.value)
+        return any(_gives_back(call.node, self.module.parent(call.node)) for call in calls)
 
     def _made(self, call: Call) -> Call | None:
         """The call that made the instance that `call` calls."""
@@ -444,3 +456,11 @@ class Operations:
         if any(operand.is_whole for operand in operands):
             return False
         return bool(operands) or operation.method or not inferred.whole
+
+
+def _gives_back(call: cst.Call, statement: cst.CSTNode | None) -> bool:
+    """Whether the second argument of `call` is the second of the two values that `statement` takes from it."""
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
+    if not isinstance(target, cst.Tuple) or len(target.elements) != 2 or len(call.args) < 2:
+        return False
+    return target.elements[1].value.deep_equals(call.args[1].value)
