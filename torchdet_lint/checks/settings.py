@@ -130,15 +130,17 @@ def _stays_right(module: Module, value: Value, setting: Setting) -> bool:
 
 
 def _puts_back(module: Module, call: Call) -> bool:
-    """Whether what another call of the same has switched is put back: where a test or a context is left, or in a
-    `finally`."""
+    """Whether what another call of the same has switched is put back: where a test or a context is left, in a
+    `finally`, or as the last that a test does."""
     inside = False
+    statement = module.statement(call.node)
     for around in module.ancestors(call.node):
         inside = inside or isinstance(around, cst.Finally)
         if isinstance(around, cst.FunctionDef):
             if module.library.facts.conventions.leaves.fullmatch(around.name.value):
                 return True
-            return inside and any(
+            ends = around.name.value.startswith("test") and around.body.body[-1] is statement
+            return (inside or ends) and any(
                 other.scope is call.scope and other.order < call.order for other in module.calls_to(*call.names)
             )
     return False

@@ -10,6 +10,7 @@ from torchdet_lint.program.syntax.arguments import Arguments
 from torchdet_lint.program.syntax.scopes import constant, followed
 from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
+    ITERATES,
     LITERALS,
     PASSED_ON,
     configuration_of,
@@ -102,6 +103,7 @@ class Expressions:
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             for generator in node.generators:
                 self._over.update(gone_through(generator.target, generator.iter))
+                self.loader(generator.iter, branch, deferred=deferred)
             parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
             return [*parts, *([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])]
         if isinstance(node, ast.Compare):
@@ -177,6 +179,8 @@ class Expressions:
             names[0], node, branch
         ):
             return
+        if isinstance(function, ast.Name) and function.id in ITERATES and len(node.args) == 1:
+            self.loader(node.args[0], branch, deferred=deferred)
         positional, keywords, opaque = self.arguments.of(node)
         if names[0] in self.words.instantiates and (part := configuration_of(node)) is not None:
             positional = (Argument(self.names.path(part, self.scope)),)
@@ -226,7 +230,7 @@ class Expressions:
         if mine:
             self.add("call", over, branch, mine)
 
-    def loader(self, over: ast.expr, branch: tuple[int, ...]) -> None:
+    def loader(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool = False) -> None:
         """Record that a loader in sight is iterated."""
         made, where = followed(over, self.scope)
         while isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON:
@@ -234,7 +238,7 @@ class Expressions:
         if isinstance(made, ast.Call) and last_word(made.func).endswith("Loader"):
             names = self.names.resolve(made.func, where)
             if names:
-                self.add("iterate", over, branch, names, *self.arguments.of(made))
+                self.add("iterate", over, branch, names, *self.arguments.of(made), deferred)
 
     def add(
         self, kind: str, node: ast.AST, branch: tuple[int, ...], names: Names, positional: tuple[Argument, ...] = (),
