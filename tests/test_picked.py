@@ -1243,3 +1243,55 @@ def test_what_is_set_later_may_run_too(tmp_path):
     )
     (tmp_path / "train.py").write_text(made)
     assert severity_of_the_loader(tmp_path) == "warning"
+
+
+TRANSFORMED = """
+import imgaug as ia
+import imgaug.augmenters as iaa
+import monai.transforms as mt
+import torch
+from monai.data import CacheDataset
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __init__(self):
+        self.turn = {}
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        {}
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    test_loader = DataLoader(Rows(), num_workers=2)
+    torch.save(list(test_loader), "rows.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "used", "severity"),
+    [
+        ("iaa.Sequential([iaa.Fliplr(0.5)])", "return self.turn(image=i)", "error"),
+        ("iaa.Sequential([iaa.Affine(rotate=(-9, 9))])", "return self.turn.augment_image(i)", "error"),
+        ("iaa.Add((-9, 9)).augment_image", "return self.turn(i)", "error"),
+        ("iaa.Multiply((1 - s, 1 + s))", "return self.turn(image=i)", "error"),
+        ("iaa.Sequential([iaa.Resize({'height': 8, 'width': 9}), iaa.Flipud(1)])", "return self.turn(image=i)", "note"),
+        ("iaa.Resize((h, w))", "return self.turn(image=i)", "note"),
+        ("iaa.Crop(px=(1, 2, 3, 4))", "return self.turn(image=i)", "note"),
+        ("iaa.WithChannels([0, 1], iaa.Add(3))", "return self.turn(image=i)", "note"),
+        ("iaa.CropToFixedSize(8, 8, position='center')", "return self.turn(image=i)", "note"),
+        ("iaa.Fliplr(0.5)", "ia.seed(torch.initial_seed() % 2**31)\n        return self.turn(image=i)", "note"),
+        ("None", "self.turn = iaa.Fliplr(0.5)\n        return self.turn(image=i)", "note"),
+        ("mt.Compose([mt.RandGaussianNoise(prob=1)])", "return self.turn(i)", "error"),
+        ("mt.Compose([mt.RandFlip(1, 0), mt.RandGaussianNoise(prob=0)])", "return self.turn(i)", "note"),
+        ("mt.Compose([mt.RandTorchVision('Pad')])", "return self.turn(i)", "note"),
+        ("mt.RandFlip(0.5, 0)", "self.turn.set_random_state(i)\n        return self.turn(i)", "note"),
+    ],
+)
+def test_transforms_with_a_generator_of_their_own_are_copied_where_they_draw(project, made, used, severity):
+    folder = project(main_DOT_py=TRANSFORMED.format(made, used))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
+    assert finding.message.startswith("The generator of `") == (severity == "error")

@@ -17,6 +17,7 @@ from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word, nodes
 from torchdet_lint.dataflow.workers.objects import Handed, WorkerObjects
+from torchdet_lint.dataflow.workers.owning import package_of
 from torchdet_lint.finding import DropArgument, NeedFunction, NeedHelper, NeedImport, SetArgument, Violation, Withhold
 from torchdet_lint.module.tree import positional, returned
 from torchdet_lint.regex import lazy
@@ -52,7 +53,7 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         details = {"workers": workers.source}
         severity: Severity | None = None
         if handed.owned:
-            variant, severity = "owned" if handed.owned[0].owner else "shared", "error"
+            variant, severity = _copied(module, handed.owned[0]), "error"
             details |= {"owner": handed.owned[0].owner, "generator": handed.owned[0].name}
             details["place"] = _place(module, handed.owned[0])
         elif variant:
@@ -227,6 +228,13 @@ def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> H
         module, node = by
     made = module.shared(CallChain).call_at(node)
     return module.shared(WorkerObjects).handed(made) if made is not None else Handed(False, (), frozenset())
+
+
+def _copied(module: Module, owned: Owned) -> str:
+    """Which message says what holds the generator that is copied."""
+    if package_of(owned.maker, module.library.facts.workers.owning) is not None:
+        return "held"
+    return "owned" if owned.owner else "shared"
 
 
 def _place(module: Module, owned: Owned) -> str:

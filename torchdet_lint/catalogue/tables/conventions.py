@@ -114,6 +114,19 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
         return re.compile(rf"(?:^|_)(?:{'|'.join(self.identity)})_*$", re.IGNORECASE)
 
 
+class Owning(Table, frozen=True, kw_only=True):
+    """What makes a random transform of a package whose transforms hold generators of their own: words in its name, but
+    for `others`; a probability, where `chances` are in its name; with `ranges` an interval or a list of values, but for
+    those whose names have a word of `listing`. An argument that is `still` rules it out."""
+
+    random: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    chances: tuple[str, ...] = ()
+    ranges: bool = False
+    listing: tuple[str, ...] = ()
+    still: frozenset[str] = frozenset()
+
+
 class Workers(Table, frozen=True, kw_only=True):
     """Names that tell what a worker runs and what that draws; what each list is for stands in the file."""
 
@@ -125,6 +138,8 @@ class Workers(Table, frozen=True, kw_only=True):
     holding: frozenset[str] = frozenset()
     handing: frozenset[str] = frozenset()
     augmenting: frozenset[str] = frozenset()
+    owning: dict[str, Owning] = msgspec.field(default_factory=dict)
+    reseeding: frozenset[str] = frozenset()
     torch_only: frozenset[str] = frozenset()
     text_packages: frozenset[str] = frozenset()
     preparing: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING, Generators
+from torchdet_lint.dataflow.workers.owning import package_of
 from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed
 from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
@@ -47,6 +48,11 @@ class WorkerBodies:
         self.bindings = Bindings(self.chains, self.classes)
         self.generators = Generators(self.classes, self.bindings, self.facts)
         self._owned: dict[Owned, None] = {}
+        # Transforms of packages that hold a generator, the functions that a worker runs, and whether one of them gives
+        # such generators another seed.
+        self._holding: dict[Owned, None] = {}
+        self._run: set[ast.AST] = set()
+        self._reseeds = False
         self._drawn: set[str] = set()
         self._out = False
         self._seeded = False
@@ -83,6 +89,7 @@ class WorkerBodies:
         if depth > DEEP or (id(node), dead, id(made), scope.way) in self._seen:
             return
         self._seen.add((id(node), dead, id(made), scope.way))
+        self._run.add(node)
         parts = self._parts.get((node, dead))
         if parts is None:
             looked_at = (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
@@ -160,6 +167,7 @@ class WorkerBodies:
         """A call that a worker makes."""
         function = node.func
         name = self.classes.dotted(function, scope.file)
+        self._reseeds |= name in self.facts.reseeding or name.rpartition(".")[2] in self.facts.reseeding
         if isinstance(function, ast.Attribute) and scope.instance is not None:
             root = function if name == f"self.{function.attr}" else function.value
             if isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name) and root.value.id == "self":
@@ -181,8 +189,8 @@ class WorkerBodies:
                 and not (below(name, self.facts.quiet) or self.classes.known(name))
             ):
                 self._out = True
-            elif isinstance(function, ast.Attribute):
-                self._method_of(function, scope, depth)
+            elif isinstance(function, ast.Attribute) and not self._method_of(function, scope, depth):
+                self._method_held(function, scope, depth)
             return
         where, file = found
         if isinstance(where, ast.ClassDef):
@@ -192,6 +200,12 @@ class WorkerBodies:
             given = {key: (value, scope) for key, value in arguments.items()}
             dead = self.classes.constants.dead_in_call(where, arguments)
             self._body(where, Scope(file, where, None, given), depth + 1, dead=dead)
+
+    def _method_held(self, function: ast.Attribute, scope: Scope, depth: int) -> None:
+        """Look at the transform of a package that holds a generator, where a worker calls a method of one."""
+        for made, home in self.bindings.objects(function.value, scope)[0] if self.facts.owning else ():
+            if package_of(self.classes.dotted(made.func, home.file), self.facts.owning) is not None:
+                self._value(made, home, None, depth + 1)
 
     def _unknown(self, function: ast.Name, scope: Scope, depth: int) -> None:
         """A call of a name that no import binds: a builtin, a function nearby, or what a parameter holds."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.workers.bodies import PARTIAL, Owned, WorkerBodies
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING
+from torchdet_lint.dataflow.workers.owning import draws_own, package_of
 from torchdet_lint.dataflow.workers.project_file import (
     Element,
     File,
@@ -26,6 +27,7 @@ from torchdet_lint.dataflow.workers.scopes import Scope, given_class, own_class
 from torchdet_lint.prefilter.syntax import tells_all
 
 if TYPE_CHECKING:
+    from torchdet_lint.catalogue.tables.conventions import Owning
     from torchdet_lint.dataflow.workers.bindings import Bound
     from torchdet_lint.dataflow.workers.project_file import Function
     from torchdet_lint.dataflow.workers.scopes import Instance
@@ -65,6 +67,7 @@ class WorkerObjects(WorkerBodies):
             arguments.setdefault("dataset", call.args[0])
         self._owned, self._drawn, self._out, self._seeded = {}, set(), False, False
         self._seen, self._bodies, self._rows = set(), set(), set()
+        self._holding, self._run, self._reseeds = {}, set(), False
         if self.file is None or "dataset" not in arguments:
             return Handed(False, (), frozenset())
         function, owner = self.bindings.around(call)
@@ -74,7 +77,8 @@ class WorkerObjects(WorkerBodies):
             self._value(
                 value, scope._replace(way=None, given=given or None), "dataset" if name == "dataset" else None, 0
             )
-        return Handed(not self._out, tuple(self._owned), frozenset(self._drawn), self._seeded)
+        held = () if self._reseeds else self._holding
+        return Handed(not self._out, (*self._owned, *held), frozenset(self._drawn), self._seeded)
 
     # -------------------------------------------------------------------------------------------------- expressions
 
@@ -140,6 +144,8 @@ class WorkerObjects(WorkerBodies):
                     self._body(where, Scope(file, where), depth + 1)
             elif not (self._quiet(node, scope) or self._own_method(node, scope, depth)):
                 self._out = True
+                if isinstance(node, ast.Attribute):
+                    self._method_held(node, scope, depth)
         if id(node) in self._within:
             return
         self._within.add(id(node))
@@ -237,11 +243,7 @@ class WorkerObjects(WorkerBodies):
                 if keyword.arg is not None and self._holds(keyword.arg) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
             return
-        if below(name, self.facts.global_only):
-            self._drawn |= {"numpy", "python", "torch"}
-            return
-        if below(name, self.facts.augmenting):
-            self._augmented(name, node, scope, depth)
+        if self._random(name, node, scope, depth):
             return
         preset = isinstance(node.func, ast.Attribute) and node.func.attr in self.facts.presets
         if not (preset or self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
@@ -302,6 +304,18 @@ class WorkerObjects(WorkerBodies):
             self._value(value, inner, way, depth + 1)
         return bool(returned)
 
+    def _random(self, name: str, node: ast.Call, scope: Scope, depth: int) -> bool:
+        """Look at a transform of a package whose random transforms are known; whether `node` makes one."""
+        if below(name, self.facts.global_only):
+            self._drawn |= {"numpy", "python", "torch"}
+        elif below(name, self.facts.augmenting):
+            self._augmented(name, node, scope, depth)
+        elif (package := package_of(name, self.facts.owning)) is not None:
+            self._owning(name, package, node, scope, depth)
+        else:
+            return False
+        return True
+
     def _augmented(self, name: str, node: ast.Call, scope: Scope, depth: int) -> None:
         """Look at a transform of a package of which the release decides what it draws from."""
         self._out = True
@@ -309,6 +323,16 @@ class WorkerObjects(WorkerBodies):
             self._drawn.add("torch")
         for argument in node.args:
             if isinstance(argument, _MADE_THERE):
+                self._value(argument, scope, None, depth + 1)
+
+    def _owning(self, name: str, package: Owning, node: ast.Call, scope: Scope, depth: int) -> None:
+        """Look at a transform of a package whose random transforms hold a generator of their own, and at those in it;
+        what a worker makes itself is not copied."""
+        self._out = True
+        if draws_own(name, node, package) and scope.function not in self._run:
+            self._holding.setdefault(Owned(ast.unparse(node.func), "", scope.file.path, node.lineno, "", name))
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if isinstance(argument, (*_MADE_THERE, ast.Name, ast.Attribute)):
                 self._value(argument, scope, None, depth + 1)
 
     def _handed(self, node: ast.Call, scope: Scope, depth: int) -> bool:
