@@ -1295,3 +1295,39 @@ def test_transforms_with_a_generator_of_their_own_are_copied_where_they_draw(pro
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert finding.severity == severity
     assert finding.message.startswith("The generator of `") == (severity == "error")
+
+
+LISTED = """
+import monai.transforms as mt
+import torch
+from monai.data import ArrayDataset, Dataset
+from torch.utils.data import DataLoader
+
+def main(files, masks, given):
+    torch.manual_seed(0)
+    images = mt.Compose([mt.LoadImage()])
+    labels = mt.Compose([mt.LoadImage(), mt.RandSpatialCrop((8, 8))])
+    test_loader = DataLoader({}, num_workers=2)
+    torch.save(list(test_loader), "rows.pt")
+
+if __name__ == "__main__":
+    main(["a.png"], ["b.png"], None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("dataset", "copied"),
+    [
+        ("ArrayDataset(files, images, masks, labels)", True),
+        ("ArrayDataset(files, img_transform=images, seg=masks, seg_transform=labels)", True),
+        ("ArrayDataset(files, images, masks, images)", False),
+        ("Dataset(files, labels)", True),
+        ("Dataset(data=given, transform=images)", False),
+        ("Dataset(data=Dataset(data=given, transform=labels), transform=images)", True),
+    ],
+)
+def test_transforms_of_every_place_of_a_data_set_of_monai_are_looked_at(project, dataset, copied):
+    folder = project(main_DOT_py=LISTED.format(dataset))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == ("error" if copied else "note")
+    assert "nothing is drawn" not in finding.message

@@ -137,6 +137,7 @@ class Workers(Table, frozen=True, kw_only=True):
     wrappers: frozenset[str] = frozenset()
     holding: frozenset[str] = frozenset()
     handing: frozenset[str] = frozenset()
+    transforming: frozenset[str] = frozenset()
     augmenting: frozenset[str] = frozenset()
     owning: dict[str, Owning] = msgspec.field(default_factory=dict)
     reseeding: frozenset[str] = frozenset()

@@ -229,7 +229,7 @@ class WorkerObjects(WorkerBodies):
                 self._drawn.add("torch")
             for place, argument in enumerate(node.args):
                 inner_way = self._inside(name, way, place)
-                if isinstance(argument, ast.Starred) or not (place == 0 or self._may_hold(argument, scope)):
+                if isinstance(argument, ast.Starred) or not (place == 0 or self._may_hold(argument, scope, name)):
                     continue
                 if place == 0 and not (wraps or name.endswith(".Compose")):
                     continue
@@ -240,7 +240,8 @@ class WorkerObjects(WorkerBodies):
                     maker, maker_node = made
                     self._owned[Owned(str(keyword.arg), "", scope.file.path, maker_node.lineno, "", maker)] = None
                 draws = wraps and keyword.arg == "generator"
-                if keyword.arg is not None and self._holds(keyword.arg) and not draws:
+                listed = wraps and keyword.arg == "data"
+                if keyword.arg is not None and (listed or self._holds(keyword.arg)) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
             return
         if self._random(name, node, scope, depth):
@@ -427,10 +428,10 @@ class WorkerObjects(WorkerBodies):
             last
         )
 
-    def _may_hold(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether an argument that is passed by place may be what a worker runs: made there, called so, or a name of
-        something that is written out or made by a class in sight."""
-        if isinstance(node, _MADE_THERE):
+    def _may_hold(self, node: ast.expr, scope: Scope, called: str) -> bool:
+        """Whether an argument that is passed by place to what is `called` so may be what a worker runs: made there,
+        named so, or a name of something that is written out or made by a class in sight."""
+        if isinstance(node, _MADE_THERE) or below(called, self.facts.transforming):
             return True
         while isinstance(node, ast.Subscript):
             node = node.value
