@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +21,7 @@ from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.launch import standard  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program, run_child  # noqa: E402
 from torchdet_lint.verifier.recording import onset  # noqa: E402
+from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
 from torchdet_lint.verifier.trace import Site, Trace, Writer  # noqa: E402
 from torchdet_lint.verifier.verification.verify import compare_traces, verify_program  # noqa: E402
 
@@ -216,6 +220,36 @@ OTHER = [*ROWS[:5], (op(6), 106, 9), (op(7), 9, 9), *ROWS[7:]]
 def test_a_process_is_compared_with_its_twin(tmp_path, a, b, expected):
     outcome = compare(make(tmp_path / "a.tdtrace", *a), make(tmp_path / "b.tdtrace", *b))
     assert [(item.kind, item.site.line, item.stream) for item in outcome.causes] == expected
+
+
+def test_threads_of_a_child_that_begin_to_write_at_once_write_one_file(tmp_path, monkeypatch):
+    class Slow(Writer):
+        def __init__(self, path, **more):
+            time.sleep(0.05)
+            super().__init__(path, **more)
+
+    monkeypatch.setattr(trace, "Writer", Slow)
+    with Recorder(tmp_path / "a.tdtrace", label="spawn") as recorder:
+        run, opened = recorder._run, []
+        run.starts_threads = True  # else the first of them is told of
+        threads = [threading.Thread(target=lambda: opened.append(run.open())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(opened) == 4
+    assert len(set(map(id, opened))) == 1
+
+
+def test_a_child_that_is_forked_while_another_thread_begins_to_write_writes_too(tmp_path):
+    path = tmp_path / "a.tdtrace"
+    with Recorder(path) as recorder, recorder._run.opening:
+        if not os.fork():
+            signal.alarm(60)  # what would wait for ever
+            torch.ones(3).add(9)
+            os._exit(0)
+        assert os.wait()[1] == 0
+    assert [stream.kind for stream in Trace(path).streams] == ["main", "process"]
 
 
 def test_workers_may_do_less(tmp_path):

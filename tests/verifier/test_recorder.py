@@ -591,6 +591,31 @@ def test_an_index_is_recorded_with_its_numbers(tmp_path):
     assert one.digests != other.digests
 
 
+def test_data_that_one_thread_receives_and_another_reads_has_the_line_where_they_arrived(tmp_path):
+    written = torch.arange(4.0).numpy()
+
+    def body():
+        got = []
+
+        def receive():
+            for number in range(3):
+                torch.ones(3).mul(number)
+            storage = torch.frombuffer(written, dtype=torch.float32).untyped_storage()
+            got.append(torch.empty(0).set_(storage))
+
+        thread = threading.Thread(target=receive)
+        thread.start()
+        thread.join()
+        return got[0] + 1
+
+    opened = record(tmp_path, body)
+    main, received = opened.main, opened.streams[1]
+    (_, added), sites = named(opened, "aten.add.Tensor")[0], opened.sites(main)
+    assert sites[added.arrival] in opened.sites(received)
+    assert sites[added.arrival].op.startswith("aten.set_")
+    assert len(set(sites)) == len(sites)
+
+
 def test_threads_are_called_by_their_name_and_what_they_run(tmp_path):
     class Loader(threading.Thread):
         def run(self):

@@ -143,7 +143,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             for value in tensors_in([received, out]):
                 if isinstance(value, plain) and (base := base_of(value)):
                     owners.pop(base, None)
-                    arrivals[base] = site
+                    arrivals[base] = stream, site
         elif isinstance(out, plain) and (base := base_of(out)):
             site = find_site(plan, current_node(), caller())
             owners[base] = UNWRITTEN
@@ -158,9 +158,10 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         base = base_of(out)
         if not _copies_storage(frame):
             owners.pop(base, None)
-            arrivals[base] = find_site(plan, current_node(), frame)
+            arrivals[base] = stream, find_site(plan, current_node(), frame)
         elif base not in owners or not out.untyped_storage().resizable():
             owners[base] = 0
+            arrivals.pop(base, None)
             note_foreign(out)
 
     def move(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -193,10 +194,9 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         flags, words = run.outside(hash(tuple(known for known, _ in came)) & mask)
         extra += words
         sites = [arrivals.pop(base) for _, base in came if base in arrivals]
-        arrived = sites[0] if sites else None
-        if arrived is None:
+        if not sites:
             return flags
-        extra.append(arrived)
+        extra.append(stream.adopt(*sites[0]))
         return flags | trace.ARRIVED
 
     def batch(value: Any) -> None:

@@ -38,6 +38,7 @@ def watch_forks(owner: weakref.ref[Run]) -> None:
         run.order = [*run.order, run.fork_number]
         run.forks = itertools.count(1)
         run.writer = None
+        run.opening = threading.Lock()
         surviving = [stream for stream in run.live.values() if stream.ident == threading.get_ident()]
         run.live.clear()
         for stream in surviving[:1]:

@@ -49,7 +49,8 @@ class Run:
     start.
 
     `owners` maps the address of a storage to a digest of what was written there, and how: even, or odd while a part
-    of it may be memory that nothing has written. A process that is `called` something is `rank` of a process group.
+    of it may be memory that nothing has written. `arrivals` maps that of one that came from another process to the
+    site, of the stream that received it. A process that is `called` something is `rank` of a process group.
     """
 
     def __init__(
@@ -61,9 +62,10 @@ class Run:
         self.label = label
         self.began = time.monotonic()
         self.writer: trace.Writer | None = None
+        self.opening = threading.Lock()
         self.plans: dict[int, Plan] = {}
         self.owners: dict[int, int] = {}
-        self.arrivals: dict[int, int] = {}
+        self.arrivals: dict[int, tuple[Stream, int]] = {}
         self.foreign: set[int] = set()
         self.missed: set[str] = set()
         self.order: list[int] = []
@@ -108,13 +110,15 @@ class Run:
             del self.owners[key]
 
     def open(self) -> trace.Writer:
-        """The file of this process; a child's is made when it first has something to say."""
-        if self.writer is None:
-            self.writer = trace.Writer(trace.part_of(self.path, os.getpid()))
-            self.writer.json(b"H", 0, {**self.about, "order": self.order, "began": self.began})
-            if self.rank >= 0:
-                self._tell_rank(self.writer)
-        return self.writer
+        """The file of this process; a child's is made when one of its threads first has something to say."""
+        with self.opening:
+            if self.writer is None:
+                writer = trace.Writer(trace.part_of(self.path, os.getpid()))
+                writer.json(b"H", 0, {**self.about, "order": self.order, "began": self.began})
+                if self.rank >= 0:
+                    self._tell_rank(writer)
+                self.writer = writer
+            return self.writer
 
     def join(self, rank: int) -> None:
         """This process is a rank of a process group. One that a launcher started is called so already."""
@@ -162,6 +166,7 @@ class Stream:
         self.rows: list[trace.Site] = []
         self.sites: dict[tuple[int, int, int], dict[int, int]] = {}
         self.codes: list[Any] = []
+        self.adopted: dict[trace.Site, int] = {}
         self.forward = ForwardLines()
         self.number = -1
         self.defined = 0
@@ -197,6 +202,16 @@ class Stream:
             row = row._replace(forward_op=origin.op, forward_file=origin.file, forward_line=origin.line)
         self.rows.append(row)
         return len(self.rows) - 1
+
+    def adopt(self, other: Stream, number: int) -> int:
+        """The number that a site of `other`, which may be another thread's, has in this stream."""
+        if other is self:
+            return number
+        row = other.rows[number]
+        if row not in self.adopted:
+            self.rows.append(row)
+            self.adopted[row] = len(self.rows) - 1
+        return self.adopted[row]
 
     def flush(self) -> None:
         """Write what is in the buffer."""
