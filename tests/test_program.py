@@ -499,6 +499,18 @@ def test_a_loader_that_only_some_programs_seed_is_not_said_to_repeat(project):
     assert [message.endswith("(repeatable only in the programs that seed torch)") for message in told] == [True]
 
 
+def test_a_loader_is_not_said_to_repeat_today_where_the_seed_may_be_a_random_number(project):
+    seeds = "    if args.seed is None:\n        args.seed = random.randint(0, 9)\n    torch.manual_seed(args.seed)\n"
+    folder = project(
+        data_DOT_py=SHUFFLING,
+        train_DOT_py="import argparse\nimport random\nimport torch\nfrom data import loader\n\n" + GUARD
+        + "    parser = argparse.ArgumentParser()\n    parser.add_argument('--seed', type=int)\n"
+        + "    args = parser.parse_args()\n" + seeds + "    print(list(loader([0, 1])))\n",
+    )  # fmt: skip
+    told = [one.message for one in lint(folder) if one.code == "TDL302"]
+    assert [message.endswith("(repeatable with a fixed seed of torch)") for message in told] == [True]
+
+
 def test_a_loader_that_no_program_makes_in_sight_is_not_said_to_repeat_today(project):
     folder = project(
         data_DOT_py=SHUFFLING,

@@ -296,10 +296,16 @@ class Collecting(Trace):
         if isinstance(above, cst.Attribute) and isinstance(call, cst.Call) and above.attr.value in _VIEWS:
             if call.func is above:
                 yield from self.of(call)
-        elif isinstance(above, (cst.For, cst.CompFor)) or (
-            isinstance(call, cst.Call) and last_word(call.func) in _THROUGH and call.args[0] is above
-        ):
+        elif self.goes_through(table):
             yield from self.of(table)
+
+    def goes_through(self, table: cst.BaseExpression) -> bool:
+        """Whether a loop, or a call that makes a sequence, goes through `table` right where it stands."""
+        above = self.module.parent(table)
+        call = self.module.parent(above) if isinstance(above, cst.Arg) else None
+        return isinstance(above, (cst.For, cst.CompFor)) or (
+            isinstance(call, cst.Call) and last_word(call.func) in _THROUGH and call.args[0] is above
+        )
 
     def keeps_tables(self) -> bool:
         """Whether the entries of a dictionary are in an order that counts."""

@@ -142,6 +142,8 @@ class Follower(Calling):
             yield from self._passed_on(node, call, arg, word)
         elif kind == "copies":
             yield from self.of(call)
+        elif word == "fromkeys" and kind == "keyed" and self.goes_through(call):
+            yield from self.iterated(node, self.of(call))
         elif kind == "numbered" and (loop := self._only_shown(call)) is not None:
             yield from self.iterated(node, self.collected(loop, loop.target))
         elif kind == "joined":

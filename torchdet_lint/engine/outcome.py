@@ -11,12 +11,13 @@ from torchdet_lint.source.suppress import Rows
 SWITCHED = "TDL201"
 WORKERS = "TDL301"
 DRAWN = "TDL107"
+FRESH = "TDL105"
 RECURRENT = "TDL404"
 MISSED = {"TDL101": "seed:torch", "TDL102": "seed:numpy", "TDL103": "seed:python", "TDL203": "flag:mode"}
 """Rule -> the effect that a program lacks of which the rule speaks."""
 BACKWARD = frozenset({"TDL403", "TDL405"})
 LOADERS = frozenset({WORKERS, "TDL302", "TDL303"})
-ONCE = frozenset({"TDL104", "TDL105", DRAWN, "TDL302", "TDL303"})
+ONCE = frozenset({"TDL104", FRESH, DRAWN, "TDL302", "TDL303"})
 """Rules whose fix is safe where a generator is made, or a seed set, once in a run."""
 
 
@@ -31,7 +32,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     findings in what this file runs once, but the files that import it perhaps too. `on_host` says that one of
     them trains and none names a device but the CPU; `off` are the rows of switches that no call in sight turns on,
     `repeated` those of loaders that a program which seeds torch evidently runs, `mixed` those that one runs which does
-    not, too."""
+    not, too. `fresh` says that one of them may take a seed that is different in every run."""
 
     covered: bool = False
     seeded: bool = False
@@ -48,6 +49,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     off: tuple[int, ...] = ()
     repeated: tuple[int, ...] = ()
     mixed: tuple[int, ...] = ()
+    fresh: bool = False
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):

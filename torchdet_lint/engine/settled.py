@@ -10,6 +10,7 @@ import msgspec
 from torchdet_lint.engine.outcome import (
     BACKWARD,
     DRAWN,
+    FRESH,
     LOADERS,
     RECURRENT,
     SWITCHED,
@@ -123,7 +124,9 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
     if settled.seeded:
         where = "only in the programs that seed torch"
         if rows.first not in settled.mixed:
-            where = "today: torch is seeded" if rows.first in settled.repeated else "in the programs that seed torch"
+            where = "in the programs that seed torch"
+            if rows.first in settled.repeated:
+                where = "with a fixed seed of torch" if settled.fresh else "today: torch is seeded"
         told = f" (repeatable {where})"
         return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
     return finding
@@ -167,6 +170,7 @@ class Settling:
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
         repeated = self._run(entry.node for entry in entries if entry.seeded("torch"))
+        fresh = reach(entry.file for entry in entries if self._seeds_afresh(entry.file))
         return {
             path: Settled(
                 path in covered and path not in exposed,
@@ -189,6 +193,7 @@ class Settling:
                 self._off(path),
                 self._among(path, repeated[path]) if path in repeated else (),
                 self._among(path, run[path] & repeated.get(path, set())) if path in run else (),
+                path in fresh,
             )
             for path in sorted({*wanted, *aside})
         }
@@ -246,6 +251,10 @@ class Settling:
         """The functions of an entry point's file that it runs and other programs do not."""
         own = {node.name for node in entry.reached() if node.file == entry.file}
         return sorted(name for name in own - {MODULE, STARTED} if not others.reaches(entry.file, name))
+
+    def _seeds_afresh(self, path: str) -> bool:
+        """Whether a program may seed itself with something that is different in every run."""
+        return any(one.code == FRESH and one.severity == "error" for one in self.records[path].findings)
 
     def _graded_rows(self, path: str) -> list[int]:
         """The rows of the findings about gradients in a file."""

@@ -60,13 +60,26 @@ class Calls(Store):
             if arg.keyword is not None and arg.keyword.value == "out":
                 self.write(self.outputs(arg.value, state), state)
                 continue
-            refs = self.value(arg.value, state)
-            everything |= refs
-            if reads:
-                self.read(refs, arg.value, state)
-            else:
-                self.escape(refs - skipped, state)
+            for part in self._joined(node, arg.value) if reads else (arg.value,):
+                refs = self.value(part, state)
+                everything |= refs
+                if reads:
+                    self.read(refs, part, state)
+                else:
+                    self.escape(refs - skipped, state)
         return everything
+
+    def _joined(self, call: cst.Call, node: cst.BaseExpression) -> Sequence[cst.BaseExpression]:
+        """The parts of the display `node`, which `call` reads one by one; the display where what they make takes the
+        place of one of them: `x = cat([x, empty(n)])` makes room, to be written."""
+        if not isinstance(node, (cst.List, cst.Tuple)):
+            return (node,)
+        parts = [element.value for element in node.elements]
+        around = self.module.parent(call)
+        targets = [bare(one.target) for one in around.targets] if isinstance(around, cst.Assign) else []
+        if any(isinstance(one, cst.StarredElement) for one in node.elements) or any(bare(one) in targets for one in parts):
+            return (node,)
+        return parts
 
     def outputs(self, node: cst.BaseExpression, state: State) -> Refs:
         """What `out=node` writes."""
