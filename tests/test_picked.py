@@ -382,7 +382,7 @@ def loader(names):
 def test_transforms_are_looked_at_that_a_comprehension_makes_or_a_name_picks(project, data, drawn):
     folder = project(main_DOT_py=NAMED.replace("{}", data))
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert ("nothing is drawn" not in finding.message) == drawn
+    assert ("nothing in the workers needs a seed" not in finding.message) == drawn
 
 
 FLAGS = """
@@ -444,7 +444,7 @@ def test_a_base_class_gets_what_is_handed_on_and_a_flag_rules_out_what_it_asks_f
         f"for row in DataLoader(Rows({made}), num_workers=2):\n    print(row)\n",
     )
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert ("nothing is drawn" not in finding.message) == drawn
+    assert ("nothing in the workers needs a seed" not in finding.message) == drawn
 
 
 def test_an_attribute_that_is_set_from_outside_is_no_constant(project):
@@ -455,7 +455,7 @@ def test_an_attribute_that_is_set_from_outside_is_no_constant(project):
         "for row in DataLoader(rows, num_workers=2):\n    print(row)\n",
     )
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert "nothing is drawn" not in finding.message
+    assert "nothing in the workers needs a seed" not in finding.message
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,9 @@ def test_an_lstm_that_may_be_picked_is_an_error(made, tmp_path):
     assert (found.severity, "LSTM" in found.message) == ("error", True)
 
 
-@pytest.mark.parametrize(("crop", "told"), [("RandomCrop", "draw only from"), ("CenterCrop", "nothing is drawn")])
+@pytest.mark.parametrize(
+    ("crop", "told"), [("RandomCrop", "draw only from"), ("CenterCrop", "nothing in the workers needs a seed")]
+)
 def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, told):
     """The transforms that a dictionary holds count, whichever of them is picked."""
     folder = project(
@@ -492,7 +494,9 @@ def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, to
     assert told in finding.message
 
 
-@pytest.mark.parametrize(("crop", "told"), [("RandomCrop", "draw only from"), ("CenterCrop", "nothing is drawn")])
+@pytest.mark.parametrize(
+    ("crop", "told"), [("RandomCrop", "draw only from"), ("CenterCrop", "nothing in the workers needs a seed")]
+)
 def test_data_sets_that_a_comprehension_makes_by_name_are_in_sight(project, crop, told):
     folder = project(
         main_DOT_py="import torch\nfrom torch.utils.data import DataLoader\n"
@@ -627,7 +631,7 @@ loader = DataLoader(%s, num_workers=4)
 def test_a_data_set_is_what_a_function_returns_with_the_constants_it_is_given(project, data, nothing):
     folder = project(main_DOT_py=RETURNED % data)
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert ("nothing is drawn" in finding.message) == nothing
+    assert ("nothing in the workers needs a seed" in finding.message) == nothing
 
 
 KEEPS = """

@@ -980,7 +980,7 @@ def test_convolutions_are_one_fact_about_the_program_with_its_places(project, ca
     )
     (finding,) = lint(folder)
     assert (finding.code, finding.severity) == ("TDL203", "error")
-    assert finding.message.endswith("; nondeterministic without it: 45 × Conv2d")
+    assert finding.message.endswith("; calls that are nondeterministic without it: 45 × Conv2d")
     places = [place for place in finding.related if place.filename.endswith("net.py")]
     assert [place.location.row for place in places] == [*range(5, 44)]
     assert places[-1].message.endswith("; 6 more places are not listed")

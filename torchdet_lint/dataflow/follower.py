@@ -142,8 +142,6 @@ class Follower(Calling):
             yield from self._passed_on(node, call, arg, word)
         elif kind == "copies":
             yield from self.of(call)
-        elif word == "fromkeys" and kind == "keyed" and self.goes_through(call):
-            yield from self.iterated(node, self.of(call))
         elif kind == "numbered" and (loop := self._only_shown(call)) is not None:
             yield from self.iterated(node, self.collected(loop, loop.target))
         elif kind == "joined":
@@ -168,6 +166,9 @@ class Follower(Calling):
         """What `call` makes of the order of `node`. One that sorts, or takes an extreme, by a key that several elements
         share leaves those in the order in which they came."""
         is_set = self.trail.is_set
+        if kind == "keyed" and arg is call.args[0] and self.goes_through(call):
+            yield from self.iterated(node, self.of(call))
+            return
         if kind == "gathered":
             reads = self._reads_of(call)
             if self._is_sorted_next(reads):

@@ -76,10 +76,9 @@ class Calls(Store):
             return (node,)
         parts = [element.value for element in node.elements]
         around = self.module.parent(call)
-        targets = [bare(one.target) for one in around.targets] if isinstance(around, cst.Assign) else []
-        if any(isinstance(one, cst.StarredElement) for one in node.elements) or any(bare(one) in targets for one in parts):
-            return (node,)
-        return parts
+        targets = {bare(one.target) for one in around.targets} if isinstance(around, cst.Assign) else set()
+        unpacks = any(isinstance(one, cst.StarredElement) for one in node.elements)
+        return (node,) if unpacks or not targets.isdisjoint(map(bare, parts)) else parts
 
     def outputs(self, node: cst.BaseExpression, state: State) -> Refs:
         """What `out=node` writes."""

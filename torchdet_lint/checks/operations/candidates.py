@@ -35,6 +35,8 @@ _TRAINS = lazy(r"\.backward\(")
 _STEPS = lazy(r"\.step\(")
 _ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
+_OFFERS = lazy(r"\bchoices\s*=\s*\[[^\]]*|\bdefault\s*=\s*[\"']\w+[\"']")
+_TEXTS = lazy(r"[\"'](\w+)[\"']")
 _PICKS = lazy(r"getattr\((?:torch\.)?nn,")
 # Arguments that only these classes of a module take: torch 2.13.0, torch/nn/modules/rnn.py.
 _RECURRENT = ("torch.nn.LSTM", "torch.nn.RNN", "torch.nn.GRU")
@@ -169,7 +171,7 @@ class Operations:
             for binding in (home.bindings[plain.value] if home is not None and isinstance(plain, cst.Name) else ())
             if isinstance(binding.node, cst.Param) and isinstance(binding.node.default, cst.SimpleString)
         ]
-        picked += self.conditions.comparisons.texts(plain, call.scope)
+        picked += self.conditions.comparisons.texts(plain, call.scope) or self._offered(plain)
         if changes in ("upper", "title", "capitalize"):
             picked = [getattr(one, changes)() for one in picked]
         elif changes:
@@ -191,6 +193,14 @@ class Operations:
         self.module.load_where(word=target.attr.value)
         calls = self.gradients.calls_of(target.attr.value)
         return any(_gives_back(call.node, self.module.parent(call.node)) for call in calls)
+
+    def _offered(self, kind: cst.BaseExpression) -> list[str]:
+        """What the option `args.kind` may be, by the choices and the default with which the file adds it."""
+        if not isinstance(kind, cst.Attribute):
+            return []
+        name = kind.attr.value.replace("_", "[-_]")
+        option = re.search(rf"\.add_argument\([^()]{{0,80}}--{name}[\"']([^()]{{0,400}})", self.module.text)
+        return [text for told in _OFFERS.findall(option[1]) for text in _TEXTS.findall(told)] if option else []
 
     def _made(self, call: Call) -> Call | None:
         """The call that made the instance that `call` calls."""
