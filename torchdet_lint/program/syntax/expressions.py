@@ -10,7 +10,6 @@ from torchdet_lint.program.syntax.arguments import Arguments
 from torchdet_lint.program.syntax.scopes import constant, followed
 from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
-    ITERATES,
     LITERALS,
     PASSED_ON,
     configuration_of,
@@ -26,6 +25,11 @@ from torchdet_lint.program.syntax.shapes import (
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
+
+
+# Callables that go through what they are given right away, and those that do so as something goes through them.
+_CONSUMES = frozenset({"all", "any", "frozenset", "iter", "list", "max", "min", "set", "sorted", "sum", "tuple"})
+_PAIRS = frozenset({"chain", "cycle", "enumerate", "islice", "iter", "reversed", "tqdm", "track", "zip"})
 
 
 def _is_of_a_class(made: str) -> bool:
@@ -103,7 +107,7 @@ class Expressions:
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             for generator in node.generators:
                 self._over.update(gone_through(generator.target, generator.iter))
-                self.loader(generator.iter, branch, deferred=deferred)
+                self.iteration(generator.iter, branch, deferred=deferred)
             parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
             return [*parts, *([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])]
         if isinstance(node, ast.Compare):
@@ -123,6 +127,8 @@ class Expressions:
                 self.add("call", node, branch, mine, deferred=deferred)
             return [node.value, *without_constants((node.slice,))]
         self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))
+        if isinstance(node, ast.YieldFrom):
+            self.iteration(node.value, branch)
         return list(ast.iter_child_nodes(node))
 
     def read(self, owner: ast.Name, attribute: str) -> Names:
@@ -179,13 +185,13 @@ class Expressions:
             names[0], node, branch
         ):
             return
-        if isinstance(function, ast.Name) and function.id in ITERATES and len(node.args) == 1:
-            self.loader(node.args[0], branch, deferred=deferred)
         positional, keywords, opaque = self.arguments.of(node)
         if names[0] in self.words.instantiates and (part := configuration_of(node)) is not None:
             positional = (Argument(self.names.path(part, self.scope)),)
             keywords.pop("config", None)
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+        if isinstance(function, ast.Name) and function.id in _CONSUMES and node.args:
+            self.iteration(node.args[0], branch, deferred=deferred)
         if names[0].rpartition(".")[2] in self.words.tells and any(map(is_computed, node.args)):
             self.add("tell", node, branch, ("tells",))
         elif self.loops and not self.words.waits.isdisjoint(names):
@@ -214,11 +220,20 @@ class Expressions:
                 self.add("env", node, branch, (known[0],))
         return True
 
-    def iteration(self, over: ast.expr, branch: tuple[int, ...]) -> None:
+    def iteration(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool = False) -> None:
         """Record what iterating `over` calls."""
+        if not isinstance(over, LITERALS):
+            self.loader(over, branch, deferred=deferred)
+            self.gone_through(over, branch, deferred=deferred)
+
+    def gone_through(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool) -> None:
+        """Record the methods of objects of the project that going through `over` calls, through `enumerate` and its
+        kin too."""
         if isinstance(over, LITERALS):
             return
-        self.loader(over, branch)
+        if isinstance(over, ast.Call) and last_word(over.func) in _PAIRS:
+            for one in over.args:
+                self.gone_through(one, branch, deferred=deferred)
         # A container stands for what is in it, and that is not iterated.
         inside = self.names.elements(over, self.scope)
         mine = tuple(
@@ -228,7 +243,7 @@ class Expressions:
             for method in ("__iter__", "__next__", "__getitem__")
         )
         if mine:
-            self.add("call", over, branch, mine)
+            self.add("call", over, branch, mine, deferred=deferred)
 
     def loader(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool = False) -> None:
         """Record that a loader in sight is iterated."""

@@ -18,6 +18,7 @@ from torchdet_lint.program.syntax.shapes import (
     beginning,
     configuration_of,
     device_in,
+    goes_through_table,
     is_device_of,
     is_property,
     package_of,
@@ -140,6 +141,8 @@ class Resolver(Registries):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id in PASSED_ON and node.args:
                 return self.elements(node.args[0], scope, depth - 1)
+            if isinstance(node.func, ast.Attribute) and goes_through_table(node):
+                return self._values(node.func.value, scope, depth)
             if not self.words.containers.isdisjoint(self.resolve(node.func, scope, depth - 1)):
                 return [name for arg in node.args for name in self.resolve(arg, scope, depth - 1)]
         values: Iterable[tuple[ast.expr, Scope]] = ()
@@ -154,6 +157,19 @@ class Resolver(Registries):
         elif isinstance(node, ast.Attribute):
             values = self._kept(node, scope, depth)
         return [name for value, where in values for name in self.elements(value, where, depth - 1)]
+
+    def _values(self, node: ast.expr, scope: Scope, depth: int) -> Iterable[str]:
+        """The names of what the dictionary `node` holds."""
+        tables = [followed(node, scope)]
+        if isinstance(node, ast.Attribute) and not isinstance(tables[0][0], ast.Dict):
+            tables = list(self._kept(node, scope, depth))
+        found = [
+            name
+            for table, where in tables
+            if isinstance(table, ast.Dict)
+            for name in self.resolve(table, where, depth - 1)
+        ]
+        return found or (*self.registered(node, scope), *self.elements(node, scope, depth - 1))
 
     def _kept(self, node: ast.Attribute, scope: Scope, depth: int) -> Sequence[tuple[ast.expr, Scope]]:
         """What the methods of the class around give to the attribute `node` of `self`."""

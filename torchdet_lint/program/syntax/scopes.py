@@ -19,6 +19,8 @@ from torchdet_lint.program.syntax.shapes import (
     device_in,
     entered,
     factories,
+    goes_through_table,
+    gone_through,
     parameters_of,
     statements_in,
 )
@@ -259,6 +261,13 @@ class Scopes:
                 scope.bind(target.id, Bound("value", value=element))
         elif isinstance(target, ast.Name) and isinstance(over, (ast.Name, ast.Attribute)):
             scope.bind(target.id, Bound("element", value=over))
+        elif goes_through_table(over):
+            held = dict(gone_through(target, over))
+            for element in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
+                if isinstance(element, ast.Name) and element.id in held:
+                    scope.bind(element.id, Bound("element", value=held[element.id]))
+                else:
+                    self._bind_target(scope, element, None)
         elif isinstance(over, ast.Call) and isinstance(over.func, ast.Name) and over.args:
             targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
             if over.func.id == "enumerate" and len(targets) == 2:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
-ITERATES = frozenset({"iter", "list", "tuple"})
 PASSED_ON = frozenset({"enumerate", "iter", "list", "reversed", "sorted", "tqdm", "tuple"})
 ASKS_OF_TEXT = frozenset({"startswith", "endswith", "hasattr", "getattr", "print"})
 SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
@@ -304,6 +303,8 @@ def gone_through(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.ex
     word = last_word(call) if call is not None else ""
     parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
     if call is None or word not in (*PASSED_ON, "zip"):
+        if len(parts) == 2 and goes_through_table(over) and last_word(over) == "items":
+            target = parts[1]
         if isinstance(target, ast.Name):
             yield target.id, over
     elif word == "enumerate":
@@ -313,6 +314,12 @@ def gone_through(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.ex
             yield from gone_through(part, one)
     else:
         yield from gone_through(target, call.args[0])
+
+
+def goes_through_table(over: ast.expr) -> bool:
+    """Whether `over` gives what a dictionary holds: `table.values()`, `table.items()`."""
+    is_method = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and not over.args
+    return is_method and last_word(over) in ("items", "values")
 
 
 def parameters_of(args: ast.arguments) -> list[ast.arg]:
