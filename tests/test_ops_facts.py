@@ -164,3 +164,10 @@ def test_an_operation_is_told_once() -> None:
     told = [line for line in explain.as_text(rule, OPS, width=1000) if line.startswith("  torch.")]
     assert len(told) == len(set(told)) > 100
     assert sum("torch.nn.NLLLoss (" in line for line in told) == 1
+
+
+def test_the_types_of_devices_are_those_of_torch() -> None:
+    with pytest.raises(RuntimeError, match="Expected one of") as raised:
+        torch.device("none such")
+    listed = str(raised.value).partition("Expected one of ")[2].partition(" device type")[0]
+    assert set(listed.split(", ")) <= load().facts.devices.types

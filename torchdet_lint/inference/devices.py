@@ -33,7 +33,8 @@ def asks_for_cuda(module: Module, test: cst.BaseExpression) -> bool | None:
         return None
     value = module.value(part.comparator).constant
     devices = value if isinstance(value, (list, tuple)) else (value,)
-    if not all(isinstance(device, str) for device in devices):
+    types = module.library.facts.devices.types
+    if not all(isinstance(device, str) and device in types for device in devices):
         return None
     if isinstance(part.operator, (cst.Equal, cst.In)):
         return "cuda" in devices

@@ -25,6 +25,7 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     settled: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     shows: tuple[str, ...] = ()
+    types: frozenset[str] = frozenset()
 
     @functools.cached_property
     def speaks_of_devices(self) -> re.Pattern[str]:
