@@ -168,6 +168,6 @@ def test_an_operation_is_told_once() -> None:
 
 def test_the_types_of_devices_are_those_of_torch() -> None:
     with pytest.raises(RuntimeError, match="Expected one of") as raised:
-        torch.device("none such")
+        torch.device("none")
     listed = str(raised.value).partition("Expected one of ")[2].partition(" device type")[0]
     assert set(listed.split(", ")) <= load().facts.devices.types

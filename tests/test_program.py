@@ -960,6 +960,18 @@ def test_a_message_is_one_line(project):
     assert finding.message.startswith("`( Path('a') / 'b').glob` returns files in no particular order")
 
 
+def test_a_module_that_is_called_like_its_folder_is_found_from_beside_it(project):
+    folder = project(main_DOT_py="import torch\nfrom utils.start import begin\n\n" + GUARD
+        + "    begin()\n    print(torch.rand(2))\n")  # fmt: skip
+    package = folder / "utils"
+    package.mkdir()
+    (package / "start.py").write_text("from utils.utils import prepare\n\ndef begin():\n    prepare(0)\n")
+    (package / "utils.py").write_text("import torch\n\ndef prepare(number):\n    torch.manual_seed(number)\n")
+    assert codes(lint(folder)) == []
+    (package / "utils.py").write_text("def prepare(number):\n    print(number)\n")
+    assert codes(lint(folder)) == [("TDL101", 6)]
+
+
 def test_facts_about_a_framework_hold_beside_its_source(project):
     main_text = "import torch\nimport lightning.pytorch as pl\n\n" + GUARD
     folder = project(main_DOT_py=main_text + "    pl.seed_everything(0)\n    print(torch.rand(2))\n")

@@ -187,13 +187,19 @@ class ModuleMap:
         if parts[0] in STANDARD:
             beside = script and not own and f"{parts[0]}.py" in self.listing(folder)
             return self._descend(folder, parts, top=True) if beside else None
+        best: Place | None = None
         for base in self._roots(folder, script):
             found = self._descend(base, parts, top=True)
-            if found is not None and not (
-                found.path == own or (parts[0] in _LIBRARIES and found.path == os.path.join(base, f"{parts[0]}.py"))
-            ):
-                return found
-        return None
+            if found is None or found.path == own:
+                continue
+            if parts[0] in _LIBRARIES and found.path == os.path.join(base, f"{parts[0]}.py"):
+                continue
+            # `utils.utils.box` in `utils/data.py` is no `utils.box` of `utils/utils.py`, which lies beside it.
+            if best is None or len(found.rest) < len(best.rest):
+                best = found
+            if len(best.rest) < 2:
+                break
+        return best
 
     def _roots(self, folder: str, script: bool) -> Iterator[str]:
         """Where absolute imports start, as far as a file in `folder` can tell: beside a script, above every package,
