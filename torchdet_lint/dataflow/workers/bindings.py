@@ -332,9 +332,9 @@ class Bindings:
         if depth > _DEEP:
             return
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
-            yield ast.Attribute(node.value.value, "*"), scope
+            yield from self._of_package(node.value.value, scope)
         elif isinstance(node, ast.Subscript) and (module := contents_of(node.value)) is not None:
-            yield ast.Attribute(module, "*"), scope
+            yield from self._of_package(module, scope)
         elif isinstance(node, ast.Subscript):
             named = isinstance(node.value, (ast.Name, ast.Attribute))
             for table, inner in self.behind(node.value, scope) if named else [(node.value, scope)]:
@@ -342,13 +342,36 @@ class Bindings:
                     yield value, inner
         elif isinstance(node, ast.Call):
             if (module := picked_from(node)) is not None:
-                yield ast.Attribute(module, "*"), scope
+                yield from self._of_package(module, scope)
+            else:
+                yield from self._given_by(node, scope, depth)
         elif isinstance(node, ast.Name):
             for value, inner in self.behind(node, scope):
                 if isinstance(value, (ast.Subscript, ast.Call)):
                     yield from self.picked(value, inner, depth + 1)
                 elif isinstance(value, ast.Name) and value is not node:
                     yield value, inner
+
+    def _of_package(self, module: ast.expr, scope: Scope) -> Iterator[Bound]:
+        """The names of the data sets that `module` of the project has, of which one is picked; `module.*` for another
+        module."""
+        told = self.classes.data_sets(self.classes.dotted(module, scope.file), scope.file)
+        yield from ((ast.Name(name), Scope(file)) for name, file in told)
+        if not told:
+            yield ast.Attribute(module, "*"), scope
+
+    def _given_by(self, call: ast.Call, scope: Scope, depth: int) -> Iterator[Bound]:
+        """The names of the classes and functions of which a function of the project returns one."""
+        where, file = self.classes.definition(self.classes.dotted(call.func, scope.file), scope.file) or (None, None)
+        if file is None or not isinstance(where, ast.FunctionDef):
+            return
+        inner = Scope(file, where)
+        for statement in statements(where.body):
+            value = statement.value if isinstance(statement, ast.Return) else None
+            if isinstance(value, (ast.Subscript, ast.Call)):
+                yield from self.picked(value, inner, depth + 1)
+            elif isinstance(value, ast.Name) and self.classes.definition(value.id, file) is not None:
+                yield value, inner
 
 
 def _part(node: ast.expr) -> Part | None:

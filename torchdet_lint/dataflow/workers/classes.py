@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 _DEEP = 2
+# So many classes of a module are looked at where one is picked by name.
+_MANY = 40
 _NOTHING = Given((), {}, whole=False)
 # Base classes that give their objects nothing but what operators call.
 _BARE = frozenset(
@@ -271,6 +273,28 @@ class Classes:
                         yield value, home
         for star in home.stars if home is not None and depth < _DEEP else ():
             yield from self._attributes_of(star, attribute, home, depth + 1)  # type: ignore[arg-type]
+
+    def data_sets(self, module: str, file: File, depth: int = 0) -> list[tuple[str, File]]:
+        """The names of the classes with rows that `module` of the project defines or imports, those too that it takes
+        whole from others, each with the file that calls it so."""
+        told = self.home(f"{module}{'' if module.endswith('.') else '.'}_", file) if module else None
+        if told is None:
+            return []
+        home = told[0]
+        found = [(name, home) for name in (*home.definitions, *home.imports) if self._has_rows(name, home)]
+        for star in home.stars if depth < _DEEP else ():
+            found += self.data_sets(star, home, depth + 1)
+        return found[:_MANY]
+
+    def _has_rows(self, name: str, file: File) -> bool:
+        """Whether `name` is a class of the project that a loader may go through."""
+        meant = name if name in file.definitions else file.imports[name]
+        class_, home = self.definition(meant, file) or (None, file)
+        if not isinstance(class_, ast.ClassDef):
+            return False
+        return any(
+            method(one, row) for one, _ in self._lineage(class_, home, []) for row in ("__getitem__", "__iter__")
+        )
 
     def home(self, name: str, file: File) -> tuple[File, str] | None:
         """The file of the project in which `file` finds what it calls `name`, and the name there."""

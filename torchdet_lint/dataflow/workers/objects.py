@@ -7,6 +7,7 @@ run, through names, parameters, attributes, wrappers and files.
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.workers.bodies import PARTIAL, Owned, WorkerBodies
@@ -20,6 +21,7 @@ from torchdet_lint.dataflow.workers.project_file import (
     branches,
     gone_through,
     method,
+    once,
     passed,
     statements,
 )
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 _RUN_BY_WORKERS = ("dataset", "collate_fn")
 # An object, a function or a list of them.
 _MADE_THERE = (ast.Call, ast.Lambda, ast.List, ast.Tuple)
+# Functions that pick an element of what they are given first, and whose generator they draw from.
+_CHOOSES = {"random.choice": "python", "numpy.random.choice": "numpy"}
 # What is made of other values where it stands.
 _MADE_UP = (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.BinOp, ast.Compare, ast.JoinedStr, ast.Dict)
 
@@ -179,13 +183,18 @@ class WorkerObjects(WorkerBodies):
         if not isinstance(node, ast.Attribute):
             return False
         owners, whole = self.bindings.objects(node.value, scope)
-        found = False
+        found = kept = False
         for owner, inner in owners:
             given = list(self.classes.given_by_module(owner, node.attr, inner.file))
             for value, home in given:
                 self._value(value, Scope(home), None, depth + 1)
             name = self.classes.dotted(owner.func, inner.file)
             made = self.classes.definition(name, inner.file)
+            if made is None and self.classes.known(name):
+                # An object of a library has what it was given under the same name.
+                self._kept_by(owner, node.attr, inner, depth)
+                kept = True
+                continue
             if made is None and (some := self._method_picked(owner, node.attr, inner, depth)) is not None:
                 found, whole = True, whole and some
                 continue
@@ -198,7 +207,14 @@ class WorkerObjects(WorkerBodies):
             found |= bool(given) or isinstance(kind, ast.ClassDef)
             whole &= bool(given) or isinstance(kind, ast.ClassDef) or self.classes.known(name)
         self._out |= found and not whole
-        return found
+        return found or (kept and whole)
+
+    def _kept_by(self, made: ast.Call, name: str, scope: Scope, depth: int) -> None:
+        """Look at what the object of a library that `made` makes was given as `name`."""
+        given = [keyword.value for keyword in made.keywords if keyword.arg == name]
+        given += [value for value in made.args[1:] if self._holds(name) and self._may_hold(value, scope)]
+        for value in given:
+            self._value(value, scope, None, depth + 1)
 
     def _method_picked(self, owner: ast.Call, name: str, scope: Scope, depth: int) -> bool | None:
         """Look at the method `name` of what `owner` makes of each class of which one is picked; whether all of them are
@@ -244,12 +260,34 @@ class WorkerObjects(WorkerBodies):
                 if keyword.arg is not None and (listed or self._holds(keyword.arg)) and not draws:
                     self._value(keyword.value, scope, f"{way}.{keyword.arg}" if way else None, depth + 1)
             return
+        if not self._from_library(name, node, scope, depth):
+            self._from_project(name, node, scope, way, depth)
+
+    def _from_library(self, name: str, node: ast.Call, scope: Scope, depth: int) -> bool:
+        """Look at what a package whose draws are known makes or gives; whether `node` is a call of one."""
         if self._random(name, node, scope, depth):
-            return
+            return True
+        if name in _CHOOSES and node.args:
+            self._drawn.add(_CHOOSES[name])
+            self._value(once(node, functools.partial(Element, node.args[0])), scope, None, depth + 1)
+            return True
         preset = isinstance(node.func, ast.Attribute) and node.func.attr in self.facts.presets
-        if not (preset or self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
+        return preset or self._is_data(node, scope)
+
+    def _from_project(self, name: str, node: ast.Call, scope: Scope, way: str | None, depth: int) -> None:
+        """Look at what `node` makes or gives, where that is in sight."""
+        if not (self._handed(node, scope, depth) or self._call_picked(node, scope, way, depth)):
             told = below(name, self.facts.quiet) or self._from_class(node, name, scope, way, depth)
             self._out |= not (told or self._given_by_method(node, scope, way, depth))
+
+    def _is_data(self, node: ast.Call, scope: Scope) -> bool:
+        """Whether `node` is a method of a text, or of what draws nothing: `torch.arange(9).float()`."""
+        one: ast.expr = node.func.value if isinstance(node.func, ast.Attribute) else ast.Constant(None)
+        while isinstance(one, (ast.Attribute, ast.Call, ast.Subscript)):
+            if isinstance(one, ast.Call) and below(self.classes.dotted(one.func, scope.file), self.facts.quiet):
+                return True
+            one = one.func if isinstance(one, ast.Call) else one.value
+        return isinstance(one, ast.Constant) and isinstance(one.value, str)
 
     def _draws(self, name: str) -> bool:
         """Whether what a package calls `name` draws from torch; of transforms one may that is picked by name."""
