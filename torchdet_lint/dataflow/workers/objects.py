@@ -212,7 +212,8 @@ class WorkerObjects(WorkerBodies):
     def _kept_by(self, made: ast.Call, name: str, scope: Scope, depth: int) -> None:
         """Look at what the object of a library that `made` makes was given as `name`."""
         given = [keyword.value for keyword in made.keywords if keyword.arg == name]
-        given += [value for value in made.args[1:] if self._holds(name) and self._may_hold(value, scope)]
+        called = self.classes.dotted(made.func, scope.file)
+        given += [one for one in made.args[1:] if self._holds(name) and self._may_hold(one, scope, called)]
         for value in given:
             self._value(value, scope, None, depth + 1)
 
