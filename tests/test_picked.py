@@ -1196,6 +1196,62 @@ def test_a_data_set_that_its_own_class_makes_is_looked_at(project, generator, ro
     assert [one.severity for one in found] == [severity] * 4
 
 
+SPLITS = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+from torchvision import datasets, transforms
+
+def pick(name, split):
+    {}
+    return digits(split) if name == "digits" else images(split)
+
+def digits(split):
+    if split == "train":
+        return datasets.MNIST("digits", transform=transforms.RandomCrop(24))
+    return datasets.MNIST("digits", transform=transforms.CenterCrop(24))
+
+def images(part):
+    if part == "train":
+        transform = transforms.RandomCrop(24)
+    elif part == "test":
+        transform = transforms.CenterCrop(24)
+    return datasets.ImageFolder("images", transform)
+
+class Rows(Dataset):
+    def __init__(self, noisy):
+        self.noisy = noisy
+
+    def __getitem__(self, i):
+        return near(i, self.noisy)
+
+def near(i, noisy):
+    return shifted(i, noisy)
+
+def shifted(i, much):
+    return i + torch.rand(1) if much else i
+
+if __name__ == "__main__":
+    print(list(DataLoader({}, num_workers=2)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "data", "severity"),
+    [
+        ("", "pick(sys.argv[1], 'test')", "note"),
+        ("", "pick(sys.argv[1], 'train')", "error"),
+        ("split = split.lower()", "pick(sys.argv[1], 'test')", "error"),
+        ("", "pick(sys.argv[1], sys.argv[2])", "error"),
+        ("", "Rows(False)", "note"),
+        ("", "Rows(True)", "error"),
+        ("", "Rows(sys.argv[1] == 'noisy')", "error"),
+    ],
+)
+def test_constants_that_are_handed_on_rule_out_a_draw(project, first, data, severity):
+    assert severity_of_the_loader(project(main_DOT_py=SPLITS.format(first, data))) == severity
+
+
 PAIRS = """
 from torchvision import datasets, transforms
 

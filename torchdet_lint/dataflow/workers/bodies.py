@@ -196,9 +196,8 @@ class WorkerBodies:
         if isinstance(where, ast.ClassDef):
             self._instance(where, file, node, scope, None, depth + 1)
         else:
-            arguments = passed(where, node, bound=False)
-            given = {key: (value, scope) for key, value in arguments.items()}
-            dead = self.classes.constants.dead_in_call(where, arguments)
+            given = {key: (value, scope) for key, value in passed(where, node, bound=False).items()}
+            dead = self.classes.constants.dead_in_call(where, given)
             self._body(where, Scope(file, where, None, given), depth + 1, dead=dead)
 
     def _method_held(self, function: ast.Attribute, scope: Scope, depth: int) -> None:

@@ -41,13 +41,13 @@ class Constants:
                 found[f"self.{name}"] = told[0][0]
         return found
 
-    def dead_in_call(self, function: Function, given: Mapping[str, ast.expr]) -> tuple[ast.AST, ...]:
-        """What of `function` does not run where its parameters are the constants that it is `given`, or that it has by
-        default."""
-        values = dict(defaults_of(function.args)) | dict(given)
-        return self.dead(
-            function, {name: value.value for name, value in values.items() if isinstance(value, ast.Constant)}
-        )
+    def dead_in_call(self, function: Function, given: Mapping[str, tuple[ast.expr, Scope]]) -> tuple[ast.AST, ...]:
+        """What of `function` does not run where its parameters are the constants that it is `given`, by whichever name
+        the caller was given them, or that it has by default."""
+        inner = _Given(self._read)
+        values = {name: _constant(value) for name, value in defaults_of(function.args)}
+        values |= {name: inner.value(*bound) for name, bound in given.items()}
+        return self.dead(function, {name: value[0] for name, value in values.items() if value is not None})
 
     def dead(self, function: Function, constants: Mapping[str, object]) -> tuple[ast.AST, ...]:
         """What of `function` does not run where what is written `mode` or `self.mode` is one of the `constants`: arms
@@ -85,17 +85,22 @@ class _Given:
 
     def value(self, value: ast.expr, scope: Scope, depth: int = 0) -> tuple[object] | None:
         """The constant that `value` evidently is, in a tuple."""
-        if isinstance(value, ast.Constant):
-            return (value.value,)
+        if isinstance(value, ast.Attribute):
+            own = scope.instance.constants if scope.instance is not None else {}
+            return (own[name],) if (name := dotted_name(value)) in own else None
         if depth > _DEEP or scope.given is None or scope.function is None:
-            return None
+            return _constant(value)
         if isinstance(value, ast.Name):
             known = self.of(scope, depth + 1)
             return (known[value.id],) if value.id in known else None
         if isinstance(value, (ast.Compare, ast.BoolOp, ast.UnaryOp)):
             holds = _holds(value, self.of(scope, depth + 1))
             return None if holds is None else (holds,)
-        return None
+        return _constant(value)
+
+
+def _constant(value: ast.expr) -> tuple[object] | None:
+    return (value.value,) if isinstance(value, ast.Constant) else None
 
 
 class _Reading(NamedTuple):

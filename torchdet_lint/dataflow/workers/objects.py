@@ -401,9 +401,8 @@ class WorkerObjects(WorkerBodies):
         self, where: Function, file: File, call: ast.Call, scope: Scope, *, bound: bool = False
     ) -> tuple[Scope, list[ast.expr]]:
         """What `call` of a function of the project, or of a `bound` method, may return, and where that stands."""
-        arguments = passed(where, call, bound=bound)
-        given = {key: (value, scope) for key, value in arguments.items()}
-        dead = self.classes.constants.dead_in_call(where, arguments) if tells_all(call) else ()
+        given = {key: (value, scope) for key, value in passed(where, call, bound=bound).items()}
+        dead = self.classes.constants.dead_in_call(where, given) if tells_all(call) else ()
         inner = Scope(file, where, None, given, dead=dead)
         idle = self.bindings.idle(dead)
         returned = [
