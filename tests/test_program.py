@@ -1091,6 +1091,24 @@ def test_what_is_off_or_left_to_the_user_is_a_note(text, code, severity, project
 
 
 @pytest.mark.parametrize(
+    ("start", "process", "severity"),
+    [
+        ("", "multiprocessing.Process", "warning"),
+        ("multiprocessing.set_start_method('fork')", "multiprocessing.Process", "warning"),
+        ("multiprocessing.set_start_method('spawn', force=True)", "multiprocessing.Process", "error"),
+        ("context = multiprocessing.get_context(method='forkserver')", "context.Process", "error"),
+    ],
+)
+def test_a_process_that_is_started_afresh_differs_in_every_run(start, process, severity, project):
+    text = (
+        f"import multiprocessing\nimport numpy\n\ndef work():\n    print(numpy.random.rand())\n\n{GUARD}"
+        f"    {start}\n    numpy.random.seed(0)\n    {process}(target=work).start()\n"
+    )
+    (finding,) = lint(project(main_DOT_py=text))
+    assert (finding.code, finding.severity) == ("TDL108", severity)
+
+
+@pytest.mark.parametrize(
     ("library", "draw", "severity"), [("numpy", "random.rand()", "warning"), ("random", "random()", "error")]
 )
 def test_python_seeds_its_own_generator_anew_in_a_forked_process(library, draw, severity, project):

@@ -117,7 +117,8 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 seeded = _in_target(entry, step.node.name, library, step.ref) if here else None
                 seeded = seeded or Withhold(f"the target is {there}")
                 # Python seeds `random` from the operating system in every forked child.
-                copied = step.channel == "fork" and f"seed:{library}" in entry.effects and library != "python"
+                forked = step.channel == "fork" and entry.takes_state(step)
+                copied = forked and f"seed:{library}" in entry.effects and library != "python"
                 yield Fault(
                     step.ref, details, "fork" if copied else "", "warning" if copied else None,
                     (Story(draw, f"`{draw.what}` draws here, in the new process"),), (seeded,), at_call=True,

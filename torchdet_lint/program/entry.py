@@ -258,11 +258,15 @@ class Entry(NamedTuple):
                     if step.kind in ("draw", "borrow") and (step.kind == "borrow" or step.channel in CHANNELS[library]):
                         return True
                 elif step.node not in seen and not (
-                    step.kind == "process" and (library == "python" or step.channel in ("spawn", "first"))
+                    step.kind == "process" and (library == "python" or not self.takes_state(step))
                 ):
                     seen.add(step.node)
                     queue.append(step.node)
         return False
+
+    def takes_state(self, step: Step) -> bool:
+        """Whether the new process that `step` starts may be forked, with the states of the generators."""
+        return step.channel not in ("spawn", "first") and not self.has("afresh")
 
     def place(self, what: Ref, here: Ref) -> str:
         """Where `what` happens, in words: nothing where it is on the line of the finding itself."""

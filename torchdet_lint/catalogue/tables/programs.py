@@ -38,6 +38,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     serves: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
     joins: frozenset[str] = frozenset()
+    starts: frozenset[str] = frozenset()
+    afresh: frozenset[str] = frozenset()
     tells: frozenset[str] = frozenset()
     waits: frozenset[str] = frozenset()
     colours: str = "(?!)"

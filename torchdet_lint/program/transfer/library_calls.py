@@ -101,10 +101,17 @@ class LibraryCalls:
             self.recorder.add("flag", name, "measures")
         if name in self.facts.words.joins:
             self.recorder.add("flag", name, "joins")
+        if name in self.facts.words.starts and self._starts_afresh(event):
+            self.recorder.add("flag", name, "afresh")
         if self._is_network(name):
             self.recorder.add("flag", name, "everywhere")
         if name in self.facts.modes_off:
             self.recorder.add("flag", name, "relaxed")
+
+    def _starts_afresh(self, event: Event) -> bool:
+        """Whether processes are to be started without the states of the generators."""
+        given = self.facts.argument(event, "method", ("method",))
+        return given is not None and given.known and given.value in self.facts.words.afresh
 
     def _is_network(self, name: str) -> bool:
         """Whether the name of a library's function makes a network that has convolutions."""
