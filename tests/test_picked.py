@@ -1252,6 +1252,44 @@ def test_constants_that_are_handed_on_rule_out_a_draw(project, first, data, seve
     assert severity_of_the_loader(project(main_DOT_py=SPLITS.format(first, data))) == severity
 
 
+FOR_TRAINING = """
+import sys
+import torch
+from torch.utils.data import DataLoader, Dataset
+from torchvision.datasets import MNIST, USPS
+
+class Near(Dataset):
+    def __init__(self, data):
+        self.data = data
+        self.train = {}
+
+    def __getitem__(self, i):
+        return self.data[i] + torch.rand(1) if self.train else self.data[i]
+
+data = {}
+if __name__ == "__main__":
+    print(list(DataLoader(Near(data), num_workers=2)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("train", "data", "severity"),
+    [
+        ("self.data.train", "MNIST('digits', train=False)", "note"),
+        ("data.train", "MNIST('digits', False)", "note"),
+        ("self.data.train", "MNIST('digits')", "error"),
+        ("self.data.train", "MNIST('digits', train=True)", "error"),
+        ("self.data.train", "MNIST('digits', train=len(sys.argv) > 1)", "error"),
+        ("self.data.train", "MNIST('digits', **sys.flags)", "error"),
+        ("self.data.train", "USPS('digits', train=False)", "error"),
+        ("self.data.train", "MNIST('digits', train=False) if sys.argv else MNIST('digits')", "error"),
+        ("self.data.train or self.data.test", "MNIST('digits', train=False)", "error"),
+    ],
+)
+def test_a_data_set_of_a_library_says_whether_it_is_for_training(project, train, data, severity):
+    assert severity_of_the_loader(project(main_DOT_py=FOR_TRAINING.format(train, data))) == severity
+
+
 PAIRS = """
 from torchvision import datasets, transforms
 

@@ -148,6 +148,7 @@ class Workers(Table, frozen=True, kw_only=True):
     random: tuple[str, ...] = ()
     quiet: frozenset[str] = frozenset()
     presets: frozenset[str] = frozenset()
+    trains: frozenset[str] = frozenset()
     evaluating: frozenset[str] = frozenset()
     idle: frozenset[str] = frozenset()
     arguments: tuple[str, ...] = ()

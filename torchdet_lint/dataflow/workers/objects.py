@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from torchdet_lint.dataflow.workers.bodies import PARTIAL, Owned, WorkerBodies
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING
@@ -29,6 +29,9 @@ from torchdet_lint.dataflow.workers.scopes import Scope, given_class, own_class
 from torchdet_lint.prefilter.syntax import tells_all
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from collections.abc import Set as AbstractSet
+
     from torchdet_lint.catalogue.tables.conventions import Owning
     from torchdet_lint.dataflow.workers.bindings import Bound
     from torchdet_lint.dataflow.workers.project_file import Function
@@ -494,6 +497,8 @@ class WorkerObjects(WorkerBodies):
             self._out = True
             return
         instance = self.classes.instance(class_, file, call, scope)
+        if call is not None:
+            instance.constants.update(self._kept(instance, file.set_outside | scope.file.set_outside))
         self._out = self._out or not self.classes.in_sight(instance)
         used = self.classes.run_in_worker(instance, called)
         methods = tuple(function for function, *_ in used)
@@ -501,6 +506,31 @@ class WorkerObjects(WorkerBodies):
             inner = Scope(owner_file, function, instance, None, way, methods=methods)
             dead = self.classes.constants.dead(function, instance.constants)
             self._body(function, inner, depth + 1, owner=owner, dead=dead)
+
+    def _kept(self, instance: Instance, changed: AbstractSet[str]) -> Iterator[tuple[str, bool]]:
+        """The attributes of an object that say whether the data sets of a library are for training which it was given:
+        `self.train = data.train`. What is `changed` from outside says nothing."""
+        for name, bounds in instance.attributes.items():
+            asked = [(value.value, inner) for value, inner in bounds if _asks_whether_it_trains(value)]
+            told = {self._trains(*one) for one in asked} if len(asked) == len(bounds) and name not in changed else set()
+            if len(told) == 1 and (trains := told.pop()) is not None:
+                yield f"self.{name}", trains
+
+    def _trains(self, node: ast.expr, scope: Scope) -> bool | None:
+        """Whether the data set of a library that `node` is was made for training."""
+        made, whole = self.bindings.objects(node, scope, held=False)
+        told: set[object] = set()
+        for call, inner in made if whole else ():
+            second = [*call.args[1:2], *(one.value for one in call.keywords if one.arg == "train")]
+            known = self.classes.dotted(call.func, inner.file) in self.facts.trains and tells_all(call)
+            given = second[0] if second else ast.Constant(True)
+            told.add(given.value if known and isinstance(given, ast.Constant) else None)
+        found = told.pop() if len(told) == 1 else None
+        return found if isinstance(found, bool) else None
+
+
+def _asks_whether_it_trains(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(node, ast.Attribute) and node.attr == "train"
 
 
 def _operands(node: ast.BinOp) -> list[ast.expr]:
