@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks import table
+from torchdet_lint.checks.seeds.streams import streamed_shuffles
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
@@ -32,7 +33,7 @@ _FUNCTIONS = 2
 
 def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     """A generator object that is made without a seed, and is not given one afterwards."""
-    for call, row in table.calls(module, rule):
+    for call, row in (*table.calls(module, rule), *streamed_shuffles(module, rule)):
         if any(name.endswith(".__init__") for name in call.own) or _seeded_afterwards(module, call):
             continue
         if _names_things(module, call):
@@ -43,8 +44,11 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         library = same.get(call.own[0].rpartition(".")[2], "") if call.own else ""
         seed = module.shared(ProgramSeeds).seed(call.node, library)
         change: Change = SetArgument(call.node, argument, seed.text)
-        if not call.node.args:
+        first = call.node.args[0] if call.node.args else None
+        if first is None:
             change = Replace(call.node, f"{function}({seed.text})")
+        elif row.variant == "streamed" and first.keyword is None and not first.star:
+            change = Replace(first.value, seed.text)
         changes = (*seed.needs, change)
         yield Violation(call.node, {"call": function}, row.variant, changes=changes, applicability=seed.applicability)
     for call, row, left in table.left_none(module, rule):
