@@ -33,7 +33,8 @@ class Draw(Table, frozen=True, kw_only=True):
 
 class Seed(Table, frozen=True, kw_only=True):
     """A callable that seeds global generators, or turns deterministic mode on; `argument` is the seed's parameter;
-    where it is `optional`, nothing is seeded without it.
+    where it is `optional`, nothing is seeded without it; where it is `defaulted`, it seeds without it, and nothing with
+    None. What is `lazy` is a context manager: it seeds where it is entered, and not where it is only called.
 
     `when_mode` are the conditions under which it turns deterministic mode on (`mode` true: always), `when_lenient`
     those under which an op without a deterministic kernel only warns in it; `switch` says that it is the place to turn
@@ -44,6 +45,8 @@ class Seed(Table, frozen=True, kw_only=True):
     parameters: tuple[str, ...] = ()
     argument: str = ""
     optional: bool = False
+    defaulted: bool = False
+    lazy: bool = False
     seeds: tuple[Literal["python", "numpy", "torch", "cuda"], ...] = ()
     entropy: bool = False
     mode: bool = False

@@ -75,7 +75,10 @@ def _seed_function(draft: Draft, libraries: frozenset[str], before: cst.CSTNode 
     conventions = draft.module.library.facts.conventions
     limit = draft.module.span(before)[0].row if before is not None else None
     rows = {
-        name: row for row in draft.module.library.facts.seeds for name in row.names if row.argument and not row.optional
+        name: row
+        for row in draft.module.library.facts.seeds
+        for name in row.names
+        if row.argument and not (row.optional or row.lazy)
     }
     for name, bindings in sorted(draft.module.scope.bindings.items()):
         for binding in bindings:
@@ -111,7 +114,7 @@ def _reaches(draft: Draft, last: int) -> bool:
 
 def _seeded_by(draft: Draft, function: cst.FunctionDef) -> frozenset[str]:
     """The libraries whose global generators the body of `function` seeds."""
-    rows = {name: row for row in draft.module.library.facts.seeds for name in row.names}
+    rows = {name: row for row in draft.module.library.facts.seeds if not row.lazy for name in row.names}
     found: set[str] = set()
     for call in draft.module.calls:
         if draft.module.enclosing_function(call.node) is function:

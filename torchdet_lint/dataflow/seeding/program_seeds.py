@@ -98,7 +98,7 @@ class ProgramSeeds:
         if call is None:
             return False
         known = any(
-            "torch" in row.seeds and not row.entropy and not set(row.names).isdisjoint(call.names)
+            "torch" in row.seeds and not (row.entropy or row.lazy) and not set(row.names).isdisjoint(call.names)
             for row in self.module.library.facts.seeds
         )
         return known or self.conventions.seeds.fullmatch(last_word(call.node.func)) is not None
@@ -355,7 +355,7 @@ class ProgramSeeds:
         row = self._rows.get(name)
         first = call.args[0] if call.args and not isinstance(call.args[0], ast.Starred) else None
         if row is not None:
-            if not row.seeds or row.entropy:
+            if not row.seeds or row.entropy or row.lazy:
                 return None
             value = next((one.value for one in call.keywords if one.arg == row.argument), first)
             if value is None and (row.optional or row.argument):

@@ -63,8 +63,9 @@ class LibraryCalls:
         """A seed, and the modes that come with it."""
         what = full.replace("()", "")
         value = self.facts.argument(event, seed.argument, seed.parameters)
-        left_out = not event.opaque if value is None else value.known and value.value is None
-        for channel in () if seed.optional and left_out else seed.seeds:
+        is_none = value is not None and value.known and value.value is None
+        left_out = (seed.optional and (is_none or (value is None and not event.opaque))) or (seed.defaulted and is_none)
+        for channel in () if left_out or (seed.lazy and event.bare) else seed.seeds:
             self.recorder.add("seed", what, channel)
         if seed.mode or (seed.when_mode and self.facts.meets(event, seed.when_mode, seed.parameters)):
             self.recorder.add("flag", what, "mode")
