@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import random
 import signal
 import sys
 import threading
@@ -250,6 +251,40 @@ def test_a_child_that_is_forked_while_another_thread_begins_to_write_writes_too(
             os._exit(0)
         assert os.wait()[1] == 0
     assert [stream.kind for stream in Trace(path).streams] == ["main", "process"]
+
+
+def test_a_forked_child_that_draws_nothing_of_pythons_has_not_used_its_generator(tmp_path):
+    path = tmp_path / "a.tdtrace"
+    with Recorder(path):
+        for draws in (0, 1):
+            if not os.fork():
+                for _ in range(draws):
+                    random.random()
+                torch.tensor([1.0])
+                os._exit(0)
+            assert os.wait()[1] == 0
+    opened = Trace(path)
+    used = [record.flags & trace.PYTHON_USED for stream in opened.streams[1:] for record in opened.records(stream)]
+    assert list(map(bool, used)) == [False, True]
+
+
+def test_a_forked_child_reads_a_shared_model_as_memory_that_processes_share(tmp_path):
+    path = tmp_path / "a.tdtrace"
+    model = torch.nn.Linear(2, 2)
+    with Recorder(path):
+        model.share_memory()
+        if not os.fork():
+            model.weight.data[0] = 7
+            os._exit(0)
+        os.wait()
+        if not os.fork():
+            model.weight.detach().mul(2)
+            os._exit(0)
+        os.wait()
+    opened = Trace(path)
+    reader = opened.streams[2]
+    (read,) = [one for one in opened.records(reader) if opened.sites(reader)[one.site].op == "aten.mul.Tensor"]
+    assert read.flags & trace.SHARED
 
 
 def test_workers_may_do_less(tmp_path):

@@ -8,6 +8,8 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
+from torchdet_lint.verifier.recording.generators import python_digest
+
 if TYPE_CHECKING:
     import weakref
 
@@ -39,6 +41,8 @@ def watch_forks(owner: weakref.ref[Run]) -> None:
         run.forks = itertools.count(1)
         run.writer = None
         run.opening = threading.Lock()
+        # Python has given the child's generator of `random` a state of its own by now.
+        run.starts = (python_digest(), *run.starts[1:])
         surviving = [stream for stream in run.live.values() if stream.ident == threading.get_ident()]
         run.live.clear()
         for stream in surviving[:1]:

@@ -118,14 +118,15 @@ def memory(run: Run) -> Memory:  # noqa: C901
         return flags
 
     def note_foreign(tensor: torch.Tensor) -> int:
-        """Memory that torch did not allocate may be written behind its back: it is digested at every read. Returns
-        the flag of memory that other processes share.
+        """Memory that torch did not allocate, or that other processes share, may be written behind its back: it is
+        digested at every read. Returns the flag of memory that is shared.
         """
         with contextlib.suppress(RuntimeError, NotImplementedError):
             storage = tensor.untyped_storage()
-            if not storage.resizable():
+            shared = tensor.is_cpu and storage.is_shared()
+            if shared or not storage.resizable():
                 foreign.add(base_of(tensor))
-                return trace.SHARED if tensor.is_cpu and storage.is_shared() else 0
+                return trace.SHARED if shared else 0
         return 0
 
     def fresh(value: torch.Tensor) -> int:
