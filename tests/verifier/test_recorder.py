@@ -214,6 +214,34 @@ def test_a_write_through_numpy_is_noticed_where_it_is_read(tmp_path):
     assert marks[0].outside[0] != marks[1].outside[0]
 
 
+@pytest.mark.parametrize("hand", [lambda x: x.numpy(), np.asarray, lambda x: np.stack([x, x])[0]])
+def test_what_numpy_is_handed_is_recorded_as_a_read(tmp_path, hand):
+    def body(value):
+        x = torch.full((3,), value)
+        x[1:].detach()
+        return hand(x[1:])
+
+    inherited = "numpy" not in vars(torch.Tensor)
+    opened = [record(tmp_path, lambda v=v: body(v), f"{v}") for v in (1.0, 1.0, 2.0)]
+    (site, one), *_ = named(opened[0], trace.HANDED)
+    assert (Path(site.file).name, site.phase) == (Path(__file__).name, "forward")
+    others = [named(one, trace.HANDED)[0][1] for one in opened[1:]]
+    assert one == others[0]
+    assert one.inputs != others[1].inputs
+    assert one.digests != others[1].digests
+    assert inherited == ("numpy" not in vars(torch.Tensor))
+
+
+def test_memory_that_numpy_is_handed_to_fill_is_not_read(tmp_path):
+    def body():
+        x = torch.empty(4)
+        x.numpy()[:] = 3
+        with pytest.raises(RuntimeError):
+            torch.ones(2, requires_grad=True).numpy()
+
+    assert [site.op for site, _ in rows(record(tmp_path, body))] == ["aten.empty.memory_format", "aten.ones"]
+
+
 def test_data_in_shared_memory_is_flagged(tmp_path):
     def body():
         shared = torch.ones(3)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 import time
 import xml.etree.ElementTree
 from pathlib import Path
@@ -186,6 +187,21 @@ def test_a_program_that_fails_is_told_in_one_line(tmp_path, capsys, source, says
     assert status == 3
     assert says in out
     assert len(out.splitlines()) == 1
+
+
+def test_what_an_environment_makes_of_an_action_that_numpy_was_handed_is_no_cause_of_its_own(tmp_path, capsys):
+    source = """
+    import numpy as np, torch
+    np.random.seed(0)
+    policy, state = torch.nn.Linear(4, 64), np.zeros(4, dtype="float32")
+    for step in range(6):
+        action = policy(torch.as_tensor(state)).detach().numpy().argmax()
+        state = np.cos(action + np.random.random(4)).astype("float32")
+    """
+    status, out, _ = run("verify", "--no-values", write(tmp_path, textwrap.dedent(source)), capsys=capsys)
+    assert status == 1
+    assert "1 root cause" in out
+    assert "1 TDL101 unseeded-torch   program.py:4" in out
 
 
 def test_a_program_that_uses_no_torch_has_no_verdict_to_give(tmp_path, capsys):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _WINDOWS = (64, 1024, 16384, 131072)
 _MOST_SITES = 400
+_READS = frozenset({"aten._local_scalar_dense", trace.HANDED})
+"""What hands values of a tensor to Python or NumPy."""
 
 
 class _AtSite:
@@ -156,7 +158,7 @@ class Aligner:
             here.first = Divergence(site, at[0], kind, source, evidence, outputs=outputs, index_b=at[1])
             if kind == "cause" and source in ("number", "order"):
                 self.asking.append(here)
-        if site.op == "aten._local_scalar_dense":
+        if site.op in _READS:
             self.scalars_differ = True
         if one.inputs == two.inputs and one.scalars != two.scalars:
             self.numbers_differed = True
@@ -169,7 +171,7 @@ class Aligner:
             evidence = Evidence(inputs_equal=True, numbers_equal=True)
             before = Divergence(site, at[0], "cause", "op", evidence, differing=0, index_b=at[1], reason=reason)
         self.expected[number] = msgspec.structs.replace(before, differing=before.differing + 1)
-        self.scalars_differ |= site.op == "aten._local_scalar_dense"
+        self.scalars_differ |= site.op in _READS
 
     def _ask_generators(self, states: dict[str, str]) -> None:
         """A number or a choice of Python's differed just before: which generator it may have come from."""

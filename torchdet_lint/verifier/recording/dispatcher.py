@@ -41,6 +41,13 @@ class _Region:
         return trace.REGION
 
 
+class _Handed:
+    """Stands for the read of a tensor by NumPy."""
+
+    def __str__(self) -> str:
+        return trace.HANDED
+
+
 def _copies_storage(frame: FrameType | None) -> bool:
     """Whether an op is part of the copy of a storage: into shared memory (`share_memory_`), for a clone."""
     while frame is not None and frame.f_code.co_filename == _HERE:
@@ -60,7 +67,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     plain, mask = torch.Tensor, hashing.MASK
     read, fresh, several, written, changed, still_unwritten, last_unwritten, note_foreign, digest_of = memory(run)
     find_site, passed, sequence_number, last = places(run, stream)
-    batches, regions = run.plan(_Batch()), run.plan(_Region())
+    batches, regions, reads = run.plan(_Batch()), run.plan(_Region()), run.plan(_Handed())
     allocated: dict[int, int] = {}
     get_frame = sys._getframe
     no_numbers = hash(())
@@ -211,6 +218,26 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         except Exception as error:
             run.miss(batches, error)
 
+    def handed(value: torch.Tensor) -> None:
+        """A tensor that NumPy is handed; not memory that nothing has written: NumPy may be to fill it."""
+        if inside:
+            return
+        try:
+            tensors: list[int] = []
+            came: list[tuple[int, int]] = []
+            extra: list[int] = []
+            flags = read((value,), tensors, [], came)
+            if flags & trace.UNWRITTEN or not tensors:
+                return
+            site = find_site(reads, current_node(), caller())
+            if came:
+                flags |= outside(came, extra)
+            known = hash(tuple(tensors))
+            extend(trace.record(site, flags, no_numbers, known, (known & mask,), extra))
+            stream.records += 1
+        except Exception as error:
+            run.miss(reads, error)
+
     def region(inputs: Any, mutated: Any, compiled: Callable[[], Any]) -> Any:
         """A call of what torch.compile has compiled: one record of what it read and wrote, whatever runs inside."""
         nonlocal inside
@@ -348,5 +375,5 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             run.miss(plan, error)
         return out
 
-    stream.batch, stream.region, stream.unseen = batch, region, unseen
+    stream.batch, stream.handed, stream.region, stream.unseen = batch, handed, region, unseen
     return dispatch

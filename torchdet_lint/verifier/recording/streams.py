@@ -175,6 +175,7 @@ class Stream:
         self.lock = threading.Lock()
         self.marks: list[trace.Mark] = []
         self.batch: Callable[[Any], None] = lambda _: None
+        self.handed: Callable[[torch.Tensor], None] = lambda _: None
         self.region: Callable[[Any, Any, Callable[[], Any]], Any] = lambda _, __, compiled: compiled()
         self.unseen: Callable[[Plan, Any, Any], Any] = lambda plan, args, kwargs: plan.call(*args, **kwargs)
 

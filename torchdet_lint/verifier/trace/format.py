@@ -32,6 +32,8 @@ BATCH = "loader.batch"
 """The op under which a batch from workers is recorded, where the program takes it."""
 REGION = "inductor.region"
 """The op under which a call of what torch.compile has compiled is recorded."""
+HANDED = "tensor.numpy"
+"""The op under which a tensor is recorded that NumPy is handed to read."""
 BLOCK = struct.Struct("<cxxxIII")
 RECORD = struct.Struct("<IHHqqQ")
 """A record of one digest without extra words: site, number of digests, flags, `scalars` and `inputs` as `hash` gives

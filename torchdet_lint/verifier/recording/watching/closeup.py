@@ -42,7 +42,7 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
     """
     look = _Look(order, run, stream)
     targets = look.targets
-    batch, region = stream.batch, stream.region
+    batch, handed, region = stream.batch, stream.handed, stream.region
 
     def watched(
         mode: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -64,6 +64,11 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
         if stream.records > targets[0]:
             look.save([value], [])
 
+    def watched_handed(value: torch.Tensor) -> None:
+        handed(value)
+        if stream.records > targets[0]:
+            look.save([value], [])
+
     def watched_region(inputs: Any, mutated: Any, compiled: Callable[[], Any]) -> Any:
         changed = [inputs[number] for number in mutated]
         out = region(inputs, mutated, compiled)
@@ -71,7 +76,7 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
             look.save([out, *changed], changed)
         return out
 
-    stream.batch, stream.region = watched_batch, watched_region
+    stream.batch, stream.handed, stream.region = watched_batch, watched_handed, watched_region
     return watched
 
 

@@ -1,5 +1,5 @@
 """A recorded program -> marks in its trace: an optimizer's steps, the losses, passes over a loader; tasks; compiled
-regions.
+regions; what NumPy is handed.
 
 What is changed about torch for it is put back when the recording ends.
 """
@@ -15,7 +15,7 @@ import torch
 from torch.utils import _python_dispatch
 
 from torchdet_lint.verifier.patching.patches import Patches, after_import
-from torchdet_lint.verifier.recording.watching import ranks, tasks
+from torchdet_lint.verifier.recording.watching import handed, ranks, tasks
 from torchdet_lint.verifier.recording.watching.expected import RUNS
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     _watch_steps(run, undo)
     _watch_losses(run, patches, keep_compiler_out)
     _watch_passes(run, patches)
+    handed.watch(run, patches, _here, keep_compiler_out)
     ranks.watch(run, patches)
     tasks.watch(run, patches, _here)
     for name in _REGION_HOMES:
