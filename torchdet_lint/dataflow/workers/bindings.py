@@ -13,9 +13,9 @@ from torchdet_lint.dataflow.workers.project_file import (
     Part,
     added,
     bindings,
+    bound_elements,
     branches,
     contents_of,
-    gone_through,
     left_of,
     once,
     passed,
@@ -66,7 +66,7 @@ class Bindings:
         around = self.chains.parents.get(node)
         while isinstance(around, ast.expr | ast.keyword):
             for generator in around.generators if isinstance(around, _COMPREHENSIONS) else ():
-                for name, value in gone_through(generator):
+                for name, value in bound_elements(generator):
                     found.setdefault(name, value)
             around = self.chains.parents.get(around)
         return found
@@ -223,7 +223,7 @@ class Bindings:
         """What the comprehensions of a function give their names."""
         if function not in self._comprehended:
             generators = (node for node in ast.walk(function) if isinstance(node, ast.comprehension))
-            self._comprehended[function] = _grouped(pair for one in generators for pair in gone_through(one))
+            self._comprehended[function] = _grouped(pair for one in generators for pair in bound_elements(one))
         return self._comprehended[function]
 
     def _passed(self, name: str, scope: Scope) -> Iterator[Bound]:

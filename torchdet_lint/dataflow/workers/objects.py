@@ -18,8 +18,8 @@ from torchdet_lint.dataflow.workers.project_file import (
     File,
     Part,
     below,
+    bound_elements,
     branches,
-    gone_through,
     method,
     once,
     passed,
@@ -127,7 +127,7 @@ class WorkerObjects(WorkerBodies):
             return
         self._body(node, scope, depth + 1)
         if isinstance(node, ast.DictComp):
-            own = {name: (value, scope) for one in node.generators for name, value in gone_through(one)}
+            own = {name: (value, scope) for one in node.generators for name, value in bound_elements(one)}
             scope = scope._replace(given={**(scope.given or {}), **own})
         values = node.values if isinstance(node, ast.Dict) else [node.value] if isinstance(node, ast.DictComp) else []
         for value in values:
@@ -305,7 +305,7 @@ class WorkerObjects(WorkerBodies):
             return
         for value, inner in self.bindings.behind(node, scope) if named else [(node, scope)]:
             if isinstance(value, (ast.ListComp, ast.GeneratorExp)):
-                own = {name: (over, inner) for one in value.generators for name, over in gone_through(one)}
+                own = {name: (over, inner) for one in value.generators for name, over in bound_elements(one)}
                 self._value(value.elt, inner._replace(given={**(inner.given or {}), **own}), None, depth + 1)
 
     def _given_by_method(self, node: ast.Call, scope: Scope, way: str | None, depth: int) -> bool:

@@ -151,7 +151,7 @@ class Element(ast.expr):
         self.picked = picked
 
 
-def gone_through(loop: ast.For | ast.AsyncFor | ast.comprehension) -> Iterator[tuple[str, ast.expr]]:
+def bound_elements(loop: ast.For | ast.AsyncFor | ast.comprehension) -> Iterator[tuple[str, ast.expr]]:
     """The names that a loop gives one element after the other."""
     if isinstance(loop.target, ast.Name):
         yield loop.target.id, once(loop.target, functools.partial(Element, loop.iter))
@@ -164,7 +164,7 @@ def gone_through(loop: ast.For | ast.AsyncFor | ast.comprehension) -> Iterator[t
 def bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names that a statement gives a value."""
     if isinstance(statement, (ast.For, ast.AsyncFor)):
-        yield from gone_through(statement)
+        yield from bound_elements(statement)
     for target, value in assigned(statement):
         if isinstance(target, ast.Name):
             yield target.id, value

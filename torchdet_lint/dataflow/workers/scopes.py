@@ -44,12 +44,12 @@ class Instance(NamedTuple):
 
 
 def given_class(function: Function) -> str:
-    """The parameter that holds the class, of a class method; empty for another function."""
+    """The parameter that holds the class, of a class method or `__new__`; empty for another function."""
     if isinstance(function, ast.Lambda):
         return ""
-    marks = [one.id for one in function.decorator_list if isinstance(one, ast.Name)]
+    marks = {one.id for one in function.decorator_list if isinstance(one, ast.Name)} | {function.name}
     parameters = [*function.args.posonlyargs, *function.args.args]
-    return parameters[0].arg if "classmethod" in marks and parameters else ""
+    return parameters[0].arg if parameters and not marks.isdisjoint(("classmethod", "__new__")) else ""
 
 
 def own_class(node: ast.expr, scope: Scope) -> tuple[ast.ClassDef, File] | None:

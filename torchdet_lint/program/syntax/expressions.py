@@ -13,10 +13,10 @@ from torchdet_lint.program.syntax.shapes import (
     LITERALS,
     PASSED_ON,
     configuration_of,
-    gone_through,
     is_computed,
     is_off,
     last_word,
+    looped_over,
     parameters_of,
     tail_of,
     without_constants,
@@ -106,7 +106,7 @@ class Expressions:
             return [node.body]
         if isinstance(node, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
             for generator in node.generators:
-                self._over.update(gone_through(generator.target, generator.iter))
+                self._over.update(looped_over(generator.target, generator.iter))
                 self.iteration(generator.iter, branch, deferred=deferred)
             parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
             return [*parts, *([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])]
@@ -224,16 +224,16 @@ class Expressions:
         """Record what iterating `over` calls."""
         if not isinstance(over, LITERALS):
             self.loader(over, branch, deferred=deferred)
-            self.gone_through(over, branch, deferred=deferred)
+            self.call_iterators(over, branch, deferred=deferred)
 
-    def gone_through(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool) -> None:
+    def call_iterators(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool) -> None:
         """Record the methods of objects of the project that going through `over` calls, through `enumerate` and its
         kin too."""
         if isinstance(over, LITERALS):
             return
         if isinstance(over, ast.Call) and last_word(over.func) in _PAIRS:
             for one in over.args:
-                self.gone_through(one, branch, deferred=deferred)
+                self.call_iterators(one, branch, deferred=deferred)
         # A container stands for what is in it, and that is not iterated.
         inside = self.names.elements(over, self.scope)
         mine = tuple(

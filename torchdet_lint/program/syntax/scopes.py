@@ -20,7 +20,7 @@ from torchdet_lint.program.syntax.shapes import (
     entered,
     factories,
     goes_through_table,
-    gone_through,
+    looped_over,
     parameters_of,
     statements_in,
 )
@@ -262,7 +262,7 @@ class Scopes:
         elif isinstance(target, ast.Name) and isinstance(over, (ast.Name, ast.Attribute)):
             scope.bind(target.id, Bound("element", value=over))
         elif goes_through_table(over):
-            held = dict(gone_through(target, over))
+            held = dict(looped_over(target, over))
             for element in target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]:
                 if isinstance(element, ast.Name) and element.id in held:
                     scope.bind(element.id, Bound("element", value=held[element.id]))

@@ -297,7 +297,7 @@ def paired(targets: Sequence[ast.expr], value: ast.expr) -> Iterator[tuple[ast.e
             yield from ((part, value) for part in parts)
 
 
-def gone_through(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+def looped_over(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     """The names that stand for one of a container in a loop over it, each with the container."""
     call = over if isinstance(over, ast.Call) and over.args else None
     word = last_word(call) if call is not None else ""
@@ -308,12 +308,12 @@ def gone_through(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.ex
         if isinstance(target, ast.Name):
             yield target.id, over
     elif word == "enumerate":
-        yield from gone_through(parts[1], call.args[0]) if len(parts) == 2 else ()
+        yield from looped_over(parts[1], call.args[0]) if len(parts) == 2 else ()
     elif word == "zip":
         for part, one in zip(parts, call.args, strict=False):
-            yield from gone_through(part, one)
+            yield from looped_over(part, one)
     else:
-        yield from gone_through(target, call.args[0])
+        yield from looped_over(target, call.args[0])
 
 
 def goes_through_table(over: ast.expr) -> bool:
