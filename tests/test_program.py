@@ -1059,6 +1059,25 @@ def test_what_would_raise_in_deterministic_mode_is_named_before_it_is_turned_on(
     assert raising == [("model.py", 5 + number) for number in range(ops)]
 
 
+@pytest.mark.parametrize(
+    ("op", "severity"),
+    [
+        ("torch.histc(x)", "warning"),
+        ("torch.nn.functional.adaptive_max_pool2d(x, 1)", "warning"),
+        ("torch.histc(x) + torch.bincount(x, weights=x)", "error"),
+        ("torch.histc(x) + x.new_zeros(3).index_add_(0, x, x)", "error"),
+    ],
+)
+def test_an_op_that_only_raises_in_deterministic_mode_is_none_that_needs_it(op, severity, project):
+    model = (
+        f"import torch\n\nclass Net(torch.nn.Linear):\n    def forward(self, x: torch.Tensor):\n        return {op}\n"
+    )
+    folder = project(train_DOT_py=TRAINS, model_DOT_py=model)
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.severity == severity
+    assert finding.message.endswith(("raises in that mode", "raise in that mode"))
+
+
 @pytest.mark.parametrize(("around", "raises"), [("with torch.no_grad()", False), ("if True", True)])
 def test_what_only_evaluation_runs_does_not_raise_in_deterministic_mode(around, raises, project):
     folder = project(

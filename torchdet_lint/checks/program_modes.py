@@ -35,14 +35,14 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
         return
     here, training = entry.leading_to("fits" if entry.has("fits") else "backward")
     places = _everywhere(entry)
-    varying = entry.reached_varying()
-    raising = sorted({ref for refs in varying for ref in refs})
+    reported = entry.reached_ops()
+    raising = sorted({ref for ops in reported for ref in ops.raising})
     details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
     details["mode"] = f"torch.{'use_deterministic_algorithms' if _has_mode(entry) else 'set_deterministic'}(True)"
     stories = [Story(ref, f"`{ref.what}` raises in that mode") for ref in raising]
     stories += [Story(ref, f"`{ref.what}` is deterministic only in that mode") for ref in places]
-    varies = bool(places or varying)
-    elsewhere = any(not refs for refs in varying)
+    varies = bool(places) or any(ops.varies for ops in reported)
+    elsewhere = any(not ops.raising for ops in reported)
     yield Fault(
         here,
         details,

@@ -16,7 +16,7 @@ from torchdet_lint.engine.settled import Settling
 from torchdet_lint.finding import Cause, Location
 from torchdet_lint.program.call_graph import Project
 from torchdet_lint.program.effects import STARTED, Effects, Node, Ref
-from torchdet_lint.program.entry import Entry
+from torchdet_lint.program.entry import Entry, Reported
 from torchdet_lint.program.events import MODULE, Memo
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.reading import read
@@ -63,7 +63,7 @@ class ProgramRun:
         self.points = EntryPoints(records, linter.settings, self.project.files)
         self.settling = Settling(self.project, records, self.points, linter.catalogue.facts.tensors)
         self.entries: list[Entry] = []
-        self._varying: dict[str, dict[int, list[Ref]]] = {}
+        self._reported: dict[str, dict[int, Reported]] = {}
         # The functions that speak of seeds, and the files that were asked for theirs.
         self._seeders: list[tuple[str, str]] = []
         self._asked: set[str] = set()
@@ -104,7 +104,7 @@ class ProgramRun:
             try:
                 project = self.project.of_program(Node(path, STARTED))
                 entry = Entry(
-                    project, path, self.reporter.target, token, self.reporter.line, self.seeders, self.varying
+                    project, path, self.reporter.target, token, self.reporter.line, self.seeders, self.reported
                 )
                 assert entry.effects is not None
             except Exception as error:
@@ -209,22 +209,25 @@ class ProgramRun:
         return Cause(token(path), Location(row, column), Location(row, column + len(part)), function)
 
     # ------------------------------------------------------------------ entry points
-    def varying(self, path: str) -> Mapping[int, Sequence[Ref]]:
-        """The rows of the functions of a file in which an op is reported that varies, 0 outside of all; and the ops in
-        each that raise in deterministic mode."""
-        if path not in self._varying:
-            functions = self._varying[path] = {}
+    def reported(self, path: str) -> Mapping[int, Reported]:
+        """The rows of the functions of a file in which an op is reported, 0 outside of all; and what of it: an op of
+        which but a warning is left raises in deterministic mode, and is the same in every run."""
+        if path not in self._reported:
+            functions = self._reported[path] = {}
             record = self.records.get(path)
-            found: dict[int, list[Ref]] = {}
+            found: dict[int, list[tuple[Sequence[Ref], bool]]] = {}
             files, scored = self.settling.ungraded(self.entries) if record is not None else (set(), {})
             for finding, rows in zip(record.findings, record.rows, strict=True) if record is not None else ():
                 if finding.gradient and (path in files or rows.first in scored.get(path, ())):
                     continue
                 if (finding.switchable or finding.raises) and finding.code.startswith("TDL4"):
-                    found.setdefault(rows.first, []).extend(_raising(path, finding, rows))
+                    varies = finding.severity == "error"
+                    found.setdefault(rows.first, []).append((_raising(path, finding, rows), varies))
             for row, above in self.settling.functions_around(path, sorted(found)):
-                functions.setdefault(above or 0, []).extend(found[row])
-        return self._varying[path]
+                raising, varies = functions.get(above or 0, Reported((), varies=False))
+                raising = (*raising, *(ref for refs, _ in found[row] for ref in refs))
+                functions[above or 0] = Reported(raising, varies or any(one for _, one in found[row]))
+        return self._reported[path]
 
     def seeders(self) -> list[tuple[str, str]]:
         """The functions that speak of seeds, of the files linted and of those that were read on the way."""

@@ -52,11 +52,17 @@ class Fault(NamedTuple):
     at_call: bool = False
 
 
+class Reported(NamedTuple):
+    """What is reported of the ops of one function: those that raise in deterministic mode, and whether one varies."""
+
+    raising: Sequence[Ref]
+    varies: bool
+
+
 class Entry(NamedTuple):
     """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it, `line`
     a row of a file in words; `seeders` are files and names of functions that speak of seeds; `varying` gives the rows
-    of those functions of a file in which an op is reported that varies (0: outside of all), and the ops in each that
-    raise in deterministic mode."""
+    of those functions of a file in which an op is reported (0: outside of all), and what of it."""
 
     project: Project
     file: str
@@ -64,7 +70,7 @@ class Entry(NamedTuple):
     shown: Callable[[str], str]
     line: Callable[[str, int], str]
     seeders: Callable[[], Iterable[tuple[str, str]]] = tuple
-    varying: Callable[[str], Mapping[int, Sequence[Ref]]] = lambda _: {}
+    reported: Callable[[str], Mapping[int, Reported]] = lambda _: {}
 
     @property
     def node(self) -> Node:
@@ -277,19 +283,21 @@ class Entry(NamedTuple):
             return f" ({self.shown(what.file)}, {self.line(what.file, what.row)})"
         return f" ({self.shown(what.file)}:{what.row})"
 
-    def reached_varying(self) -> list[Sequence[Ref]]:
-        """For each function that the program reaches in which an op is reported that varies: the ops in it that raise
-        in deterministic mode. Whoever makes a module runs its methods. What the constants of all calls rule out is
-        none."""
+    def reached_ops(self) -> list[Reported]:
+        """For each function that the program reaches in which an op is reported: what of it. Whoever makes a module
+        runs its methods. What the constants of all calls rule out is none."""
         found: dict[tuple[str, int], dict[Ref, None]] = {}
+        varying: set[tuple[str, int]] = set()
         for node in self.reached():
-            functions = self.varying(node.file)
+            functions = self.reported(node.file)
             for row in self._rows(node) if functions else ():
                 if row in functions:
-                    reached = [ref for ref in functions[row] if self._reaches(node, row, ref)]
-                    if reached or not functions[row]:
+                    raising, varies = functions[row]
+                    reached = [ref for ref in raising if self._reaches(node, row, ref)]
+                    if reached or not raising:
                         found.setdefault((node.file, row), {}).update(dict.fromkeys(reached))
-        return [tuple(found[key]) for key in sorted(found)]
+                        varying |= {(node.file, row)} if varies else set()
+        return [Reported(tuple(found[key]), key in varying) for key in sorted(found)]
 
     def _reaches(self, node: Node, row: int, ref: Ref) -> bool:
         """Whether the constants that a function is called with leave `ref`, which stands in the function at `row`."""
