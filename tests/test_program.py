@@ -1188,3 +1188,70 @@ def test_a_name_that_many_arms_import_is_in_each_what_that_arm_imports(project, 
     )
     (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
     assert finding.message.rpartition(": ")[2] == counted
+
+
+SCORER = """\
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Scorer(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        return F.interpolate(x, size=(8, 8), mode="bilinear")
+
+def make_scorer(kind="plain"):
+    {made}
+
+def score(sample, scorer, wanted=1):
+    with torch.no_grad():
+        return scorer(sample)
+"""
+TRAINED_BESIDE = """\
+import torch
+from scoring import make_scorer, score
+from elsewhere import keep
+
+KINDS = {{}}
+
+def main():
+    torch.manual_seed(0)
+    net = torch.nn.Linear(8, 8).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    {run}
+    net(torch.ones(1, 1, 8, 8).cuda()).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+MADE = "scorer = Scorer()\n    return scorer.eval()"
+RUN = "scorer = make_scorer()\n    print(score(torch.ones(1, 1, 8, 8), scorer))"
+
+
+@pytest.mark.parametrize(
+    ("made", "run", "silent"),
+    [
+        (MADE, RUN, True),
+        ("return nn.DataParallel(Scorer().cuda())", RUN, True),
+        (MADE, "while 1:\n        scorer = make_scorer()\n        score(torch.ones(1, 1, 8, 8), scorer=scorer)", True),
+        (MADE, "score(torch.ones(1, 1, 8, 8), make_scorer())\n    make_scorer()", True),
+        (MADE, f"{RUN}\n    keep(scorer)", False),
+        (MADE, f"{RUN}\n    net.scorer = scorer", False),
+        (MADE, f"{RUN}\n    KINDS['plain'] = make_scorer", False),
+        (MADE, f"{RUN}\n    loss = lambda x: [scorer][0](x)", False),
+        (MADE, f"{RUN}\n    weights = scorer.weight", False),
+        (MADE, f"{RUN}\n    score(*(torch.ones(1, 1, 8, 8), scorer))", False),
+        (MADE, f"{RUN}\n    score(torch.ones(1, 1, 8, 8), None, scorer)", False),
+        ("scorer = Scorer()\n    make_scorer.kept = scorer\n    return scorer", RUN, False),
+        ("scorers = Scorer(), kind\n    return scorers[0]", RUN, False),
+    ],
+)  # fmt: skip
+def test_a_layer_that_a_function_gives_back_is_followed_to_what_runs_it_without_gradients(made, run, silent, project):
+    elsewhere = "import importlib\n\nkeep = importlib.import_module('keeping').keep\n"
+    folder = project(
+        train_DOT_py=TRAINED_BESIDE.format(run=run), scoring_DOT_py=SCORER.format(made=made), elsewhere_DOT_py=elsewhere
+    )
+    assert [one.code for one in lint(folder) if one.code == "TDL403"] == ["TDL403"] * (not silent)

@@ -22,7 +22,7 @@ from torchdet_lint.engine.outcome import (
 from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
-from torchdet_lint.program.graded import GradedRuns
+from torchdet_lint.program.graded.runs import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import is_guard
 from torchdet_lint.program.syntax.unpassed import left_off
@@ -235,7 +235,9 @@ class Settling:
         files = self.points.reached(without)
         files -= self.points.reached(entry.file for entry in others)
         left = sorted(rows.keys() - files)
-        runs = GradedRuns(others, without.values(), left, sorted(self.records), self.tensors.no_grad)
+        facts = self.project.facts.library.facts
+        keeping = (*facts.wrappers, *facts.fluent)
+        runs = GradedRuns(others, without.values(), left, sorted(self.records), self.tensors.no_grad, keeping)
         found: dict[str, tuple[int, ...]] = {}
         for path in left:
             body = self.project.files.summary(path).body

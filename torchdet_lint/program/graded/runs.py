@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.prefilter.triggers import words_in
 from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.graded.handed_out import HandedOut
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
@@ -35,18 +36,24 @@ class GradedRuns:
         files: Collection[str],
         texts: Sequence[str],
         no_grad: Iterable[str],
+        keeping: Iterable[str],
     ) -> None:
         """`ungraded` are programs without gradients. Only the functions of `files` are asked for; `texts` are the files
-        in which something may be named."""
+        in which something may be named; `keeping` are the names of what gives back the layer that it is given, or
+        whose method it is."""
         self._files = frozenset(files)
         self._texts = texts
         self._no_grad = frozenset(no_grad)
+        self._keeping = frozenset(name.rpartition(".")[2] for name in keeping)
         self._switched_off: dict[Node, bool] = {}
         # By file and name: what runs with gradients, what runs without and what runs it, what makes classes, the calls.
         self._graded: set[tuple[str, str]] = set()
         self._runners: dict[str, dict[str, set[Node]]] = {}
         self._makers: dict[tuple[str, str], set[Node]] = {}
         self._sites: dict[tuple[str, str], set[tuple[str, int]]] = {}
+        # By file and row: what is called there.
+        self._calls: dict[tuple[str, int], set[tuple[str, str]]] = {}
+        self._handed_out: HandedOut | None = None
         # By what runs it, what runs without gradients only because that does.
         self._heirs: dict[tuple[str, str], set[tuple[str, str]]] = {}
         self._lonely: set[tuple[str, str]] | None = None
@@ -66,8 +73,9 @@ class GradedRuns:
 
     def functions(self, file: str, project: ProjectFiles) -> list[str]:
         """The functions of `file` that run without gradients alone. A layer does if each function that makes it runs it
-        in a `with torch.no_grad()`, and nothing runs it in another way; another object, or a function, if moreover
-        nothing else names it where gradients may be on. What runs it, with no such block, has to be alone too."""
+        in a `with torch.no_grad()`, or gives it to what only does so, and nothing runs it in another way; another
+        object, or a function, if moreover nothing else names it where gradients may be on. What runs it, with no such
+        block, has to be alone too."""
         if self._lonely is None:
             self._lonely = self._all_alone(project)
         return sorted(name for name in self._runners.get(file, {}) if (file, name) in self._lonely)
@@ -91,27 +99,45 @@ class GradedRuns:
         class_, _, method = name.rpartition(".")
         if class_:
             makers = self._makers.get((home, class_))
-            if not makers or not makers <= runners:
+            if not makers:
                 return False
             if method in _RUNS:
-                return True
-        if self._namings is None:
-            self._namings = Namings(self._asked_for(), self._texts, project)
+                return all(self._is_followed(maker, class_, project) for maker in makers - runners)
+            if not makers <= runners:
+                return False
         known = self._sites[home, f"{class_}.__init__" if class_ else name]
         return all(
             (path, row) in known or self._is_ungraded(naming, row)
-            for path, naming in self._namings.of(class_ or name)
+            for path, naming in self._named(class_ or name, project)
             for row in naming.rows.get(class_ or name, ())
         )
 
+    def _is_followed(self, maker: Node, class_: str, project: ProjectFiles) -> bool:
+        """Whether a function that makes layers of a class and does not run them only gives them to what runs them."""
+        if self._handed_out is None:
+            self._handed_out = HandedOut(self._calls, self._keeping, project)
+        return self._handed_out.only_applied(maker.file, maker.name, class_) and all(
+            (maker.file, maker.name) in self._calls.get((path, row), ())
+            for path, naming in self._named(maker.name, project)
+            for row in naming.rows.get(maker.name, ())
+        )
+
+    def _named(self, name: str, project: ProjectFiles) -> Iterator[tuple[str, Naming]]:
+        """The files that name something that may run, or make, what runs without gradients."""
+        if self._namings is None:
+            self._namings = Namings(self._asked_for(), self._texts, project)
+        return self._namings.of(name)
+
     def _asked_for(self) -> frozenset[str]:
         """The names by which something may be run that runs without gradients, and not with them."""
-        return frozenset(
-            name.rpartition(".")[0] or name
+        run = [
+            (file, name.rpartition(".")[0] or name)
             for file, functions in self._runners.items()
             for name in functions
             if (file, name) not in self._graded
-        )
+        ]
+        makers = (maker.name for key in run for maker in self._makers.get(key, ()))
+        return frozenset((*(name for _, name in run), *makers))
 
     def _is_ungraded(self, naming: Naming, row: int) -> bool:
         """Whether a row of a file stands in a function that is decorated with what switches gradients off, or in a
@@ -133,6 +159,7 @@ class GradedRuns:
                 called = step.node
                 if called is None:
                     continue
+                self._calls.setdefault((step.ref.file, step.ref.row), set()).add((called.file, called.name))
                 with_gradients = graded and not step.ungraded and not self._is_switched_off(entry, called)
                 if called.file in self._files and called.name not in (MODULE, STARTED):
                     self._note(step, node, called, with_gradients=with_gradients)

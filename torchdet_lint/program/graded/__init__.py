@@ -1,0 +1,1 @@
+"""Programs -> the functions that they run without gradients only: calls, and the objects that these are given."""

@@ -1,0 +1,158 @@
+"""A function that makes an object and gives it back -> whether the code in sight only applies the object."""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from torchdet_lint.program.syntax.hollow import parsed_body
+from torchdet_lint.program.syntax.shapes import FUNCTIONS, last_word
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from torchdet_lint.program.files import ProjectFiles
+
+# An object goes through so many functions at most.
+_DEPTH = 4
+
+
+class HandedOut:
+    """Follows objects through the names of functions, what gives them back, and what they are handed to."""
+
+    def __init__(
+        self, called: Mapping[tuple[str, int], set[tuple[str, str]]], keeping: Collection[str], project: ProjectFiles
+    ) -> None:
+        """`called` are the functions, by file and name, that the calls of a row of a file call; `keeping` the last
+        words of what gives back the object that it is given, or of which it is a method."""
+        self._called = called
+        self._keeping = keeping
+        self._project = project
+        self._trees: dict[str, _Tree] = {}
+        self._seen: set[ast.Name] = set()
+
+    def only_applied(self, path: str, maker: str, class_: str) -> bool:
+        """Whether each object of `class_` that the function `maker` of a file makes is only applied: there, where that
+        gives it back, and in the functions that it is handed to."""
+        self._seen.clear()
+        tree = self._tree(path)
+        function = tree.functions.get(maker)
+        made = tree.calls_under(function, class_) if function is not None else []
+        return bool(made) and all(self._applied(tree, node, _DEPTH) for node in made)
+
+    @cached_property
+    def _sites(self) -> dict[tuple[str, str], list[tuple[str, int]]]:
+        """The rows that call each function."""
+        found: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        for site, keys in self._called.items():
+            for key in keys:
+                found.setdefault(key, []).append(site)
+        return found
+
+    def _tree(self, path: str) -> _Tree:
+        if path not in self._trees:
+            self._trees[path] = _Tree(path, parsed_body(self._project.text(path)))
+        return self._trees[path]
+
+    def _applied(self, tree: _Tree, node: ast.expr, depth: int) -> bool:
+        """Whether the object that is the value of `node` is only applied."""
+        match tree.parents.get(node):
+            case ast.Call(func=function) as call:
+                return node is function or self._taken(tree, node, "", call, depth)
+            case ast.keyword(arg=str() as name) as given:
+                taker = tree.parents[given]
+                return isinstance(taker, ast.Call) and self._taken(tree, node, name, taker, depth)
+            case ast.Attribute(attr=name) as method:
+                moved = tree.parents.get(method)
+                return isinstance(moved, ast.Call) and name in self._keeping and self._applied(tree, moved, depth)
+            case ast.Assign(targets=[ast.Name(id=name)]) as statement if tree.around(statement):
+                return all(self._followed(tree, read, depth) for read in tree.reads_after(statement, name))
+            case ast.Return() as given:
+                return self._given_back(tree, given, depth)
+            case ast.Expr():
+                return True
+        return False
+
+    def _followed(self, tree: _Tree, read: ast.Name, depth: int) -> bool:
+        if read in self._seen:
+            return True
+        self._seen.add(read)
+        return self._applied(tree, read, depth)
+
+    def _taken(self, tree: _Tree, node: ast.expr, name: str, call: ast.Call, depth: int) -> bool:
+        """Whether what `call` calls only applies its argument `node`, called `name`, or gives it back for that."""
+        word = last_word(call.func)
+        if word in self._keeping:
+            return self._applied(tree, call, depth)
+        found = [key for key in self._called.get((tree.path, call.lineno), ()) if key[1] == word]
+        if len(found) != 1 or not depth or any(isinstance(one, ast.Starred) for one in call.args):
+            return False
+        there = self._tree(found[0][0])
+        function = there.functions.get(word)
+        if function is None:
+            return False
+        if not name:
+            parameters = [*function.args.posonlyargs, *function.args.args]
+            at = call.args.index(node)
+            name = parameters[at].arg if at < len(parameters) else ""
+        reads = _reads(function, name)
+        return bool(reads) and all(self._followed(there, read, depth - 1) for read in reads)
+
+    def _given_back(self, tree: _Tree, given: ast.Return, depth: int) -> bool:
+        """Whether all functions that call the one that gives an object back only apply it."""
+        function = tree.around(given)[0]
+        if not depth or tree.functions.get(function.name) is not function:
+            return False
+        sites = self._sites.get((tree.path, function.name), ())
+        for path, row in sites:
+            there = self._tree(path)
+            made = [one for one in there.calls.get(row, ()) if last_word(one.func) == function.name]
+            if not made or not all(self._applied(there, one, depth - 1) for one in made):
+                return False
+        return bool(sites)
+
+
+class _Tree:
+    """The tree of one file."""
+
+    def __init__(self, path: str, statements: Sequence[ast.stmt]) -> None:
+        self.path = path
+        self.parents: dict[ast.AST, ast.AST] = {}
+        self.calls: dict[int, list[ast.Call]] = {}
+        self.functions = {node.name: node for node in statements if isinstance(node, FUNCTIONS)}
+        for statement in statements:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call):
+                    self.calls.setdefault(node.lineno, []).append(node)
+                self.parents.update(dict.fromkeys(ast.iter_child_nodes(node), node))
+
+    def calls_under(self, function: ast.AST, word: str) -> list[ast.Call]:
+        """The calls of what is called `word` in a function."""
+        return [node for node in ast.walk(function) if isinstance(node, ast.Call) and last_word(node.func) == word]
+
+    def around(self, node: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """The functions around `node`, from the inside."""
+        return [one for one in self._above(node) if isinstance(one, FUNCTIONS)]
+
+    def reads_after(self, statement: ast.Assign, name: str) -> list[ast.Name]:
+        """Where `name`, bound by `statement` in a function, is read afterwards, there or in a function within it; what
+        a loop binds may be read above."""
+        loops = any(isinstance(one, (ast.For, ast.AsyncFor, ast.While)) for one in self._above(statement))
+        last = 0 if loops else statement.end_lineno or 0
+        return [read for read in _reads(self.around(statement)[-1], name) if read.lineno > last]
+
+    def _above(self, node: ast.AST) -> Iterator[ast.AST]:
+        parent = self.parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(parent)
+
+
+def _reads(function: ast.AST, name: str) -> list[ast.Name]:
+    """Where `name` is read in a function, or in one within it."""
+    return [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+    ]
