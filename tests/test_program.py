@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from torchdet_lint.catalogue import loading
 from torchdet_lint.cli.main import main
 from torchdet_lint.config import Settings
 from torchdet_lint.engine import run
@@ -1255,3 +1256,11 @@ def test_a_layer_that_a_function_gives_back_is_followed_to_what_runs_it_without_
         train_DOT_py=TRAINED_BESIDE.format(run=run), scoring_DOT_py=SCORER.format(made=made), elsewhere_DOT_py=elsewhere
     )
     assert [one.code for one in lint(folder) if one.code == "TDL403"] == ["TDL403"] * (not silent)
+
+
+def test_what_draws_as_its_next_element_is_asked_for_draws_in_the_workers(project):
+    examples = loading.load(examples=True).rules["TDL301"].bad
+    example = next(one for one in examples if "as its next element" in one.title)
+    folder = project(main_DOT_py=example.code)
+    found = lint(folder, min_severity="note")
+    assert [one.severity for one in found if one.code == "TDL301"] == ["error", "note"]

@@ -173,6 +173,10 @@ class WorkerBodies:
             if isinstance(root, ast.Attribute) and isinstance(root.value, ast.Name) and root.value.id == "self":
                 self._used(root, scope, depth, function.attr if root is not function else "")
                 return
+        if (held := _advanced(node)) is not None and scope.instance is not None:
+            for value, inner in scope.instance.attributes.get(held.attr) or ():
+                self._run_on(value, inner, f"{scope.way}.{held.attr}" if scope.way else None, depth, "__next__")
+            return
         if name in self.draws:
             draw = self.draws[name]
             generator = any(keyword.arg in ("generator", "random_state") for keyword in node.keywords)
@@ -237,9 +241,14 @@ class WorkerBodies:
             if self.generators.maker(value, inner) is not None or not self._may_run(value, inner):
                 continue
             self._value(value, inner, way, depth + 1)
-            for made, home in self.bindings.objects(value, inner)[0] if called else ():
-                if (found := self.classes.made_by(made, home.file)) is not None:
-                    self._instance(*found, made, home, way, depth + 1, called)
+            if called:
+                self._run_on(value, inner, way, depth, called)
+
+    def _run_on(self, value: ast.expr, scope: Scope, way: str | None, depth: int, called: str) -> None:
+        """Look at the method `called` of the objects of the project that `value` may be."""
+        for made, home in self.bindings.objects(value, scope)[0]:
+            if (found := self.classes.made_by(made, home.file)) is not None:
+                self._instance(*found, made, home, way, depth + 1, called)
 
     def _may_run(self, value: ast.expr, scope: Scope) -> bool:
         """Whether `value` may be an object with code of its own: data are not."""
@@ -273,8 +282,17 @@ def _is_of_self(node: _Part) -> bool:
         return isinstance(node.value, (ast.Attribute, ast.Subscript)) and _is_of_self(node.value)
     if isinstance(node, ast.Call):
         function = node.func
-        return isinstance(function, ast.Attribute) and (_is_of_self(function) or _on_attribute(function))
+        on_self = isinstance(function, ast.Attribute) and (_is_of_self(function) or _on_attribute(function))
+        return on_self or _advanced(node) is not None
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _advanced(node: ast.Call) -> ast.Attribute | None:
+    """The attribute of `self` of which a call takes the next element: `next(self.cycler)`."""
+    match node:
+        case ast.Call(func=ast.Name(id="next"), args=[ast.Attribute(value=ast.Name(id="self")) as held, *_]):
+            return held
+    return None
 
 
 def _on_attribute(function: ast.Attribute) -> bool:
