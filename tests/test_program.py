@@ -1264,3 +1264,21 @@ def test_what_draws_as_its_next_element_is_asked_for_draws_in_the_workers(projec
     folder = project(main_DOT_py=example.code)
     found = lint(folder, min_severity="note")
     assert [one.severity for one in found if one.code == "TDL301"] == ["error", "note"]
+
+
+@pytest.mark.parametrize(
+    ("started", "said"),
+    [
+        ("sample", "which repeats the parent's random numbers (`numpy.random.uniform` (line 7))"),
+        ("Days().sample", "forked, it repeats the parent's random numbers; spawned, it differs in every run"),
+    ],
+)
+def test_what_a_process_draws_of_which_the_target_stands_inside_a_function(project, started, said):
+    text = (
+        "from multiprocessing import Process\n\nimport numpy as np\n\ndef main():\n    def sample():\n"
+        "        return np.random.uniform()\n\n    np.random.seed(0)\n    TARGET.start()\n\nclass Days:\n"
+        "    def sample(self):\n        return np.random.uniform()\n\nif __name__ == '__main__':\n    main()\n"
+    )
+    folder = project(main_DOT_py=text.replace("TARGET", f"Process(target={started})"))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL108"]
+    assert said in finding.message

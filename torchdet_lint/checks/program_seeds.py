@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.finding import Change
-    from torchdet_lint.program.effects import Ref
+    from torchdet_lint.program.effects import Node, Ref
     from torchdet_lint.program.entry import Entry
 
 _IN_PROCESSES = "only new processes use random numbers, and each has to seed itself (TDL108)"
@@ -113,17 +113,26 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                     "place": entry.place(draw, step.ref),
                 }
                 here = step.node.file == step.ref.file and "." not in step.node.name
-                there = "a method" if step.node.file == step.ref.file else f"defined in {entry.shown(step.node.file)}"
+                nested = _is_nested(entry, step.node)
+                kind = "a function inside another" if nested else "a method"
+                there = kind if step.node.file == step.ref.file else f"defined in {entry.shown(step.node.file)}"
                 seeded = _in_target(entry, step.node.name, library, step.ref) if here else None
                 seeded = seeded or Withhold(f"the target is {there}")
                 # Python seeds `random` from the operating system in every forked child.
                 forked = step.channel == "fork" and entry.takes_state(step)
                 copied = forked and f"seed:{library}" in entry.effects and library != "python"
+                variant = ("nested" if nested else "fork") if copied else ""
                 yield Fault(
-                    step.ref, details, "fork" if copied else "", "warning" if copied else None,
+                    step.ref, details, variant, "warning" if copied else None,
                     (Story(draw, f"`{draw.what}` draws here, in the new process"),), (seeded,), at_call=True,
                 )  # fmt: skip
                 break
+
+
+def _is_nested(entry: Entry, target: Node) -> bool:
+    """Whether a function is defined inside another: it cannot be pickled, so that only a fork starts it."""
+    outer = target.name.rpartition(".")[0]
+    return bool(outer) and entry.project.files.summary(target.file).class_summary(outer) is None
 
 
 def _in_target(entry: Entry, name: str, library: str, here: Ref) -> Change:
