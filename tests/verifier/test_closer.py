@@ -31,11 +31,11 @@ def recorded(path, body, **options):
     return path
 
 
-def training(shift=0.0, at=2):
+def training(shift=0.0, at=2, optimizer=torch.optim.SGD):
     """Two passes over three batches; the input of step `at` is shifted."""
     torch.manual_seed(0)
     net = torch.nn.Linear(4, 1)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer = optimizer(net.parameters(), lr=0.1)
     data = torch.utils.data.DataLoader(torch.randn(6, 4), batch_size=2)
     step = 0
     for _ in range(2):
@@ -166,6 +166,16 @@ def test_a_second_pass_keeps_the_tensors_at_the_first_difference_and_at_the_firs
     assert (parameter.tensors, parameter.tensors_differing, parameter.shape) == (1, 1, (1, 4))
     assert 0 < parameter.largest < 1
     assert (parameter.differing, parameter.elements) == (4, 4)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_what_an_optimizer_keeps_for_a_parameter_is_called_so(tmp_path):
+    bodies = [lambda shift=shift: training(shift, optimizer=torch.optim.Adam) for shift in (0.0, 0.5)]
+    paths = [recorded(tmp_path / f"{number}.tdtrace", body) for number, body in enumerate(bodies)]
+    _, kept = values = look(Session(tmp_path, bodies), compare(*paths), replay=5)
+    assert kept.name == "exp_avg of weight"
+    line = amounts(types.SimpleNamespace(values=values, verdict="", losses=None))[-1]
+    assert line.startswith("the optimizer, in step 2: 4 of 4 of exp_avg of weight differ")
 
 
 class Wobbly:

@@ -231,18 +231,28 @@ def _bytes(tensor: torch.Tensor) -> bytes | None:
 
 
 def _names(tensors: list[torch.Tensor], kinds: Classifier) -> dict[int, str]:
-    """What the memory of tensors is called: a parameter or buffer of a module, else a variable of a frame."""
+    """What the memory of tensors is called: a parameter or buffer of a module, what an optimizer keeps for one, else a
+    variable of a frame.
+    """
     wanted = {base_of(tensor) for tensor in tensors} - {0}
     found: dict[int, str] = {}
-    modules = [value for value in gc.get_objects() if issubclass(type(value), torch.nn.Module)]
+    called: dict[int, str] = {}
+    objects = gc.get_objects()
+    modules = [value for value in objects if issubclass(type(value), torch.nn.Module)]
     inner = {id(child) for module in modules for child in module.children()}
     for module in modules:
         if id(module) in inner:
             continue
         for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+            called.setdefault(id(tensor), name)
             for kind, one in (("", tensor), ("the gradient of ", tensor.grad if tensor.is_leaf else None)):
                 if one is not None and (base := base_of(one)) in wanted:
                     found.setdefault(base, kind + name)
+    for optimizer in [value for value in objects if issubclass(type(value), torch.optim.Optimizer)]:
+        for parameter, kept in list(optimizer.state.items()):
+            for key, tensor in list(kept.items()) if isinstance(kept, dict) else ():
+                if isinstance(tensor, torch.Tensor) and (base := base_of(tensor)) in wanted:
+                    found.setdefault(base, f"{key} of {called.get(id(parameter), 'a parameter')}")
     frame: Any = sys._getframe(1)
     while frame is not None and wanted - found.keys():
         own = kinds[frame.f_code.co_filename] == OWN

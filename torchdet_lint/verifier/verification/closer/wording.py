@@ -13,7 +13,7 @@ _MANY_ULP = 1_000_000
 
 
 def amounts(report: Outcome) -> list[str]:
-    """How much differs at the first difference, in the first parameter, and in the losses; each line may be long."""
+    """How much differs at the first difference, at the optimizer's first, and in the losses; each line may be long."""
     return [*_values(report.values), *_losses(report)]
 
 
@@ -31,7 +31,7 @@ def _values(values: tuple[Values, ...]) -> list[str]:
         also = f" and {one.tensors_differing - 1} more tensors" if one.tensors_differing > 1 else ""
         place = f" at {list(one.index)}" if one.index else ""
         ulp = f", {_many(one.ulp)} ulp" if 0 < one.ulp < _MANY_ULP else ""
-        head = f"the first parameter, in step {one.step}" if number else "values"
+        head = f"the optimizer, in step {one.step}" if number else "values"
         far = f"; {_many(one.not_finite)} not finite" if one.not_finite else ""
         lines.append(
             f"{head}: {_many(one.differing)} of {_many(one.elements)} of {name}{also} differ, the largest by "
