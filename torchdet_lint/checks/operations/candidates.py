@@ -12,6 +12,7 @@ from torchdet_lint.checks.operations.conditions import INFERRED, Candidate, Cond
 from torchdet_lint.checks.operations.idle import is_idle
 from torchdet_lint.checks.operations.rewrites import Rewriting
 from torchdet_lint.checks.operations.unmoved import only_applied, stays_on_cpu
+from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.devices import asks_for_cuda
@@ -76,7 +77,7 @@ class Operations:
         for call in list(self.module.calls_to(*names)) if self.module.calls_any(names) else ():
             parent = self.module.parent(call.node)
             # `nn.NLLLoss().to(device)`: an argument has an `Arg` around it.
-            while isinstance(parent, (cst.Attribute, cst.Call)):
+            while isinstance(parent, (cst.Attribute, cst.Call, cst.IfExp)):
                 parent = self.module.parent(parent)
             targets = [target.target for target in parent.targets] if isinstance(parent, cst.Assign) else []
             for target in targets:
@@ -96,7 +97,7 @@ class Operations:
             for operation in index.get(name, ()):
                 made = None
                 if operation.spelling.forward:
-                    made = self._made(call)
+                    made = self._made(call) or self._made_among(call, name.removesuffix("()"))
                     if made is None:
                         continue
                 yield Candidate(operation, call, made)
@@ -208,6 +209,21 @@ class Operations:
         made = value.node if value is not None else self._moved(call)
         return self.module.call_at(made) if made is not None else None
 
+    def _made_among(self, call: Call, class_: str) -> Call | None:
+        """The first of the calls that may have made the instance that `call` calls, among those that make a `class_`:
+        `a if weighted else b`, or the arms of an `if`."""
+        value = self.module.value_at(call.node.func, call.scope, call.order)
+        for one in origins(self.module, value):
+            node = one.node
+            while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+                if node.func.attr.value not in self.module.library.facts.programs.moves:
+                    break
+                node = node.func.value
+            made = self.module.call_at(node) if isinstance(node, cst.Call) else None
+            if made is not None and class_ in made.names:
+                return made
+        return None
+
     def _moved(self, call: Call) -> cst.BaseExpression | None:
         """What makes the instance that `call` calls, where its name is bound once more, to the same on another device:
         `loss = loss.cuda()`."""
@@ -283,8 +299,8 @@ class Operations:
 
     def changes(self, candidate: Candidate) -> tuple[Change, ...]:
         """What makes the call deterministic, where the table has a rewrite and the code shows that it fits."""
-        operation, call, _ = candidate
-        if not operation.op.rewrites:
+        operation, call, made = candidate
+        if not operation.op.rewrites or (made is not None and self._made(call) is not made):
             return ()
         inferred = self.subject(candidate)
         rewriting = Rewriting(
