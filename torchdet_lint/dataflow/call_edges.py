@@ -56,7 +56,7 @@ class CallEdges:
             if own is not None:
                 return own
         for name in names:
-            found = self._named(self.module, name.removeprefix("@.")) if name.startswith("@.") else self._foreign(name)
+            found = self._named(self.module, name.removeprefix("@.")) if name.startswith("@.") else self.foreign(name)
             if found is not None:
                 explicit = isinstance(function, cst.Attribute) and not _is_super(function.value)
                 return found._replace(bound=False) if name.endswith(".__init__") and explicit else found
@@ -69,7 +69,8 @@ class CallEdges:
         function = bindings[0].node if len(bindings) == 1 else None
         return Callee(self.module, function) if isinstance(function, cst.FunctionDef) else None
 
-    def _foreign(self, name: str) -> Callee | None:
+    def foreign(self, name: str) -> Callee | None:
+        """The function of another file that goes by `name`, or what makes an object of the class of that name."""
         found = self.module.neighbour(name) if self.module.neighbour is not None else None
         return self._named(*found) if found is not None else None
 

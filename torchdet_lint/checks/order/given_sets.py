@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks.order.elements import collection_kind, set_kind
-from torchdet_lint.dataflow.call_edges import CallEdges
+from torchdet_lint.dataflow.call_edges import CallEdges, Callee
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import MAKES_SET, last_word, names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
@@ -21,9 +21,10 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
     from torchdet_lint.dataflow.uses import Use
+    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module
 
 # A search is quick that begins with a letter, and slow where it begins with what may not stand before one.
@@ -40,6 +41,8 @@ _ARROW = lazy(_GIVES_SET)
 _RETURNS = lazy(rf"^[ \t]*def (\w+)\([^\n]*\)[ \t]*{_GIVES_SET}", re.MULTILINE)
 _VIEWS = lazy(r"\.(?:keys|items)\(\)[ \t]*[-&|^]")
 _MADE = lazy(r"\s*(?:=|:)\s*[\"']?(?:\w+\.)*?(\w+)")
+_SAID = lazy(r"\s*:")
+_GIVEN = lazy(r"\s*(?::[^=\n]*)?:?=(?!=)")
 # So deeply the elements of a collection are looked for.
 _DEEP = 4
 # So far before its `in` the `for` of a loop stands, and before its `=` a name begins.
@@ -97,7 +100,7 @@ def given_sets(module: Module) -> Iterator[GivenSet]:
     for word in words:
         yield from _attributes(module, word)
     for name in functions:
-        yield from _returned(module, name)
+        yield from _returned(module, name, imported, results)
     for name in names:
         yield from _constants(module, name)
 
@@ -217,6 +220,8 @@ def _views(module: Module) -> Iterator[GivenSet]:
 
 def _attributes(module: Module, word: str) -> Iterator[GivenSet]:
     """`x.word`, an attribute that the file assigns nowhere."""
+    if _evidently_no_set(module, word):
+        return
     module.load_where(lambda text: any(one == word for _, one, *_ in _taken(text)), word)
     for unit in list(module.holding(word)):
         for attribute in module.attributes_under(unit.root, word) if unit.root is not None else ():
@@ -235,16 +240,46 @@ def _kind_of_attribute(module: Module, node: cst.Attribute) -> str:
     if found is None and isinstance(node.value, cst.Name) and node.value.value in ("self", "cls"):
         class_ = module.enclosing_class(node)
         found = (module, class_) if class_ is not None else None
-    for other, class_ in CallEdges(module).ancestors(*found) if found is not None else ():
+    return _kind_above(module, *found, node.attr.value) if found is not None else ""
+
+
+def _kind_above(module: Module, owner: Module, class_: Class, word: str) -> str:
+    """What the set holds that the classes above `class_` of `owner` in files other than `module` give to the attribute
+    `word`; empty where it is no set in sight."""
+    for other, above in CallEdges(module).ancestors(owner, class_):
         if other is not module:
-            values = [one.node for one in other.attribute_values(class_, node.attr.value)]
+            values = [one.node for one in other.attribute_values(above, word)]
             if values:
                 return set_kind(other, values[0]) if all(makes_set(other, value) for value in values) else ""
     return ""
 
 
-def _returned(module: Module, name: str) -> Iterator[GivenSet]:
+def _evidently_no_set(module: Module, word: str) -> bool:
+    """Whether the attribute `word`, which the file assigns nowhere, is no set by what is known before a method that
+    goes through it is parsed: the file annotates nothing of that name, and no class above those that do so fills it."""
+    text = module.text
+    for start in places(word, text):
+        said = _SAID.match(text, start + len(word))
+        if said is not None and _SET.search(text, said.end(), said.end() + _LINE):
+            return False
+    owners: set[int] = set()
+    for unit in module.holding(word):
+        taken = [owner for owner, one, *_ in _taken(module.texts[unit.index]) if one == word]
+        if any(unit.piece.owner < 0 or owner not in ("self", "cls") for owner in taken):
+            return False
+        owners.update([unit.piece.owner] if taken else [])
+    module.loading.wake()
+    module.load_statements()
+    classes = [module.loading.facts.top_classes[owner] for owner in sorted(owners)]
+    return not any(_kind_above(module, module, class_, word) for class_ in classes)
+
+
+def _returned(
+    module: Module, name: str, imported: frozenset[str], results: Mapping[str, Collection[str]]
+) -> Iterator[GivenSet]:
     """Calls of `name`, a function or a method of another file that returns a set."""
+    if _evidently_returns_none(module, name, imported, results):
+        return
     last = name.rpartition(".")[2]
     module.load_where(lambda text: _takes_result(text, name), last)
     for call in module.calls:
@@ -253,6 +288,51 @@ def _returned(module: Module, name: str) -> Iterator[GivenSet]:
         kind = _kind_of_result(module, call)
         if kind:
             yield GivenSet(call.node, kind, Follower(module).uses(call.node, is_set=True))
+
+
+def _evidently_returns_none(
+    module: Module, name: str, imported: frozenset[str], results: Mapping[str, Collection[str]]
+) -> bool:
+    """Whether no call of `name` returns a set, by what is known before a unit that calls it is parsed: no function of
+    the file says so, and what it is, or what makes the object that it is a method of, is imported and bound nowhere
+    else."""
+    if _ARROW.search(module.text):
+        return False
+    head, _, method = name.partition(".")
+    direct = not method or head in imported
+    makers = (head,) if direct else sorted(filter(imported.__contains__, results.get(head, ())))
+    others = set[str]() if direct else set(results.get(head, ())).difference(makers)
+    if any(_may_be_class(module, one, imported) for one in others) or any(_binds(module, maker) for maker in makers):
+        return False
+    module.loading.wake()
+    module.load_statements()
+    edges = CallEdges(module)
+    for maker in makers:
+        for full in module.resolve(cst.Name(maker), module.scope, None):
+            called = full if not method else f"{full}.{method}" if direct else f"{full}().{method}"
+            callee = edges.foreign(module.library.canonical(called))
+            if full.startswith("@.") or (callee is not None and _kind_given(module, callee)):
+                return False
+    return True
+
+
+def _may_be_class(module: Module, name: str, imported: Collection[str]) -> bool:
+    """Whether `name`, which is called, may be a class of the file or of another one that is not a library's."""
+    head, _, last = name.rpartition(".")
+    return head in imported or name in module.loading.facts.class_by_name or last.lstrip("_")[:1].isupper()
+
+
+def _binds(module: Module, name: str) -> bool:
+    """Whether something but the imports at top level may bind `name`."""
+    for unit in module.holding(name):
+        text = module.texts[unit.index]
+        if unit.piece.kind == "imports" or name not in module.words[unit.index]:
+            continue
+        if "import" in module.words[unit.index] or f" as {name}" in text:
+            return True
+        if any(_GIVEN.match(text, start + len(name)) for start in places(name, text)):
+            return True
+    return False
 
 
 def _constants(module: Module, name: str) -> Iterator[GivenSet]:
@@ -274,7 +354,9 @@ def _kind_of_constant(module: Module, name: str) -> str:
         if place is None or "." in place[1]:
             continue
         other, last = place
-        other.load_where(None, last)
+        # In a function only what is said to be global binds a name at top level.
+        other.load_where(lambda text: "global" in text, last)
+        other.load_statements()
         made = other.followed(cst.Name(last), other.scope, None)
         if made is not None and makes_set(other, made.node):
             return set_kind(other, made.node)
@@ -285,7 +367,12 @@ def _kind_of_result(module: Module, call: Call) -> str:
     """What the set holds that a function of another file returns to `call`, or one that says so; empty where it is no
     set in sight."""
     callee = CallEdges(module).callee(call.node, call.own)
-    if callee is None or callee.function is None:
+    return _kind_given(module, callee) if callee is not None else ""
+
+
+def _kind_given(module: Module, callee: Callee) -> str:
+    """What the set holds that `callee` returns; empty where it is no set in sight."""
+    if callee.function is None:
         return ""
     other, function = callee.module, callee.function
     if _RETURNED.search(other.text) is None:

@@ -14,6 +14,7 @@ from torchdet_lint.source.modules import STANDARD
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from torchdet_lint.module.facts import Unit
     from torchdet_lint.module.module import Module
 
 
@@ -56,8 +57,8 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
                 or _is_handed_on(before, own_names)
             ):
                 taken.add(text)
-            elif named := _NAMED.search(before):
-                for owner, _, name in (one.rpartition(".") for one in named[1].split(", ")):
+            elif given := _NAMED.search(before):
+                for owner, _, name in (one.rpartition(".") for one in given[1].split(", ")):
                     alone = not owner and unit.piece.kind == "function"
                     # What is found in text may be an ellipsis.
                     (own.setdefault(text, set()) if alone else shared).update([name] if name else [])
@@ -65,14 +66,16 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
         return taken.__contains__
     gone_through: set[str] = set()
     for unit, text in zip(module.units, module.texts, strict=True):
-        called = unit.piece.kind == "function" and module.text.count(f"{unit.piece.name}(") > 1
+        named = shared | own.get(text, set())
+        if not any(name in text for name in named):
+            continue
         goes_on = (leads_on, _KEYED) if _TIED.search(text) is not None else (leads_on,)
-        for name in _with_derived(shared | own.get(text, set()), text):
+        for name in _with_derived(named, text):
             befores = (text[max(0, start - _BEFORE) : start] for start in places(name, text))
             if f"{name}.pop()" in text or any(
                 any(pattern.search(before) for pattern in goes_on)
                 or _is_handed_on(before, own_names)
-                or (called and before.endswith("return "))
+                or (before.endswith("return ") and _is_called(module, unit))
                 for before in befores
             ):
                 taken.add(text)
@@ -82,6 +85,11 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
         makes = re.compile(rf"\b(?:{'|'.join(sorted(gone_through & shared))})\s*(?::[^=\n]+)?=[^=]")
         taken.update(filter(makes.search, module.texts))
     return taken.__contains__
+
+
+def _is_called(module: Module, unit: Unit) -> bool:
+    """Whether `unit` is a function that the file seems to call."""
+    return unit.piece.kind == "function" and module.text.count(f"{unit.piece.name}(") > 1
 
 
 def _taken_by_bases(module: Module, names: Iterable[str], leads_on: re.Pattern[str]) -> set[str]:
