@@ -76,7 +76,7 @@ class Allocations:
     def idle(self, word: str, text: str, start: int) -> bool:
         """Whether the memory from the call of `word`, which stands at `start` of `text`, is evidently no input."""
         opening = _OPENING.match(text, start + len(word))
-        close = _closing(text, opening.end()) if opening is not None else -1
+        close = closing(text, opening.end()) if opening is not None else -1
         if opening is None or close < 0:
             return False
         if word != "empty_like" and "resize_" not in text and _NO_ELEMENTS.match(text, opening.end()):
@@ -110,7 +110,7 @@ class Allocations:
         return False
 
 
-def _closing(text: str, at: int) -> int:
+def closing(text: str, at: int) -> int:
     """Behind the bracket that closes the one before `at`; -1 where that is not simple to see."""
     depth = 1
     for bracket in _BRACKETS.finditer(text, at):

@@ -21,11 +21,15 @@ from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.infer import Inference
 from torchdet_lint.inference.narrowing import tests_around
 from torchdet_lint.module import names
+from torchdet_lint.prefilter.allocations import closing
+from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torchdet_lint.catalogue.conditions import Condition
+    from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.finding import Change
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module
@@ -38,6 +42,9 @@ _ENTRY = lazy(r"^if\s+__name__\s*==|^(?:for|while)\s", re.MULTILINE)
 _STARTED = lazy(r"^if\s+__name__\s*==|^(?:for|while|with)\s|^\w[\w.]*\(", re.MULTILINE)
 _OFFERS = lazy(r"\bchoices\s*=\s*\[[^\]]*|\bdefault\s*=\s*[\"']\w+[\"']")
 _TEXTS = lazy(r"[\"'](\w+)[\"']")
+_ASSIGNED = lazy(r"\s*(?::[^=\n]*)?=(?!=)")
+_AMONG = lazy(r"\s*[,)\]][^=\n(]*=(?!=)")
+_CALL = lazy(r"[ \t]*[\w.]+\(")
 _PICKS = lazy(r"getattr\((?:torch\.)?nn,")
 # Arguments that only these classes of a module take: torch 2.13.0, torch/nn/modules/rnn.py.
 _RECURRENT = ("torch.nn.LSTM", "torch.nn.RNN", "torch.nn.GRU")
@@ -46,6 +53,21 @@ _TOLD = {frozenset(("bidirectional",)): _RECURRENT, frozenset(("num_layers", "ba
 _HEIRS = 12
 # What is bound so often is not one module that goes from device to device.
 _MOVES = 6
+
+
+def _unmet(op: Op, condition: Condition) -> str:
+    return f"`{condition.argument}` does not meet the test `{condition.test}` ({op.condition or op.op})"
+
+
+def _may_give_name(text: str, end: int) -> bool:
+    """Whether the attribute before `end` may be assigned something that is evidently no call of which nothing is taken.
+    One that is assigned among others may be given anything."""
+    assigned = _ASSIGNED.match(text, end)
+    if assigned is None:
+        return _AMONG.match(text, end) is not None
+    call = _CALL.match(text, assigned.end())
+    after = closing(text, call.end()) if call is not None else -1
+    return after < 0 or text[after : after + 1] not in ("\n", "")
 
 
 class Operations:
@@ -58,6 +80,7 @@ class Operations:
         self.conditions = Conditions(module, self.inference)
         self.found: dict[str, list[Candidate]] = {}
         self._heirs: dict[int, list[Class]] = {}
+        self._picks: dict[str, bool] = {}
         index = module.library.operations(module.target.torch)
         if _PICKS.search(module.text):
             module.load_where(lambda text: _PICKS.search(text) is not None, "getattr")
@@ -122,7 +145,8 @@ class Operations:
         elif isinstance(function, cst.Name):
             yield from self._bound(function.value, call.scope, call)
         elif isinstance(function, cst.Attribute):
-            for value in self.module.self_attribute(function, call.scope):
+            picked = self._may_be_picked(function.attr.value)
+            for value in self.module.self_attribute(function, call.scope) if picked else ():
                 if isinstance(value.node, cst.Name):
                     yield from self._bound(value.node.value, value.scope, call)
                 elif isinstance(value.node, cst.Subscript):
@@ -130,6 +154,14 @@ class Operations:
             yield from self._derived(function)
         elif isinstance(function, cst.Call) and len(function.args) > 1:
             yield from self._named(function, call)
+
+    def _may_be_picked(self, name: str) -> bool:
+        """Whether the file may assign a name, or an entry of something, to an attribute `name`: most are given what a
+        call makes, and the methods that do so need no parse."""
+        if name not in self._picks:
+            text = self.module.text
+            self._picks[name] = any(_may_give_name(text, start + len(name)) for start in places(name, text))
+        return self._picks[name]
 
     def _bound(self, name: str, scope: Scope, call: Call) -> Iterator[str]:
         """What `name` of `scope` may be, where it is a parameter with a default, or is picked from a table."""
@@ -268,6 +300,8 @@ class Operations:
             self.gradients.untracked(call.node) or (made and self.gradients.held_untracked(call.node))
         ):
             return "no gradient is recorded here"
+        if failing := self.conditions.evidently_failing(candidate):
+            return _unmet(op, failing)
         inferred = self.subject(candidate)
         if operation.method and not self._receives(candidate, inferred):
             return "the receiver is not evidently a tensor of that class"
@@ -277,7 +311,7 @@ class Operations:
             return "the tensors hold integers or whole numbers, or are not evidently of a floating type"
         for condition in op.when:
             if condition not in plain and not self.conditions.hold(candidate, condition, inferred):
-                return f"`{condition.argument}` does not meet the test `{condition.test}` ({op.condition or op.op})"
+                return _unmet(op, condition)
         if op.direction == "backward" and not self._differentiated(candidate, inferred):
             return "no gradient flows through what it is given"
         if op.unless_within and self._within(call.node, op.unless_within):

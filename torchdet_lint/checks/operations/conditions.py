@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.dataflow.def_use import DefUse
-from torchdet_lint.inference.abstract_values import OTHER, AbstractValue
+from torchdet_lint.inference.abstract_values import OTHER, UNKNOWN, AbstractValue
 from torchdet_lint.inference.narrowing import Comparisons
 from torchdet_lint.regex import lazy
 
@@ -36,6 +36,8 @@ INFERRED = frozenset(
         "not-floating",
     }
 )
+# What is asked of one argument alone, whatever the op works on.
+_APART = frozenset({"tensor", "length", "contains", "repeats", "overlapping", "side-by-side", "from"})
 
 
 class Candidate(NamedTuple):
@@ -78,6 +80,29 @@ class Conditions:
             if default is not None:
                 return condition_holds(condition, passed=True, opaque=False, known=True, value=default)
         return self.module.holds(call, condition, parameters)
+
+    def evidently_failing(self, candidate: Candidate) -> Condition | None:
+        """A condition that the call does not meet, by what costs less to ask than what the op works on."""
+        operation, call, _ = candidate
+        parameters: Sequence[str] = operation.spelling.forward or operation.spelling.parameters
+        subject = "self" if operation.method else parameters[0] if parameters else ""
+        for condition in operation.op.when:
+            if condition.argument not in ("self", subject):
+                if condition.test in _APART and not self.hold(candidate, condition, UNKNOWN):
+                    return condition
+            elif condition.test == "dims" and (value := call.argument(subject, parameters)) is not None:
+                sizes = self._sizes(value.node)
+                if sizes and sizes not in condition.values:
+                    return condition
+        return None
+
+    def _sizes(self, node: cst.BaseExpression) -> int:
+        """How many sizes `x.view(-1, 10)` is given one by one; 0 where `node` is something else."""
+        call = self.module.call_at(node) if isinstance(node, cst.Call) else None
+        if call is None or call.own or call.opaque or call.attribute not in ("view", "reshape"):
+            return 0
+        given = len(call.arguments.positional)
+        return given if given > 1 and not call.arguments.keywords else 0
 
     def _is_extent(self, value: Value) -> bool:
         """Whether it is the extent of a tensor, as `y.shape[-2:]`, which is not written for a constant."""
