@@ -104,7 +104,13 @@ class Skeleton(NamedTuple):
         text = "".join(lines)
         if "#" not in text:
             return text
-        return "".join(line for line in lines if not line.lstrip().startswith("#") or _STRING_ENDS.search(line))
+        return "".join(
+            [
+                line
+                for line in lines
+                if "#" not in line or not line.lstrip().startswith("#") or _STRING_ENDS.search(line)
+            ]
+        )
 
 
 def cut(text: str) -> Skeleton:

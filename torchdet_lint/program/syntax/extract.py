@@ -25,7 +25,7 @@ from torchdet_lint.program.syntax.shapes import (
     leaves_evaluation,
     names_a_device,
 )
-from torchdet_lint.program.syntax.unbound import first_bound
+from torchdet_lint.program.syntax.unbound import FirstBound
 from torchdet_lint.program.syntax.untrained import frozen, inspected, read_inside, traced
 from torchdet_lint.regex import lazy
 
@@ -115,12 +115,12 @@ class Extractor(Expressions):
     def _is_bound_below(self, function: ast.expr) -> bool:
         """Whether the file binds what is called only further below: a cell that somebody ran out of order."""
         name = dotted_name(function).partition(".")[0] if self.scope.kind == "module" else ""
-        return bool(name) and self._first_bound.get(name, 0) > self.statement
+        return bool(name) and self._first_bound.is_below(name, self.statement)
 
     @functools.cached_property
-    def _first_bound(self) -> dict[str, int]:
-        """The rows of the statements of the file that first bind names."""
-        return first_bound(self.names.scopes.tree.body, "".join(self.names.scopes.hollow.lines))
+    def _first_bound(self) -> FirstBound:
+        """The statements of the file that first bind names."""
+        return FirstBound(self.names.scopes.tree.body, "".join(self.names.scopes.hollow.lines))
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         """Record a function. Of CUDA its defaults speak where it is called, and not where it is defined; the calls of a

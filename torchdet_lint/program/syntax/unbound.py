@@ -53,14 +53,32 @@ def _bound(node: ast.AST) -> Iterable[str]:
     return (node.rest,) if isinstance(node, ast.MatchMapping) and node.rest else ()
 
 
-def first_bound(body: list[ast.stmt], text: str) -> dict[str, int]:
+class FirstBound:
     """The rows of the statements at top level that first bind names; of no name where a function of the `text` may bind
-    some. What is in functions is not looked at."""
-    rows: dict[str, int] = {}
-    if any(True for word in _BINDS_OUTSIDE for _ in places(word, text)):
-        return rows
-    for statement in body:
-        stack: list[ast.AST] = [statement]
+    some. What is in functions is not looked at, and no statement before somebody asks for a name that those above it do
+    not bind."""
+
+    def __init__(self, body: list[ast.stmt], text: str) -> None:
+        outside = any(True for word in _BINDS_OUTSIDE for _ in places(word, text))
+        self._left = iter(body if not outside else ())
+        self._rows: dict[str, int] = {}
+
+    def is_below(self, name: str, row: int) -> bool:
+        """Whether the file binds `name` only below `row`."""
+        rows = self._rows
+        while name not in rows:
+            statement = next(self._left, None)
+            if statement is None:
+                return False
+            self._note(statement)
+        if rows[name] <= row:
+            return False
+        for statement in self._left:
+            self._note(statement)
+        return "*" not in rows
+
+    def _note(self, statement: ast.stmt) -> None:
+        rows, stack = self._rows, list[ast.AST]([statement])
         while stack:
             node = stack.pop()
             if isinstance(node, ast.alias):
@@ -70,7 +88,6 @@ def first_bound(body: list[ast.stmt], text: str) -> dict[str, int]:
             elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 rows.setdefault(node.id, statement.lineno)
             stack.extend(ast.iter_child_nodes(node) if not isinstance(node, FUNCTIONS) else ())
-    return rows if "*" not in rows else {}
 
 
 def _read(tree: ast.Module) -> Iterator[str]:
