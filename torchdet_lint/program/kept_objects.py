@@ -112,6 +112,9 @@ class KeptObjects:
                         referents.add(one)
                     elif one.kind == "parameter":
                         referents |= found.get((node.owner, (node.file, node.name), one.name), set())
+                    elif one.kind == "unknown" and name.startswith("$self."):
+                        for constructor, kept in self._parameters(node.owner, name[len("$self.") :]):
+                            referents |= found.get((node.owner, constructor, kept), set())
             if referents:
                 yield parameter, referents
 

@@ -375,6 +375,8 @@ class Lookup:
             return [Referent("instance", referent.file, referent.name)]
         if referent.kind == "item":
             return [referent._replace(name=f"{referent.name}()")]
+        if referent.kind == "instance":
+            return self._given_by(referent, level)
         if referent.kind == "function":
             if referent.name.rpartition(".")[2] in self.facts.fluent and referent.owner[1]:
                 return [Referent("instance", *referent.owner)]
@@ -393,6 +395,14 @@ class Lookup:
             ):
                 found = [Referent("instance", *referent.owner)]
             return found
+        return []
+
+    def _given_by(self, instance: Referent, level: int) -> list[Referent]:
+        """What a call of an object of the project gives: what its `__call__` returns, or the `forward` of a module."""
+        for name in ("__call__", "forward"):
+            methods = [one for one in self.class_attribute(instance, name, level) if one.kind == "function"]
+            if methods:
+                return self._called(methods[0], level)
         return []
 
     def family(self, class_: tuple[str, str]) -> list[Referent]:
