@@ -115,6 +115,8 @@ class Resolver(Registries):
             return self.resolve(node.elt, scope, depth - 1)
         if isinstance(node, ast.Starred):
             return self.elements(node.value, scope, depth - 1)
+        if isinstance(node, ast.Lambda):
+            return [f"@.{self.scopes.lambdas[node]}"] if node in self.scopes.lambdas else ()
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             sides = (node.left, node.right)
             if any(isinstance(side, LITERALS) for side in sides):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _GLOBAL = lazy(r"\bglobal[ \t]+([\w, \t]+)")
 DEPTH = 14
 NAMES = 8
+_NAMELESS = "lambda"
 
 
 class Bound(NamedTuple):
@@ -120,6 +121,8 @@ class Scopes:
         self.stars: list[str] = []
         self.module = Scope("module", None, self.tree, MODULE)
         self.by_name: dict[str, Scope] = {MODULE: self.module}
+        # The names of the functions that lambdas are which are returned or kept in an attribute.
+        self.lambdas: dict[ast.Lambda, str] = {}
         # How often a name is given again.
         self._again: dict[str, int] = {}
         self._bind_all(self.module, self.tree.body)
@@ -179,7 +182,10 @@ class Scopes:
 
     def _bind_all(self, scope: Scope, body: list[ast.stmt]) -> None:
         for statement in statements_in(body):
-            self._bind(scope, statement)
+            if isinstance(statement, ast.Return):
+                self._bind_lambda(scope, statement.value)
+            else:
+                self._bind(scope, statement)
 
     def _bind(self, scope: Scope, node: ast.stmt) -> None:
         if isinstance(node, FUNCTIONS):
@@ -216,10 +222,17 @@ class Scopes:
                 function = defined_by(node.value, target.id)
                 scope.bind(target.id, Bound("def", self._enter("function", scope, function)))
             else:
+                self._bind_lambda(scope, node.value)
                 self._bind_target(scope, target, node.value)
         for owner, part in entered(node):
             if isinstance(owner, ast.Name) and owner.id in scope.bindings:
                 scope.bind(owner.id, Bound("part", value=part))
+
+    def _bind_lambda(self, scope: Scope, node: ast.expr | None) -> None:
+        """A lambda without a name is a function too, which no name of the file can mean."""
+        if isinstance(node, ast.Lambda) and node not in self.lambdas:
+            self.lambdas[node] = self._enter("function", scope, defined_by(node, _NAMELESS))
+            scope.bind(_NAMELESS, Bound("def", self.lambdas[node]))
 
     def _bind_part(self, scope: Scope, node: ast.AugAssign | ast.Expr) -> None:
         """`blocks += [Block()]` and `blocks.append(Block())`."""
