@@ -68,6 +68,10 @@ class Flow(Generic[S]):
         """`target += value` and its like."""
         raise NotImplementedError
 
+    def at_end(self, test: cst.BaseExpression, state: S) -> bool:
+        """Whether the loop around has done all of its rounds that count where `test` holds."""
+        return False
+
     def iterate(self, node: cst.For, state: S) -> None:
         """The head of `for target in iter`."""
         raise NotImplementedError
@@ -146,7 +150,11 @@ class Flow(Generic[S]):
         text, truth = condition(node.test)
         other = self.branch(text, not truth, self.copy(state))
         self.depth += 1
+        breaks = self._loops[-1].breaks if self._loops else []
+        before = len(breaks)
         taken = self._body(node.body, self.branch(text, truth, state))
+        if len(breaks) > before and self.at_end(node.test, state):
+            del breaks[before:]
         negative: S | None = other
         if isinstance(node.orelse, cst.If):
             negative = self._if(node.orelse, other)

@@ -140,6 +140,8 @@ def _evidently_sizes(module: Module, call: Call, sizes: list[Value] | None) -> b
     if len(call.node.args) > 1:
         return True
     only = call.node.args[0].value
+    if module.elements(only, call.scope, call.order) is not None:
+        return False
     if isinstance(sizes[0].constant, int):
         return isinstance(only, (cst.Integer, cst.Name))
     made = module.followed(only, call.scope, call.order) if isinstance(only, cst.Name) else None

@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.checks.memory.calls import Calls
 from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Refs, State, some_part
-from torchdet_lint.checks.memory.subscripts import Subscripts
+from torchdet_lint.checks.memory.subscripts import Subscripts, beyond
 from torchdet_lint.dataflow.syntax import condition, names_read
 from torchdet_lint.module.tree import LEAVES, children
 
@@ -98,6 +98,18 @@ class Reads(Calls):
         else:
             refs = self.value(target, state)
         self.read(refs, target, state)
+
+    def at_end(self, test: cst.BaseExpression, state: State) -> bool:
+        """A counter that has come to the size of a buffer has been at every element of it."""
+        reached = self.subscripts.reached(test)
+        if reached is None:
+            return False
+        for number, memory in state.memories.items():
+            more = beyond(self.module, self.buffers[number], reached[0])
+            # The last element is written in this round, above the test or not at all.
+            if more is not None and more + reached[1] >= (-1 if memory.parts else 0):
+                return True
+        return False
 
     def iterate(self, node: cst.For, state: State) -> None:
         """Rows of a tensor are views of it; a counter over a range spans it."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.checks.memory.domain import EVERYTHING, SOMETHING, Part, Refs, Span
+from torchdet_lint.checks.memory.domain import EVERYTHING, SOMETHING, Buffer, Part, Refs, Span
 from torchdet_lint.dataflow.syntax import bare
 from torchdet_lint.regex import lazy
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.module.module import Module
+
+
+# What a counter is at least where one is compared with a bound: the bound, or one more.
+_COMES_TO: dict[type, int] = {cst.Equal: 0, cst.GreaterThanEqual: 0, cst.GreaterThan: 1}
+_IS_COME_TO: dict[type, int] = {cst.Equal: 0, cst.LessThanEqual: 0, cst.LessThan: 1}
 
 
 class Subscripts:
@@ -31,6 +36,19 @@ class Subscripts:
             target = target.elements[0].value
         if span is not None and isinstance(target, cst.Name):
             self.spans[target.value] = span
+
+    def reached(self, test: cst.BaseExpression) -> tuple[cst.BaseExpression, int] | None:
+        """The bound that a counter has come to where `test` holds, and what the counter is beyond it then."""
+        if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
+            return None
+        right, operator = test.comparisons[0].comparator, type(test.comparisons[0].operator)
+        for one, other, kinds in ((test.left, right, _COMES_TO), (right, test.left, _IS_COME_TO)):
+            counter, more = _shifted(one, cst.Add)
+            bound, less = _shifted(other, cst.Subtract)
+            span = self.spans.get(counter.value) if isinstance(counter, cst.Name) else None
+            if span is not None and span.low == 0 and span.step == 1 and operator in kinds:
+                return bound, kinds[operator] - more - less
+        return None
 
     def _range(self, node: cst.BaseExpression) -> Span | None:
         if not isinstance(node, cst.Call):
@@ -117,6 +135,13 @@ class Subscripts:
         return Span(bound, bound + 1 if bound != -1 else "")
 
 
+def _shifted(node: cst.BaseExpression, operator: type) -> tuple[cst.BaseExpression, int]:
+    """`n` and 1 of `n + 1`."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, operator):
+        return (node.left, node.right.evaluated_value) if isinstance(node.right, cst.Integer) else (node, 0)
+    return node, 0
+
+
 def extent(module: Module, node: cst.BaseExpression) -> int | str:
     """What bounds or sizes a dimension: an int, or text that is the same for the same extent, as far as one can see; a
     question mark in it says that it may be another's too."""
@@ -133,6 +158,15 @@ def extent(module: Module, node: cst.BaseExpression) -> int | str:
             return f"{node.value}?"
         return extent(module, followed.node) if not isinstance(followed.node, cst.Name) else bare(followed.node)
     return _LENGTH.sub(r"\1.size(0)", _SHAPE.sub(r".size(\1)", bare(node)))
+
+
+def beyond(module: Module, buffer: Buffer, bound: cst.BaseExpression) -> int | None:
+    """What `bound` is beyond the first dimension of `buffer`; None where that is not in sight."""
+    sizes, extents = (buffer.size or ())[:1], (buffer.extents or ())[:1]
+    found = extent(module, bound)
+    if isinstance(found, int) and sizes and isinstance(sizes[0], int):
+        return found - sizes[0]
+    return 0 if bare(bound) in sizes or found in extents else None
 
 
 _SHAPE = lazy(r"\.shape\[(\d+)\]")
