@@ -355,8 +355,22 @@ shown(draws=[one.x.tolist(), two.x.tolist()], run=[one.x.tolist(), two.x.tolist(
 ]
 
 # `seed` of a `torch.Generator` is a method of a C type, which nothing replaces at run time. What a program never seeds
-# is seeded with a number at run time, before the program has a seed of its own.
+# is seeded with a number at run time, before the program has a seed of its own. The clock
+# stays real where a variable passes it on.
 IN_THE_SOURCE = [
+    Trial(
+        "the clock as the seed of the program, which measures time with it too",
+        """
+import time
+
+start = time.time()
+torch.manual_seed(int(start * 1e6) % 2**31)
+draws = torch.rand(3).tolist()
+shown(draws=[*draws, time.time() - start < 100, True], run=draws)
+""",
+        ("TDL105",),
+        seeded=False,
+    ),
     Trial(
         "NumPy, which follows the option that seeds torch",
         """

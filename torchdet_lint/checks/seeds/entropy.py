@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.seeds.fresh_defaults import FreshDefaults
+from torchdet_lint.checks.seeds.uses import Uses
 from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
@@ -53,19 +54,23 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         reported.add(call.node)
         details = {"call": module.code(call.node.func)}
         yield Violation(call.node, details, row.variant or "fresh", related=(left,), changes=(table.FOR_CALLERS,))
-    pairs = [(sink, source, what) for sink in _sinks(module) for source, what in _entropy(module, sink)]
+    sinks = list(_sinks(module))
+    uses = Uses(module, [sink.value.node for sink in sinks])
+    ways = [way for sink in sinks for way in _entropy(module, sink, uses)]
     told: set[tuple[int, str]] = set()
-    for sink, source, what in pairs:
+    for way in ways:
+        sink, source, what, _ = way
         same = id(sink.call), module.code(source.node)
-        if source.node in reported or same in told or _stands_in(module, source, sink, pairs):
+        if source.node in reported or same in told or _stands_in(module, source, sink, ways):
             continue
         reported.add(source.node)
         told.add(same)
         details = {"source": module.code(source.node), "what": what}
         related = (RelatedNode(sink.call.node, "it becomes the seed here"),)
-        changes, safe = _mended(module, source, sink)
+        same_source = [one for one in ways if one.source.node is source.node]
+        changes, safe = _all_mended(module, same_source)
         by = "" if what else _ROOTS[source.own[0].partition(".")[0]]
-        fed = {library for other, one, _ in pairs if one.node is source.node for library in other.libraries}
+        fed = {library for one in same_source for library in one.sink.libraries}
         by = "" if fed & {by, _ANY} else by  # it is seeded from this very draw
         variant = "" if what else "draw"
         yield Violation(
@@ -73,9 +78,9 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         )
 
 
-def _stands_in(module: Module, source: Call, sink: _Sink, pairs: Sequence[tuple[_Sink, Call, str]]) -> bool:
+def _stands_in(module: Module, source: Call, sink: _Sink, ways: Sequence[_Way]) -> bool:
     """Whether `source` is read where another source of the same seed cannot be: in the handler of its exception."""
-    others = {other.node for one, other, _ in pairs if one.call is sink.call}
+    others = {one.source.node for one in ways if one.sink.call is sink.call}
     inner: cst.CSTNode = source.node
     for around in module.ancestors(source.node):
         if isinstance(around, cst.Try) and isinstance(inner, cst.ExceptHandler):
@@ -109,17 +114,31 @@ def _asks_for_none(test: cst.BaseExpression) -> tuple[cst.BaseExpression | None,
     return None, False
 
 
-def _mended(module: Module, source: Call, sink: _Sink) -> tuple[tuple[Change, ...], Applicability | None]:
-    """A seed in the place of what `source` makes of it, and whether that is safe."""
-    value = sink.value.node
-    whole = _whole(module, source.node, value)
-    worker = _worker_function(module, source.node)
+def _all_mended(module: Module, ways: Sequence[_Way]) -> tuple[tuple[Change, ...], Applicability | None]:
+    """A seed in all places where what one source gives becomes nothing but seeds, and whether that is safe."""
+    changes: dict[Change, None] = {}
+    applicability: Applicability | None = None
+    for way in {id(way.place): way for way in reversed(ways)}.values():
+        found, safe = _mended(module, way)
+        changes |= dict.fromkeys(found)
+        applicability = applicability or safe
+    return tuple(changes), applicability
+
+
+def _mended(module: Module, way: _Way) -> tuple[tuple[Change, ...], Applicability | None]:
+    """A seed in the place of what the place of `way` makes of it, and whether that is safe."""
+    sink, value, place = way.sink, way.sink.value.node, way.place
+    whole = _whole(module, place, value)
+    worker = _worker_function(module, place)
     if worker is not None:
         # One seed for every epoch would repeat the augmentation; torch gives the worker one that it can repeat.
         if sink.call.node in module.ancestors(value) and _names_in(value, whole) <= _first_parameter(worker):
             return (NeedImport("torch"), Replace(value, _WORKER_SEED)), None
         return (NeedImport("torch"), Replace(whole, "{torch}.initial_seed() % 2**31")), None
-    seed = module.shared(ProgramSeeds).replacement(source.node, None if sink.libraries else _generator(sink.call))
+    called: cst.CSTNode = way.source.node
+    if module.enclosing_function(called) is not module.enclosing_function(place):
+        called = next(one for one in (place, *module.ancestors(place), called) if module.call_at(one) is not None)
+    seed = module.shared(ProgramSeeds).replacement(called, None if sink.libraries else _generator(sink.call))
     kept = _other_summand(module, whole)
     if kept is not None and seed.text == "{seed}" and "seed" in module.code(kept).lower():
         return (Replace(module.parent(whole), module.code(kept)),), seed.applicability
@@ -203,6 +222,26 @@ class _Sink(NamedTuple):
     libraries: tuple[str, ...]
 
 
+class _Step(NamedTuple):
+    """A value on the way to a seed, the call by which the way leaves the file of the seed, and the place where it came
+    out of what is used for other things too."""
+
+    module: Module
+    value: Value
+    left_by: Call | None = None
+    place: cst.CSTNode | None = None
+
+
+class _Way(NamedTuple):
+    """A call that makes the value of `sink` another one in every run, what it reads (empty: a generator), and the place
+    behind which its value becomes nothing but seeds: the call itself where it is used for nothing else."""
+
+    sink: _Sink
+    source: Call
+    what: str
+    place: cst.CSTNode
+
+
 def _sinks(module: Module) -> Iterator[_Sink]:
     seen = set[int]()
     for seed in module.library.facts.seeds if module.calls_any(module.library.seeding) else ():
@@ -236,14 +275,15 @@ def _seeds_by_its_name(module: Module, call: Call) -> bool:
     return module.library.facts.conventions.seeds.fullmatch(name) is not None
 
 
-def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
-    """The calls that make the value of `sink` another one in every run, and what they read (empty: a generator). Of a
-    function of another file, it is the call of that function."""
-    queue: list[tuple[Module, Value, Call | None]] = [(module, sink.value, None)]
+def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
+    """What makes the value of `sink` another one in every run. Of a function of another file, it is the call of that
+    function."""
+    queue: list[_Step] = [_Step(module, sink.value)]
     seen, spread, entered = set[int](), set[int](), set[int]()
     draws = _draws(module)
     while queue:
-        there, value, left_by = queue.pop(0)
+        step = queue.pop(0)
+        there, value, left_by, place = step
         stack: list[cst.CSTNode] = [value.node]
         while stack:
             node = stack.pop()
@@ -255,24 +295,27 @@ def _entropy(module: Module, sink: _Sink) -> Iterator[tuple[Call, str]]:
                 name = call.own[0] if len(call.own) == 1 else ""
                 what = module.library.facts.entropy.get(name)
                 if what is not None:
-                    yield left_by or call, what
+                    source = left_by or call
+                    yield _Way(sink, source, what, place or source.node)
                 elif name in draws:
                     met = there is module and module.meets(call, draws[name].when, draws[name].parameters)
                     if met and _unseeded(module, call, sink):
-                        yield call, ""
+                        yield _Way(sink, call, "", place or call.node)
                 else:
-                    yield from _by_default(module, node) if there is module else ()
+                    if there is module:
+                        yield from (_Way(sink, *one, place or one[0].node) for one in _by_default(module, node))
                     stack.extend(_passed_on(there, call, name))
                     found = there.function(name) if name and len(entered) < _FUNCTIONS else None
                     if found is not None and id(found[1]) not in entered and not _takes_seed(call, found[1]):
                         entered.add(id(found[1]))
                         leaves = left_by or (call if found[0] is not module else None)
-                        queue += [(found[0], found[0].value(one), leaves) for one in returned(found[1])]
+                        kept = place or uses.shared(there, node)
+                        queue += [_Step(found[0], found[0].value(one), leaves, kept) for one in returned(found[1])]
             elif isinstance(node, cst.Name) or (isinstance(node, (cst.Attribute, cst.Subscript)) and member(node)):
                 bound = assigned(there, there.value_at(node, value.scope, value.order))
-                queue += [(there, one, left_by) for one in bound]
+                queue += [_Step(there, one, left_by, place or uses.shared(there, node)) for one in bound]
                 if not bound and there is module:
-                    yield from _by_default(module, node)
+                    yield from (_Way(sink, *one, place or one[0].node) for one in _by_default(module, node))
             elif id(node) not in spread and not (isinstance(node, cst.Subscript) and dotted(node.value)):
                 parts = [part for part in inside(node) if part is not node]
                 spread.update(map(id, parts))
