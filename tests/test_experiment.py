@@ -768,6 +768,23 @@ WORKERS = [
 
 LEFT = [
     Trial(
+        "the clock beside an option that seeds another library, which cannot be read there",
+        """
+import time
+
+
+def begin():
+    torch.manual_seed(int(time.time() * 1e6) % 2**31)
+
+
+if __name__ == "__main__":
+    args = options()
+    np.random.seed(args.seed)
+    begin()
+    shown(draws=np.random.rand(2).tolist(), run=np.random.rand(2).tolist())
+""",
+    ),
+    Trial(
         "a loader that is made under one seed and read under another",
         """
 args = options()
@@ -1206,6 +1223,85 @@ def test_a_number_that_a_file_beside_gives_a_generator_is_not_given_another(
         "print(rng.random(), noise.rng.random())\n",
     }  # fmt: skip
     assert (fixed(tmp_path, files) != files) is mended
+
+
+def test_a_generator_draws_other_numbers_than_the_global_one_that_a_file_beside_uses(tmp_path: Path) -> None:
+    files = {
+        "noise.py": "import random\n\nimport numpy as np\n\n\ndef noise():\n    return np.random.rand()\n\n\n"
+        "def coin():\n    return random.random()\n",
+        "program.py": IMPORTS + "import noise\n\nstate = np.random.RandomState()\nown = random.Random()\n"
+        "draws = [state.rand(), noise.noise(), own.random(), noise.coin()]\nshown(draws=draws, run=draws)\n",
+    }  # fmt: skip
+    for name, text in fixed(tmp_path, files, ("TDL102", "TDL103", "TDL104")).items():
+        (tmp_path / name).write_text(text)
+    new = run(tmp_path / "program.py")
+    assert kinds(new) == 4
+    assert new == run(tmp_path / "program.py")
+
+
+RESEEDING = """\
+import torch
+
+
+def begin(number):
+    torch.manual_seed(number)
+
+
+def called(loader, number):
+    begin(number)
+    return [int(x) for x in loader]
+
+
+class Trainer:
+    def __init__(self, seed):
+        self.seed = seed
+
+    def fit(self, loader):
+        return [called(loader, self.seed + epoch) for epoch in range(2)]
+
+
+class Quiet:
+    def __init__(self, seed):
+        begin(seed)
+
+    def fit(self, loader):
+        return [[int(x) for x in loader] for _ in range(2)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("imported", "found", "mended"),
+    [
+        ("Trainer", "Trainer(args.seed).fit(loader)", False),
+        ("called", "[called(loader, args.seed + epoch) for epoch in range(2)]", False),
+        ("Quiet", "Quiet(args.seed).fit(loader)", False),
+        ("begin", "[[int(x) for x in loader] for _ in range(2)]", True),
+    ],
+)
+def test_what_another_file_seeds_torch_with_decides_the_order_of_a_loader(
+    tmp_path: Path, imported: str, found: str, *, mended: bool
+) -> None:
+    files = {
+        "helper.py": RESEEDING,
+        "program.py": f"{IMPORTS}{OPTIONS}from helper import begin, {imported}\n\nargs = options()\nbegin(args.seed)\n"
+        f"loader = DataLoader(list(range(8)), shuffle=True)\nfound = {found}\nshown(draws=found, run=found)\n",
+    }
+    new = fixed(tmp_path, files)
+    assert (new != files) is mended
+    for name, text in new.items():
+        (tmp_path / name).write_text(text)
+    assert run(tmp_path / "program.py", "--seed", "1") != run(tmp_path / "program.py", "--seed", "2")
+
+
+def test_a_function_reads_no_seed_that_only_the_main_guard_binds(tmp_path: Path) -> None:
+    """Whoever imports the function has no such name."""
+    guard = 'if __name__ == "__main__":\n    seed = 3\n    torch.manual_seed(seed)\n    random.seed(seed)\n'
+    function = "def noise():\n    return random.Random().random()\n"
+    text = f"import random\n\nimport torch\n\n\n{function}\n\n{guard}    print(noise())\n"
+    (tmp_path / "noise.py").write_text(fixed(tmp_path, {"noise.py": text}, ("TDL104",))["noise.py"])
+    program = tmp_path / "program.py"
+    program.write_text(IMPORTS + "from noise import noise\n\ntorch.manual_seed(4)\nshown(run=noise())\n")
+    assert run(program) == run(program)
 
 
 def test_an_option_that_another_file_parses_is_the_seed(tmp_path: Path) -> None:

@@ -19,8 +19,10 @@ _IN_WORKERS = "worker_init_fn"
 class LaterSeeds:
     """The last place in the file and in each function of it at which torch is seeded, there or by what is called."""
 
-    def __init__(self, chains: CallChain, seeding: Iterable[ast.Call]) -> None:
+    def __init__(self, chains: CallChain, seeding: Iterable[ast.Call], *, any_time: bool) -> None:
         self.chains = chains
+        # Whether what is out of sight here may seed torch at any time.
+        self.any_time = any_time
         self.last: dict[Function | None, Place] = {}
         # Functions that seed torch and are handed on: nobody sees when they run.
         self.handed: set[Function] = set()
@@ -34,7 +36,7 @@ class LaterSeeds:
 
     def below(self, chain: Sequence[Site]) -> bool:
         """Whether torch may be seeded again after a run came to the place to which `chain` leads."""
-        if any(self.last.get(site.function, (0, 0)) > start_of(site.node) for site in chain):
+        if self.any_time or any(self.last.get(site.function, (0, 0)) > start_of(site.node) for site in chain):
             return True
         return len(self.handed) > sum(site.function in self.handed for site in chain)
 

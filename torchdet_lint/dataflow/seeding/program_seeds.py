@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 import libcst as cst
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.dataflow.seeding.elsewhere import Elsewhere
 from torchdet_lint.dataflow.seeding.later_seeds import LaterSeeds
 from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, as_member, namespaces, root_of, start_of
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
@@ -185,6 +186,8 @@ class ProgramSeeds:
                     return made(text, seeding.libraries)
         if self._seeds_torch(chain):
             return made(INITIAL_SEED, frozenset(), (NeedImport("torch"),))
+        if any(True for site in chain for _ in self._above(self._seedings(site).named, site)):
+            return GeneratorSeed("{seed}", "unsafe")  # the program has a seed, which cannot be read here
         for site in chain:
             for seeding in self._near(self._seedings(site).constant, site):
                 assert isinstance(seeding.value, ast.Constant)
@@ -199,12 +202,12 @@ class ProgramSeeds:
         return any(f"{word}(" in self.module.text for word in self.conventions.devices)
 
     def _is_used_globally(self, library: str) -> bool:
-        """Whether the file uses the global generator of `library`, which its program seeds, or will after a fix, with
-        the number that a generator of its own would get."""
-        text = self.module.text
-        if library == "numpy":
-            return self.conventions.uses_numpy_globally.search(text) is not None
-        return library == "python" and _PYTHON_GLOBALLY.search(text) is not None
+        """Whether the file, or one that it imports, uses the global generator of `library`, which its program seeds, or
+        will after a fix, with the number that a generator of its own would get."""
+        if library not in ("numpy", "python"):
+            return False
+        used = self.conventions.uses_numpy_globally if library == "numpy" else _PYTHON_GLOBALLY
+        return any(used.search(one.text) for one in (self.module, *self._other_files.modules))
 
     @functools.cached_property
     def _together(self) -> bool:
@@ -332,8 +335,16 @@ class ProgramSeeds:
 
     @functools.cached_property
     def _later_seeds(self) -> LaterSeeds:
-        rows = ((call, self._rows.get(self.chains.name_of(call.func))) for call in self.chains.places.values())
-        return LaterSeeds(self.chains, [call for call, row in rows if row is not None and "torch" in row.seeds])
+        calls = list(self.chains.places.values())
+        rows = ((call, self._rows.get(self.chains.name_of(call.func))) for call in calls)
+        seeding = [call for call, row in rows if row is not None and "torch" in row.seeds]
+        seeding += [call for call in calls if self._other_files.seeds(call, later=False)]
+        any_time = any(self._other_files.seeds(call, later=True) for call in calls)
+        return LaterSeeds(self.chains, seeding, any_time=any_time)
+
+    @functools.cached_property
+    def _other_files(self) -> Elsewhere:
+        return Elsewhere(self.module)
 
     def _above(self, seedings: Ordered, site: Site) -> Iterator[Seeding]:
         """Those of `seedings` that are done above a place, the nearest first."""
