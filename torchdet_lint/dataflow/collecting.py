@@ -17,7 +17,7 @@ from torchdet_lint.dataflow.loops import (
     takes_in,
 )
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, names_in, names_read, nodes
-from torchdet_lint.dataflow.uses import KEEPING, KEPT, Trace, Use
+from torchdet_lint.dataflow.uses import KEEPING, KEPT, LETS_GO, Trace, Use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -253,8 +253,12 @@ class Collecting(Trace):
             if isinstance(call, cst.Call):
                 kind = self.kind_of_call(self.module.resolve(call.func), last_word(call.func))
                 yield Use(call, kind if kind in KEEPING else "other")
-            elif isinstance(parent, cst.Return):
+            elif isinstance(parent, cst.Return) and self._is_kept(load, parent):
                 yield Use(parent, "returned")
+
+    def _is_kept(self, table: cst.BaseExpression, parent: cst.Return) -> bool:
+        """Whether a caller in sight does anything with the table that is returned, or none is in sight."""
+        return any(use.kind not in LETS_GO for use in self.returned(table, parent))
 
     def _written_out(self, table: cst.BaseExpression, loop: cst.CSTNode) -> Iterator[Use]:
         """Where the dictionary `table`, to which `loop` adds entries, is written to a file as a text behind it, or gone
