@@ -745,6 +745,54 @@ def test_a_generator_is_found_in_what_a_list_or_dictionary_holds(project, kept, 
     assert (finding.severity, "`self.state` of `Jitter`" in finding.message) == (severity, severity == "error")
 
 
+SAMPLED = """
+import numpy as np
+import torch
+from torch_geometric.data import GraphSAINTNodeSampler
+from torch_geometric.loader import ClusterLoader, NeighborLoader
+
+class Noise:
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, data):
+        return self.rng.normal(size=data.x.shape)
+
+class Plain:
+    def __call__(self, data):
+        return data
+
+def main(data, more):
+    {1}
+    for x in {0}:
+        print(x)
+
+if __name__ == "__main__":
+    main(*torch.load("graph.pt"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "seed", "severity"),
+    [
+        ("NeighborLoader(data, [5], num_workers=2)", "torch.manual_seed(0)", "note"),
+        ("NeighborLoader(data, [5], num_workers=2)", "pass", "error"),
+        ("NeighborLoader(data, [5], num_workers=2, transform=Plain())", "torch.manual_seed(0)", "note"),
+        ("NeighborLoader(data, [5], num_workers=2, transform=Noise())", "torch.manual_seed(0)", "error"),
+        ("NeighborLoader(data, [5], num_workers=2, transform=more)", "torch.manual_seed(0)", "warning"),
+        ("NeighborLoader(data, [5], num_workers=2, **more)", "torch.manual_seed(0)", None),
+        ("GraphSAINTNodeSampler(data, 6, num_workers=2)", "torch.manual_seed(0)", "note"),
+        ("ClusterLoader(data, num_workers=2)", "pass", "note"),
+    ],
+)
+def test_the_workers_of_a_loader_that_is_given_a_graph_sample_it(project, made, seed, severity):
+    found = [
+        one.severity
+        for one in lint(project(main_DOT_py=SAMPLED.format(made, seed)), min_severity="note", select=("TDL301",))
+    ]
+    assert found == ([severity] if severity else [])
+
+
 HOLDS = """
 import functools
 import random

@@ -220,7 +220,14 @@ def _is_never_asked_for(module: Module, value: Value) -> bool:
 
 
 def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> Handed:
-    """What `call` hands its workers: it names the data set, or the library's call behind it does."""
+    """What `call` hands its workers: it names the data set, or the library's call behind it does. Of a graph, samples
+    are taken there."""
+    workers = module.library.facts.workers
+    samples = not workers.sampling.isdisjoint(call.own)
+    if samples or not workers.dividing.isdisjoint(call.own):
+        made = module.shared(CallChain).call_at(call.node) if not call.opaque else None
+        told = module.shared(WorkerObjects).sampled(made) if made is not None else Handed(False, (), frozenset())
+        return told._replace(draws=told.draws | {"torch"}) if samples else told
     given, node = call.argument("dataset"), call.node
     if given is not None and all(given.node is not arg.value for arg in node.args) and not call.opaque:
         if by is None:

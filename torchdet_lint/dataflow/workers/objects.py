@@ -29,7 +29,7 @@ from torchdet_lint.dataflow.workers.scopes import Scope, given_class, own_class
 from torchdet_lint.prefilter.syntax import tells_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from torchdet_lint.catalogue.tables.conventions import Owning
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 _RUN_BY_WORKERS = ("dataset", "collate_fn")
+_RUN_ON_SAMPLES = ("transform", "transform_sampler_output")
 # An object, a function or a list of them.
 _MADE_THERE = (ast.Call, ast.Lambda, ast.List, ast.Tuple)
 # Functions that pick an element of what they are given first, and whose generator they draw from.
@@ -72,10 +73,19 @@ class WorkerObjects(WorkerBodies):
         arguments = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg in _RUN_BY_WORKERS}
         if call.args and not isinstance(call.args[0], ast.Starred):
             arguments.setdefault("dataset", call.args[0])
+        if "dataset" not in arguments:
+            return Handed(False, (), frozenset())
+        return self._all_of(call, arguments)
+
+    def sampled(self, call: ast.Call) -> Handed:
+        """What a loader hands its workers that is given a graph, of which they take samples: its transforms."""
+        return self._all_of(call, {one.arg: one.value for one in call.keywords if one.arg in _RUN_ON_SAMPLES})
+
+    def _all_of(self, call: ast.Call, arguments: Mapping[str, ast.expr]) -> Handed:
         self._owned, self._drawn, self._out, self._seeded = {}, set(), False, False
         self._seen, self._bodies, self._rows = set(), set(), set()
         self._holding, self._run, self._reseeds = {}, set(), False
-        if self.file is None or "dataset" not in arguments:
+        if self.file is None:
             return Handed(False, (), frozenset())
         function, owner = self.bindings.around(call)
         scope = Scope(self.file, function, self.classes.instance(owner, self.file) if owner is not None else None)
