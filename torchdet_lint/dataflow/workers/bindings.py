@@ -370,7 +370,9 @@ class Bindings:
             value = statement.value if isinstance(statement, ast.Return) else None
             if isinstance(value, (ast.Subscript, ast.Call)):
                 yield from self.picked(value, inner, depth + 1)
-            elif isinstance(value, ast.Name) and self.classes.definition(value.id, file) is not None:
+            elif isinstance(value, ast.Name) and (
+                self.classes.definition(value.id, file) or isinstance(self.nested(value.id, inner), ast.ClassDef)
+            ):
                 yield value, inner
 
 

@@ -123,8 +123,7 @@ class Classes:
     def _lineage(self, class_: ast.ClassDef, file: File, foreign: list[str]) -> Iterator[tuple[ast.ClassDef, File]]:
         """The class and its base classes of the project; the names of the others are added to `foreign`."""
         yield class_, file
-        for base in class_.bases:
-            base = base.value if isinstance(base, ast.Subscript) else base
+        for base in (one for given in class_.bases for one in self._bases(given, file)):
             name = self.dotted(base, file)
             found = self.definition(name, file)
             if found is not None and found[0] is class_ and isinstance(base, ast.Name) and base.id in file.imports:
@@ -135,6 +134,17 @@ class Classes:
                 yield from self._lineage(found[0], found[1], foreign)
             else:
                 foreign.append(name)
+
+    def _bases(self, base: ast.expr, file: File) -> Iterator[ast.expr]:
+        """The base classes that `base` names in `file`: each of a table of which one is picked, `TASKS[task]`."""
+        if isinstance(base, ast.Subscript):
+            base = base.value
+            tables = file.values.get(base.id, ()) if isinstance(base, ast.Name) else ()
+            picked = [value for table in tables if isinstance(table, ast.Dict) for value in table.values]
+            if picked:
+                yield from picked
+                return
+        yield base
 
     def lacks(self, class_: ast.ClassDef, file: File, name: str) -> bool:
         """Whether no object of a class has `name`, neither as a method nor as an attribute: all of it is in sight."""

@@ -462,7 +462,10 @@ class WorkerObjects(WorkerBodies):
             made = ast.Call(one, node.args, node.keywords)
             self._made.append(made)
             place = self.classes.definition(self.classes.dotted(one, inner.file), inner.file)
-            if place is not None:
+            nested = self.bindings.nested(one.id, inner) if isinstance(one, ast.Name) else None
+            if isinstance(nested, ast.ClassDef):
+                self._instance(nested, inner.file, made, scope, way, depth)
+            elif place is not None:
                 self._made_by(*place, made, scope, way, depth)
             elif self.classes.known(self.classes.dotted(one, inner.file)) and inner.file is scope.file:
                 self._value(made, scope, way, depth + 1)
