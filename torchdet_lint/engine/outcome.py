@@ -13,6 +13,7 @@ WORKERS = "TDL301"
 DRAWN = "TDL107"
 FRESH = "TDL105"
 RECURRENT = "TDL404"
+OPS = "TDL4"
 MISSED = {"TDL101": "seed:torch", "TDL102": "seed:numpy", "TDL103": "seed:python", "TDL203": "flag:mode"}
 """Rule -> the effect that a program lacks of which the rule speaks."""
 BACKWARD = frozenset({"TDL403", "TDL405"})
@@ -32,7 +33,8 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     findings in what this file runs once, but the files that import it perhaps too. `on_host` says that one of
     them trains and none names a device but the CPU; `off` are the rows of switches that no call in sight turns on,
     `repeated` those of loaders that a program which seeds torch evidently runs, `mixed` those that one runs which does
-    not, too. `fresh` says that one of them may take a seed that is different in every run."""
+    not, too. `fresh` says that one of them may take a seed that is different in every run; `unreached` are the rows of
+    findings about ops in arms that all calls rule out."""
 
     covered: bool = False
     seeded: bool = False
@@ -50,6 +52,7 @@ class Settled(msgspec.Struct, array_like=True, omit_defaults=True):
     repeated: tuple[int, ...] = ()
     mixed: tuple[int, ...] = ()
     fresh: bool = False
+    unreached: tuple[int, ...] = ()
 
 
 class Outcome(msgspec.Struct, array_like=True, omit_defaults=True):

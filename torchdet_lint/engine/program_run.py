@@ -217,7 +217,10 @@ class ProgramRun:
             record = self.records.get(path)
             found: dict[int, list[tuple[Sequence[Ref], bool]]] = {}
             files, scored = self.settling.ungraded(self.entries) if record is not None else (set(), {})
+            unreached = self.settling.unreached.get(path, ()) if record is not None else ()
             for finding, rows in zip(record.findings, record.rows, strict=True) if record is not None else ():
+                if rows.first in unreached:
+                    continue
                 if finding.gradient and (path in files or rows.first in scored.get(path, ())):
                     continue
                 if (finding.switchable or finding.raises) and finding.code.startswith("TDL4"):

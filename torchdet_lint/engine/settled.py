@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +13,7 @@ from torchdet_lint.engine.outcome import (
     DRAWN,
     FRESH,
     LOADERS,
+    OPS,
     RECURRENT,
     SWITCHED,
     WORKERS,
@@ -26,6 +28,7 @@ from torchdet_lint.program.graded.runs import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import is_guard
 from torchdet_lint.program.syntax.unpassed import left_off
+from torchdet_lint.program.unreached import Unreached
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -84,6 +87,8 @@ def _settle(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
 def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | None:
     if finding.code == SWITCHED and rows.first in settled.off:
         return None
+    if finding.code.startswith(OPS) and rows.first in settled.unreached:
+        return None
     if finding.gradient and (settled.ungraded or rows.first in settled.scored):
         return None
     cured = settled.covered or (settled.trained and finding.code in BACKWARD)
@@ -130,6 +135,11 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
         told = f" (repeatable {where})"
         return msgspec.structs.replace(finding, severity="warning", message=finding.message + told)
     return finding
+
+
+def _rows_of_ops(record: Record) -> tuple[int, ...]:
+    pairs = zip(record.findings, record.rows, strict=True)
+    return tuple(sorted({rows.first for finding, rows in pairs if finding.code.startswith(OPS) and is_open(finding)}))
 
 
 class Settling:
@@ -194,6 +204,7 @@ class Settling:
                 self._among(path, repeated[path]) if path in repeated else (),
                 self._among(path, run[path] & repeated.get(path, set())) if path in run else (),
                 path in fresh,
+                self.unreached.get(path, ()),
             )
             for path in sorted({*wanted, *aside})
         }
@@ -248,6 +259,15 @@ class Settling:
             around = self.functions_around(path, rows[path]) if above else ()
             found[path] = tuple(row for row, function in around if function in above)
         return files, found
+
+    @functools.cached_property
+    def unreached(self) -> Mapping[str, tuple[int, ...]]:
+        """By file the rows of the findings about ops in arms that all calls of the project rule out."""
+        rows = {path: told for path, record in self.records.items() if (told := _rows_of_ops(record))}
+        # What is made by a name that is worked out is made with whatever that is given.
+        if not rows or self.points.imports_by_name:
+            return {}
+        return Unreached(rows, sorted(self.records), self.project.files).rows
 
     def _own_functions(self, entry: Entry, others: GradedRuns) -> list[str]:
         """The functions of an entry point's file that it runs and other programs do not."""

@@ -200,7 +200,7 @@ class Naming:
     def __init__(self, statements: Sequence[ast.stmt], names: Collection[str], summary: Summary) -> None:
         self.rows: dict[str, list[int]] = {}
         self._summary = summary
-        self._functions = sorted((node.lineno, node.end_lineno or 0, name) for name, node in _functions(statements))
+        self._functions = sorted((node.lineno, node.end_lineno or 0, name) for name, node in functions_in(statements))
         self._ungraded: dict[int, dict[int, bool]] = {}
         for statement in statements:
             for node in ast.walk(statement):
@@ -259,10 +259,10 @@ class Namings:
         return self._known[path]
 
 
-def _functions(statements: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.stmt]]:
+def functions_in(statements: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.stmt]]:
     """The functions and methods of a file by their qualified names."""
     for node in statements:
         if isinstance(node, FUNCTIONS):
             yield prefix + node.name, node
         elif isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{prefix}{node.name}.")
+            yield from functions_in(node.body, f"{prefix}{node.name}.")

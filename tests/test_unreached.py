@@ -1,0 +1,116 @@
+"""What the constants that all calls of a project pass, or leave, rule out: findings about ops in the arms behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchdet_lint.config import Settings
+from torchdet_lint.engine import run
+
+LAYERS = """\
+import torch
+from torch import nn
+
+class Recurrent(nn.Module):
+    def __init__(self, size, kind="lstm", deep=False):
+        super(Recurrent, self).__init__()
+        self.kind = kind
+        if self.kind == "lstm":
+            self.net = nn.LSTM(size, size)
+        elif kind == "rnn":
+            self.net = nn.RNN(size, size)
+
+    def forward(self, x, index):
+        if self.kind != "added":
+            return self.net(x)[0]
+        return torch.zeros(4).cuda().scatter_add_(0, index, x)
+
+def summed(x, index, reduce=False):
+    if reduce:
+        return x
+    return torch.zeros(4).cuda().scatter_add_(0, index, x)
+"""
+MAIN = """\
+import sys
+from layers import Recurrent, summed
+
+def build(kind):
+    {made}
+    return kind
+
+if __name__ == "__main__":
+    net = Recurrent(4).cuda()
+    print(net, build, summed(net, net{given}))
+"""
+LSTM, RNN, ADDED, SUMMED = 9, 11, 16, 21
+
+
+def rows(project, **files):
+    project(**files)
+    folder = project()
+    result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL4",)))
+    assert result.errors == ()
+    return [one.location.row for one in result.findings if one.filename.endswith("layers.py")]
+
+
+def main(made="pass", given=""):
+    return MAIN.format(made=made, given=given)
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ("pass", [LSTM, SUMMED]),
+        ("Recurrent(4, 'lstm')", [LSTM, SUMMED]),
+        ("Recurrent(4, kind='rnn')", [LSTM, RNN, SUMMED]),
+        ("Recurrent(4, 'added')", [LSTM, ADDED, SUMMED]),
+        ("Recurrent(4, kind)", [LSTM, RNN, ADDED, SUMMED]),
+        ("Recurrent(4, *kind)", [LSTM, RNN, ADDED, SUMMED]),
+        ("Recurrent(4, **kind)", [LSTM, RNN, ADDED, SUMMED]),
+        ("Recurrent(4, deep=kind)", [LSTM, SUMMED]),
+        ("kind(Recurrent)", [LSTM, RNN, ADDED, SUMMED]),
+        ("kind['Recurrent']", [LSTM, RNN, ADDED, SUMMED]),
+        ("kind.kind = 'rnn'", [LSTM, ADDED, SUMMED]),
+        ("class More(Recurrent): pass", [LSTM, RNN, ADDED, SUMMED]),
+        ("Recurrent(Recurrent(4))", [LSTM, SUMMED]),
+        ("lambda: Recurrent(4, 'rnn')", [LSTM, RNN, SUMMED]),
+    ],
+)
+def test_what_all_calls_give_a_constructor(project, made, found):
+    assert rows(project, layers_DOT_py=LAYERS, main_DOT_py=main(made)) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("", True),
+        (", False", True),
+        (", reduce=True", False),
+        (", reduce=sys.argv", True),
+        (", True) or map(summed", True),
+    ],
+)
+def test_what_all_calls_give_a_function(project, given, found):
+    assert (SUMMED in rows(project, layers_DOT_py=LAYERS, main_DOT_py=main(given=given))) is found
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("class Recurrent", "@torch.jit.script\nclass Recurrent"),
+        ("self.kind = kind\n", "self.kind = kind\n        setattr(self, deep, size)\n"),
+        ("from layers import Recurrent,", "from layers import Recurrent as Recurrent,"),
+        ("import sys\n", "import sys\nimport importlib\nimportlib.import_module(sys.argv)\n"),
+    ],
+)
+def test_where_an_object_may_be_made_otherwise_nothing_is_known(project, old, new):
+    more = new.count("\n") - old.count("\n")
+    layers = LAYERS.replace(old, new)
+    found = rows(project, layers_DOT_py=layers, main_DOT_py=main().replace(old, new))
+    assert ADDED + (more if layers != LAYERS else 0) in found
+
+
+def test_of_a_library_nothing_is_known(project):
+    assert RNN in rows(
+        project, layers_DOT_py=LAYERS, other_DOT_py="from layers import Recurrent\n\ndef f():\n    Recurrent(4)\n"
+    )

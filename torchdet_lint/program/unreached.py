@@ -1,0 +1,139 @@
+"""Files of a project -> the rows in arms that all calls in them rule out, by the constants that they pass or leave."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchdet_lint.prefilter.assigned import ANY
+from torchdet_lint.program.events import MODULE, PLAIN
+from torchdet_lint.program.graded.runs import Namings, functions_in
+from torchdet_lint.program.syntax.hollow import parsed_body
+from torchdet_lint.program.transfer.passing import UNKNOWN, parameter_of
+from torchdet_lint.source.lines import split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from torchdet_lint.program.events import Body, Event
+    from torchdet_lint.program.files import ProjectFiles
+    from torchdet_lint.program.graded.runs import Naming
+
+
+class _Asking(NamedTuple):
+    """A function of a file that asks for constants, the `maker` that takes them, and the calls in it by the rows that
+    are asked for. The maker is the constructor, of a method, or the function itself; `word` is what is called."""
+
+    path: str
+    body: Body
+    word: str
+    maker: Body
+    calls: dict[int, list[Event]]
+
+
+class Unreached:
+    """The rows of files that no call in the `texts` of a project leads to, of the `rows` that are asked for."""
+
+    def __init__(self, rows: Mapping[str, Sequence[int]], texts: Sequence[str], project: ProjectFiles) -> None:
+        self._project = project
+        self._texts = texts
+        asking = [one for path in rows for one in self._functions(path, rows[path])]
+        self._namings = Namings(frozenset(one.word for one in asking), texts, project)
+        self._called: dict[tuple[str, str], list[Event] | None] = {}
+        self.rows: dict[str, tuple[int, ...]] = {}
+        for one in asking:
+            dead = set(self._ruled_out(one)) - {0}
+            found = [
+                row for row, events in one.calls.items() if all(not dead.isdisjoint(event.branch) for event in events)
+            ]
+            if found:
+                self.rows[one.path] = tuple(sorted({*self.rows.get(one.path, ()), *found}))
+
+    def _functions(self, path: str, rows: Sequence[int]) -> Iterator[_Asking]:
+        """The functions of a file that ask for constants, in which a call stands in one of `rows` and in an arm."""
+        statements = parsed_body(self._project.text(path)) if rows else []
+        decorated = {one.name for one in statements if isinstance(one, ast.ClassDef) and one.decorator_list}
+        summary = self._project.summary(path)
+        for name, node in functions_in(statements):
+            inside = {row for row in rows if node.lineno <= row <= (node.end_lineno or node.lineno)}
+            class_ = name.rpartition(".")[0]
+            body = summary.body(name) if inside and class_ not in decorated else None
+            maker = summary.body(f"{class_}.__init__") if class_ and body is not None else body
+            if body is None or maker is None or not body.tests or (not class_ and body.decorators):
+                continue
+            calls: dict[int, list[Event]] = {}
+            for event in body.events:
+                for row in inside & {event.row, event.statement} if event.kind == "call" else ():
+                    calls.setdefault(row, []).append(event)
+            calls = {row: events for row, events in calls.items() if all(event.branch for event in events)}
+            if calls:
+                yield _Asking(path, body, class_ or name, maker, calls)
+
+    def _ruled_out(self, asking: _Asking) -> Iterator[int]:
+        """The arms of a function that do not run, whoever calls it."""
+        for test in asking.body.tests:
+            values: list[Any] = []
+            if test.parameter.startswith("self."):
+                values = self._kept(asking, test.parameter[5:])
+            elif asking.body is asking.maker and (test.dead or test.dead_otherwise):
+                values = self._given(asking, test.parameter)
+            arms = {test.rules_out(value) for value in values}
+            if len(arms) == 1:
+                yield arms.pop()
+
+    def _kept(self, asking: _Asking, attribute: str) -> list[Any]:
+        """What an attribute may be that the constructor alone assigns; nothing where that is not known."""
+        summary = self._project.summary(asking.path)
+        told = summary.setting(asking.word, attribute)
+        if told is None or ANY in summary.assigned:
+            return []
+        values = [told.value] if told.known else self._given(asking, parameter_of(told) or "")
+        return values if values and not self._project.assignments(attribute, frozenset(self._texts)) else []
+
+    def _given(self, asking: _Asking, parameter: str) -> list[Any]:
+        """What all calls give a parameter, or leave it at; nothing where that is not known."""
+        names = asking.maker.parameters[1:] if asking.maker.first else asking.maker.parameters
+        calls = self._calls(asking) if parameter in names else None
+        values: list[Any] = []
+        for event in calls or ():
+            argument = (dict(zip(names, event.positional, strict=False)) | event.keywords).get(parameter)
+            if argument is None:
+                value = UNKNOWN if event.opaque else asking.maker.defaults.get(parameter, UNKNOWN)
+            else:
+                value = argument.value if argument.known else UNKNOWN
+            if not isinstance(value, PLAIN):
+                return []
+            values.append(value)
+        return values
+
+    def _calls(self, asking: _Asking) -> list[Event] | None:
+        """The calls of the function, or those that make an object of the class; None where one of the files may do
+        something else with it: hand it on, derive from it, or name it in a text."""
+        key = asking.path, asking.word
+        if key not in self._called:
+            found: list[Event] | None = []
+            for path, naming in self._namings.of(asking.word):
+                calls = self._calls_in(path, naming, asking.word)
+                found = found + calls if found is not None and calls is not None else None
+            self._called[key] = found
+        return self._called[key]
+
+    def _calls_in(self, path: str, naming: Naming, word: str) -> list[Event] | None:
+        text = self._project.text(path)
+        if any(other in text for other in (f'"{word}"', f"'{word}'", f"{word} as ")):
+            return None
+        found: list[Event] = []
+        lines = split_lines(text)
+        for row, times in Counter(naming.rows.get(word, ())).items():
+            body = naming.function(row) or self._project.summary(path).body(MODULE)
+            calls = [event for event in body.events if _calls(event, row, word)] if body is not None else []
+            if len(calls) + lines[row - 1].count(f"super({word},") != times:
+                return None
+            found += calls
+        return found
+
+
+def _calls(event: Event, row: int, word: str) -> bool:
+    """Whether `event` is a call, in `row`, of what is called `word`."""
+    return event.kind == "call" and event.row == row and any(one.rpartition(".")[2] == word for one in event.names)
