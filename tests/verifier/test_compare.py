@@ -246,6 +246,44 @@ def test_processes_that_race_for_several_tensors_of_a_model_are_one_cause(tmp_pa
     assert report.spread.consequences == 2
 
 
+def test_several_reads_of_memory_that_one_line_left_unwritten_are_one_cause(tmp_path):
+    paths = []
+    for n in (8, 9):
+        flags = trace.UNWRITTEN | trace.ARRIVED
+        reads = [(op(line), 5, (n,), flags, (origin,)) for line, origin in ((3, 0), (4, 0), (6, 1))]
+        made = [(op(line, "empty.memory_format"), 0, ()) for line in (1, 2)]
+        paths.append(make(tmp_path / str(n), [*made, *reads]))
+    one, other = compare_traces(*paths).causes
+    assert (one.rule, one.line, other.rule, other.line) == ("TDL501", 1, "TDL501", 2)
+    assert one.message.endswith("; so it was at 1 more of its reads")
+    assert other.message == "it read memory that nothing had written"
+
+
+@pytest.mark.parametrize(
+    ("states", "rule"),
+    [
+        ({"python": "equal", "numpy": "unused", "torch": "equal"}, ""),
+        ({"python": "equal", "numpy": "equal", "torch": "equal"}, ""),
+        ({"python": "equal", "numpy": "unused", "torch": "differs"}, "TDL301"),
+        ({"python": "equal", "numpy": "differs", "torch": "equal"}, "TDL301"),
+        ({"python": "unused", "numpy": "unused", "torch": "unused"}, "TDL301"),
+    ],
+)
+def test_a_batch_is_laid_to_the_workers_seeds_only_where_a_generator_may_differ(states, rule):
+    evidence = Evidence(inputs_equal=True, numbers_equal=True, generators=states)
+    item = Divergence(op(3)._replace(op=trace.BATCH), 0, "cause", "outside", evidence)
+    assert explain(item).rule == rule
+
+
+@pytest.mark.parametrize("source", ["number", "order"])
+def test_a_generator_that_did_not_differ_is_no_candidate(source):
+    for python, numpy in (("equal", "idle"), ("idle", "unused"), ("", "")):
+        evidence = Evidence(inputs_equal=True, numbers_equal=False, generators={"python": python, "numpy": numpy})
+        also = explain(Divergence(op(3), 0, "cause", source, evidence)).also
+        assert ("TDL103" in also, "TDL102" in also) == (python != "equal", numpy != "unused")
+        assert {"TDL304", "TDL305"} <= {*also}
+
+
 @pytest.mark.parametrize(
     ("stream", "name", "rule"),
     [

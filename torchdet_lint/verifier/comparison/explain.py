@@ -150,7 +150,7 @@ def _outside(item: Divergence) -> Explanation:
     if item.evidence.shared and item.site.op != BATCH and (not arrival or arrival.endswith(_STARTS)):
         words = "what it read lies in memory that processes share, and another one had written other values there"
         return Explanation(words, "TDL307" if item.stream.startswith("process ") else "", ("TDL307", *_DATA_ORDER[:4]))
-    if (item.site.op == BATCH or item.evidence.arrival) and set(states.values()) == {"equal"}:
+    if (item.site.op == BATCH or item.evidence.arrival) and _agree(states):
         return Explanation(
             "a batch from the loader's workers differed though the generators of this process agree: what the workers "
             "read or draw, or the order of arrival",
@@ -197,6 +197,11 @@ def _outside(item: Divergence) -> Explanation:
     )
 
 
+def _agree(states: dict[str, str]) -> bool:
+    """Whether no global generator differs, torch's among them, of which the seeds of a loader's workers are drawn."""
+    return states.get("torch") == "equal" and set(states.values()) <= {"equal", "unused"}
+
+
 def _drawn(states: dict[str, str], names: list[str]) -> str:
     if any(states[name] == "taken" for name in names):
         return "may have been drawn from for a number that differed before"
@@ -214,8 +219,15 @@ def _unwritten(item: Divergence) -> Explanation:
 
 def _number(item: Divergence) -> Explanation:
     words = "a Python number given to this op differed"
-    others = ("TDL103", "TDL105", "TDL601", "TDL102", "TDL305")
+    others = _possible(item, ("TDL103", "TDL105", "TDL601", "TDL102", "TDL305", "TDL304"))
     return _by_generator(item, words) or Explanation(words + _idle(item), "", others)
+
+
+def _possible(item: Divergence, codes: tuple[str, ...]) -> tuple[str, ...]:
+    """Of some rules those that a global generator which did not differ does not rule out."""
+    states = item.evidence.generators
+    out = {code for name, code in _GENERATORS.items() if states.get(name) in ("equal", "unused")}
+    return tuple(code for code in codes if code not in out)
 
 
 def _idle(item: Divergence) -> str:
@@ -241,7 +253,7 @@ def _order(item: Divergence) -> Explanation:
         return Explanation("the same line met its tensors in another order", "TDL305", ("TDL306", "TDL304"))
     if _in_an_optimizer_of_a_process(item):
         return Explanation(_SHARED, "TDL307", ("TDL305", "TDL306", "TDL304"))
-    others = ("TDL305", "TDL306", "TDL304", "TDL103", "TDL102")
+    others = _possible(item, ("TDL305", "TDL306", "TDL304", "TDL103", "TDL102"))
     return _by_generator(item, words) or Explanation(words + _idle(item), "", others)
 
 

@@ -145,17 +145,21 @@ def _causes(
         if finding is not None and finding not in [cause.finding for cause in told.values()]:
             alone = msgspec.structs.replace(item, kind="cause")
             told[number] = _cause(alone, outcome, (finding,), root, table, compared=compared)
-    return _races_as_one([(outcome.divergences[number], told[number]) for number in sorted(told)])
+    return _as_one([(outcome.divergences[number], told[number]) for number in sorted(told)])
 
 
-def _races_as_one(told: list[tuple[Divergence, Cause]]) -> list[Cause]:
-    """Processes that share a model race for each of its tensors: that is one cause, where it is met first."""
-    races: dict[explain.Finding | None, list[Cause]] = {}
+def _as_one(told: list[tuple[Divergence, Cause]]) -> list[Cause]:
+    """Processes that share a model race for each of its tensors, and several ops read memory of one line that nothing
+    has written: each of these is one cause, where it is met first.
+    """
+    same: dict[tuple[object, str], list[Cause]] = {}
     for item, cause in told:
         if item.evidence.shared and cause.rule == _RACE:
-            races.setdefault(cause.finding, []).append(cause)
-    later = {id(cause) for met in races.values() for cause in met[1:]}
-    more = {id(met[0]): f"; so it was at {len(met) - 1} more of its reads" for met in races.values() if len(met) > 1}
+            same.setdefault((cause.finding, ""), []).append(cause)
+        elif item.source == "unwritten" and item.evidence.arrival:
+            same.setdefault(("", item.evidence.arrival), []).append(cause)
+    later = {id(cause) for met in same.values() for cause in met[1:]}
+    more = {id(met[0]): f"; so it was at {len(met) - 1} more of its reads" for met in same.values() if len(met) > 1}
     return [
         msgspec.structs.replace(cause, message=cause.message + more.get(id(cause), ""))
         for _, cause in told
