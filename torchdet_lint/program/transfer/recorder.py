@@ -79,11 +79,13 @@ class Recorder:
         return values[0] if len(values) == 1 else UNKNOWN
 
     def of_self(self, name: str) -> tuple[Any, ...]:
-        """The constants that the attribute `name`, as `self.train`, of the object may be; nothing is known if none."""
+        """The constants that the attribute `name`, as `self.train`, of the object may be; nothing is known if none. Of
+        what some object of the program has it is that which this one was made with, where a call says so."""
         if not self.node.owner[1]:
             return ()
         self.decides.append(name[5:])
-        return self.lookup.settings.get((*self.node.owner, name[5:]), ())
+        values: tuple[Any, ...] = self.lookup.settings.get((*self.node.owner, name[5:]), ())
+        return tuple(value for value in values if value == self.given.get(name, value)) or values
 
     def environment(self, names: Iterable[str]) -> None:
         """What the environment variables `names` switch."""

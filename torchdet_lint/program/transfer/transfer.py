@@ -11,6 +11,7 @@ from torchdet_lint.program.events import GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
+from torchdet_lint.program.transfer.made import made_with
 from torchdet_lint.program.transfer.name_hints import NameHints
 from torchdet_lint.program.transfer.passing import at_call, bound_arguments, constants, lent, ruled_out
 from torchdet_lint.program.transfer.recorder import Recorder
@@ -82,7 +83,7 @@ class Transfer(Recorder):
 
     def _ruled_out(self, body: Body) -> Iterator[int]:
         """The arms that do not run for the constants of the node, and those that its object is made with."""
-        yield from ruled_out(body, self.given)
+        yield from ruled_out(body, {name: value for name, value in self.given.items() if name[:5] != "self."})
         for test in body.tests:
             if test.parameter.startswith("self."):
                 values = self.of_self(test.parameter)
@@ -370,7 +371,7 @@ class Transfer(Recorder):
         for argument in handed(runner, event):
             for name in argument.names:
                 for referent in self.stands_for(name):
-                    self.run_referent(runner, referent, event)
+                    self.run_referent(runner, referent, event, name)
 
     def hand_over(self, runner: Runner, event: Event, owner: tuple[str, str]) -> None:
         """A runner gets what it runs."""
@@ -386,9 +387,10 @@ class Transfer(Recorder):
         elif runner.cuda:
             self.add("flag", channel="cuda")
         for argument in handed(runner, event):
-            referents = [referent for name in argument.names for referent in self.stands_for(name)]
-            for referent in referents:
-                self.run_referent(runner, referent, event)
+            named = [(referent, name) for name in argument.names for referent in self.stands_for(name)]
+            referents = [referent for referent, _ in named]
+            for referent, name in named:
+                self.run_referent(runner, referent, event, name)
             if (
                 runner.process == "first"
                 and not argument.known
@@ -402,8 +404,8 @@ class Transfer(Recorder):
         if runner.itself and owner[1]:
             self.run_referent(runner, Referent("instance", *owner), event)
 
-    def run_referent(self, runner: Runner, referent: Referent, event: Event | None = None) -> None:
-        """What a runner runs of `referent`."""
+    def run_referent(self, runner: Runner, referent: Referent, event: Event | None = None, name: str = "") -> None:
+        """What a runner runs of `referent`, for which `name` stands here."""
         targets: list[Referent] = []
         if referent.kind == "function":
             targets = [referent]
@@ -424,8 +426,10 @@ class Transfer(Recorder):
         how = "process" if runner.process in ("fork", "spawn", "first") else "later" if runner.deferred else "call"
         if runner.workers and event is not None and self.libraries.in_workers(event, runner):
             return
+        body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
         for target in dict.fromkeys(targets):
-            self.add(how, runner.process, runner.process, Node(target.file, target.name, target.owner))
+            made = made_with(self.lookup, body, name, referent, target) if referent.kind == "instance" else ()
+            self.add(how, runner.process, runner.process, Node(target.file, target.name, target.owner, made))
 
     def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:
         """What a method's name says where its receiver is not known."""
