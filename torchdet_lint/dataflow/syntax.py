@@ -73,6 +73,15 @@ def nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             stack.extend(reversed(children(current)))
 
 
+def _targets(node: cst.BaseExpression) -> Iterator[str]:
+    """The names that an assignment to `node` binds: `a`, and `a` and `b` of `a, b`."""
+    if isinstance(node, cst.Name):
+        yield node.value
+    elif isinstance(node, (cst.Tuple, cst.List)):
+        for element in node.elements:
+            yield from _targets(element.value)
+
+
 def bound_in(body: cst.CSTNode) -> set[str]:
     """The names that a loop's body gives a new value in every round, one that is not made of the old one."""
     found: set[str] = set()
@@ -80,7 +89,7 @@ def bound_in(body: cst.CSTNode) -> set[str]:
         if type(node) in LEAVES:
             continue
         if isinstance(node, cst.Assign):
-            names = {target.target.value for target in node.targets if isinstance(target.target, cst.Name)}
+            names = {name for target in node.targets for name in _targets(target.target)}
             found.update(names if names.isdisjoint(names_in(node.value)) else ())
         elif isinstance(node, cst.WithItem) and node.asname is not None and isinstance(node.asname.name, cst.Name):
             found.add(node.asname.name.value)
