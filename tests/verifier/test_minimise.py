@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from torchdet_lint.verifier import Interventions
+from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.remedies import fixes
 from torchdet_lint.verifier.verification.minimise import Smallest, minimise
 from torchdet_lint.verifier.verification.outcome import Cause
-from torchdet_lint.verifier.verification.repair import settled
+from torchdet_lint.verifier.verification.repair import _spoken, settled
 
 EVERY = Interventions(fixes.every_code())
 
@@ -161,6 +162,20 @@ def test_where_the_search_was_cut_off_nothing_is_proven():
     causes = [cause("TDL301", 5)]
     smallest = Smallest(("TDL301", "TDL304"), SimpleNamespace(verdict="identical"), {}, spent=True)
     assert settled(causes, smallest, ()) == tuple(causes)
+
+
+@pytest.mark.parametrize("reported", [False, True])
+def test_a_proven_hash_seed_may_be_the_order_of_a_set_where_the_linter_sees_no_hash(reported):
+    open_one = cause("", 5)
+    smallest = Smallest(("TDL601",), None, {"TDL601": SimpleNamespace(causes=[open_one])})
+    found = [Finding("TDL601", "`hash(name)` decides", "data.py", 3)] if reported else []
+    (told,) = settled([open_one], smallest, found)
+    assert (told.rule, told.proven) == ("TDL601", True)
+    assert told.also == (() if reported else ("TDL305",))
+    assert ("order of a set" in told.message) == (not reported)
+    assert ("sorted(set(x))" in told.instead) == (not reported)
+    assert "zlib.crc32" in told.instead
+    assert _spoken(("TDL104", "TDL601"), found) == ("TDL104", "TDL601", *told.also)
 
 
 class Either(Program):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchdet_lint.verifier.verification import editing, minimise
-from torchdet_lint.verifier.verification.closer.proven import speaks, under
+from torchdet_lint.verifier.verification.closer.proven import beside, speaks, under
 from torchdet_lint.verifier.verification.outcome import Attempt, FixOutcome
 from torchdet_lint.verifier.verification.verify import verify_program
 
@@ -85,12 +85,17 @@ def verify_fixed(
         asked.fixes,
         _ratio(plain, found.report),
         edit.command if edit is not None else "",
-        (*([_SPENT] if found.spent else []), *(editing.by_hand(smallest) if edit is None else ())),
+        (*([_SPENT] if found.spent else []), *(editing.by_hand(_spoken(smallest, findings)) if edit is None else ())),
         edit.runs if edit is not None else 0,
         _attempts(found),
     )
     causes = settled(plain.causes, found, findings)
     return msgspec.structs.replace(plain, verdict="identical", causes=causes, fix=outcome, held=fixed.held)
+
+
+def _spoken(codes: Sequence[str], findings: Sequence[explain.Finding]) -> tuple[str, ...]:
+    """Some codes, each with those beside it that may be meant as well."""
+    return tuple(dict.fromkeys(one for code in codes for one in (code, *beside(code, findings))))
 
 
 def _attempts(found: minimise.Smallest) -> tuple[Attempt, ...]:

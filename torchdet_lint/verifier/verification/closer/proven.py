@@ -16,10 +16,20 @@ if TYPE_CHECKING:
     from torchdet_lint.verifier.verification.outcome import Cause
 
 
+_HASHES, _SETS = "TDL601", "TDL305"
+_HASH_SEED = "the hash seed decides: the order of a set of text, or `hash()` of text"
+
+
 def speaks(rule: str, code: str) -> bool:
     """Whether `rule` has the fix that `code` stands for."""
     mine, fix = BY_RULE.get(rule, ""), BY_RULE.get(code, "")
     return bool(mine) and (mine == fix or (fix == "seed-everything" and mine.startswith("seed-")))
+
+
+def beside(code: str, findings: Sequence[explain.Finding]) -> tuple[str, ...]:
+    """Other rules that the fix of `code` is of use to: with one hash seed a set of text has one order too."""
+    reported = any(one.code == code for one in findings)
+    return (_SETS,) if code == _HASHES and not reported else ()
 
 
 def under(code: str, cause: Cause, findings: Sequence[explain.Finding]) -> Cause:
@@ -30,14 +40,16 @@ def under(code: str, cause: Cause, findings: Sequence[explain.Finding]) -> Cause
     code = alike[0] if alike else code
     rule = loading.load().rules[code]
     finding = next((one for one in findings if one.code == code), None)
+    others = beside(code, findings)
+    advice = [loading.load().rules[other].instead for other in others]
     return msgspec.structs.replace(
         cause,
         rule=code,
         name=rule.name,
-        also=(),
-        message=rule.summary,
+        also=others,
+        message=_HASH_SEED if others else rule.summary,
         finding=finding,
-        instead=rule.instead,
+        instead=" Or: ".join([*advice, rule.instead]),
         runtime_fix=rule.runtime_fix,
         runtime_note=rule.runtime_note,
         proven=True,
