@@ -1369,6 +1369,21 @@ def test_a_notebook_runs_after_its_fixes(tmp_path: Path) -> None:
     assert old != new == run(notebook)
 
 
+@pytest.mark.parametrize("name", ["program.py", "program.ipynb"])
+def test_what_is_written_stands_below_the_import_that_it_needs(tmp_path: Path, name: str) -> None:
+    shown = 'print("@" + json.dumps({"draws": order, "run": [order, value]}))\n'
+    cells = [
+        "import json\nfrom torch import manual_seed\nfrom torch.utils.data import DataLoader\n\nmanual_seed(3)\n",
+        "loader = DataLoader(list(range(8)), shuffle=True)\norder = [int(x) for x in loader]\n",
+        f"import numpy as np\nimport torch\n\nvalue = np.random.rand() + float(torch.rand(1))\n{shown}",
+    ]
+    held = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": cell} for cell in cells]
+    notebook = json.dumps({"cells": held, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    text = notebook if name.endswith("b") else "".join(cells)
+    (tmp_path / name).write_text(fixed(tmp_path, {name: text}, ("TDL102", "TDL302"))[name])
+    assert run(tmp_path / name) == run(tmp_path / name)
+
+
 RUNTIME = ("TDL101", "TDL102", "TDL103", "TDL104", "TDL105", "TDL107", "TDL301", "TDL302", "TDL303")
 
 

@@ -335,6 +335,14 @@ def test_what_a_cell_shows_last_stays_last(capfdbinary):
         ("import torch", "import torch\n\ntorch.manual_seed(0);"),
         ("import torch\n# all that is needed\n", "import torch\n\ntorch.manual_seed(0);\n\n# all that is needed\n"),
         ("import torch\na = 1", "import torch\n\ntorch.manual_seed(0)\n\na = 1"),
+        (
+            "import torch\n\n%matplotlib inline\n%load_ext autoreload",
+            "import torch\n\n%matplotlib inline\n%load_ext autoreload\n\ntorch.manual_seed(0);",
+        ),
+        (
+            "import torch\n%matplotlib inline\n# rows\na = 1",
+            "import torch\n%matplotlib inline\n\ntorch.manual_seed(0)\n\n# rows\na = 1",
+        ),
     ],
 )
 def test_seed_at_the_end_of_a_cell_shows_nothing(cell, fixed):

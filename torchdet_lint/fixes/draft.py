@@ -64,6 +64,7 @@ class Draft:
     def name(self, wanted: str, tail: str, node: cst.CSTNode, before: int | None) -> str:
         """How the file says `wanted` followed by `tail`; an import is added where it cannot say it yet."""
         self.named.add(wanted)
+        above = self._runs_at(node) if before is None else before
         module, _, attribute = wanted.partition(":")
         parts = [part for part in (attribute, *tail.split(".")) if part]
         known = self.bound(module, node, before)
@@ -79,21 +80,27 @@ class Draft:
         if attribute:
             if not self.layout.free(attribute):
                 raise Refusal(f"the file uses the name `{attribute}` for something else")
-            self._import(f"from {module} import {attribute}", before)
+            self._import(f"from {module} import {attribute}", above)
             return ".".join(parts)
-        return ".".join([self._new_import(module, node, before), *parts])
+        return ".".join([self._new_import(module, node, above), *parts])
 
-    def _new_import(self, module: str, node: cst.CSTNode, before: int | None) -> str:
+    def _runs_at(self, node: cst.CSTNode) -> int | None:
+        """The row of `node`, where it runs when the module is read; None in a function or a lambda."""
+        if any(isinstance(around, (cst.FunctionDef, cst.Lambda)) for around in self.module.ancestors(node)):
+            return None
+        return self.module.span(node)[0].row
+
+    def _new_import(self, module: str, node: cst.CSTNode, above: int | None) -> str:
         root = module.partition(".")[0]
         self.needs_unconditional(root)
         for alias in (_USUAL_ALIAS.get(module, root), root):
             if self.layout.free(alias) or self._only_names(alias, module, node) or self._by_star(alias, module, node):
-                self._import(f"import {module}" if alias == root else f"import {module} as {alias}", before)
+                self._import(f"import {module}" if alias == root else f"import {module} as {alias}", above)
                 return alias if alias != root else module
         alias = f"{'python' if module == 'random' else 'the'}_{root}"
         if not self.layout.free(alias):
             raise Refusal(f"the file uses the name `{root}` for something else")
-        self._import(f"import {module} as {alias}", before)
+        self._import(f"import {module} as {alias}", above)
         return alias
 
     def _only_names(self, name: str, module: str, node: cst.CSTNode) -> bool:
@@ -118,6 +125,7 @@ class Draft:
     def bound(self, target: str, node: cst.CSTNode, before: int | None) -> str | None:
         """The name that stands for the module or attribute `target` at `node`, or at top level above row `before`."""
         scope = self.module.scope_of(node) if before is None else self.module.scope
+        above = self._runs_at(node) if before is None else before
         names = self.layout.names.of(target)
         usual = _USUAL_ALIAS.get(target, target)
         for name in sorted(names, key=lambda name: (name != usual, name)):
@@ -126,7 +134,7 @@ class Draft:
                 self._means(binding, target) for binding in bindings
             ):
                 continue
-            if any(binding.kind == "import" and self.above(binding, before) for binding in bindings):
+            if any(binding.kind == "import" and self.above(binding, above) for binding in bindings):
                 return name
         return self._bound_inside(target, node) if before is None else None
 
@@ -197,9 +205,9 @@ class Draft:
             block = around
         return False
 
-    def _import(self, statement: str, before: int | None) -> None:
-        """Add the import `statement`, above the finding and above row `before` where these run with the module."""
-        limits = [row for row in (before, self.row if self.at_top(self.row) else None) if row is not None]
+    def _import(self, statement: str, above: int | None) -> None:
+        """Add the import `statement`, above the finding and row `above` where these run with the module."""
+        limits = [row for row in (above, self.row if self.at_top(self.row) else None) if row is not None]
         self.file_edits.append(self.imports.placed(statement, min(limits, default=None)))
 
     def at_top(self, row: int) -> bool:

@@ -164,11 +164,22 @@ class Layout:
     def below_imports(self, row: int | None = None) -> int:
         """The row below which things go that need the imports, and that a statement in `row` needs."""
         if row is None or row > self.imports_end:
-            return self.imports_end
+            return self._below_magics(self.imports_end, row)
         at = bisect.bisect_left(self._import_ends, row)
         last = max(self.preamble, self._import_ends[at - 1] if at else 0)
         below = self._below_dunders(last)
-        return below if below < row else last
+        return self._below_magics(below if below < row else last, row)
+
+    def _below_magics(self, last: int, row: int | None) -> int:
+        """The last row, above `row`, of the magics that come next after row `last` in its cell of a notebook."""
+        place = self.module.source.place
+        rows = range(last + 1, row or len(self.lines) + 1) if last and self.module.source.cells else ()
+        for at in itertools.takewhile(lambda at: place(at)[0] == place(last)[0], rows):
+            if self.lines[at - 1].startswith("# %"):
+                return self._below_magics(at, row)
+            if self.lines[at - 1].strip():
+                break
+        return last
 
     def _below_dunders(self, last: int) -> int:
         """The last row of `__all__` and the like, where they come next after row `last`."""
