@@ -70,11 +70,23 @@ def set_order(module: Module, rule: Rule) -> Iterator[Violation]:
 def _picks_text(module: Module, kind: str, use: Use) -> bool:
     """Whether one text of several is taken, or each by its place. A set of which somebody asks the length may well hold
     one alone."""
-    if use.kind != "picked" or kind != "text":
+    if use.kind != "picked" or kind != "text" or _is_any(module, use.node):
         return False
     if isinstance(use.node, cst.Assign):
         return True
     return not module.shared(_Lengths).asked(module.enclosing_function(use.node))
+
+
+def _is_any(module: Module, taken: cst.CSTNode) -> bool:
+    """Whether the name that gets the element `taken`, or the function that gives it back, says that any will do."""
+    line = module.statement(taken)
+    statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    name = ""
+    if isinstance(statement, cst.Assign):
+        name = last_word(statement.targets[0].target)
+    elif isinstance(statement, cst.Return) and (function := module.enclosing_function(taken)) is not None:
+        name = function.name.value
+    return not module.library.facts.orders.words["arbitrary"].isdisjoint(name.split("_"))
 
 
 def _is_joined(module: Module, node: cst.BaseExpression) -> bool:
