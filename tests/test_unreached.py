@@ -101,6 +101,10 @@ def test_what_all_calls_give_a_function(project, given, found):
         ("self.kind = kind\n", "self.kind = kind\n        setattr(self, deep, size)\n"),
         ("from layers import Recurrent,", "from layers import Recurrent as Recurrent,"),
         ("import sys\n", "import sys\nimport importlib\nimportlib.import_module(sys.argv)\n"),
+        ("import sys\n", "import sys\nimport layers\ngetattr(layers, sys.argv)(4, 'rnn')\n"),
+        ("import sys\n", "import sys\nimport layers\nlayers.__dict__[sys.argv](4, 'rnn')\n"),
+        ("import sys\n", "import sys\nfrom layers import *\nglobals()[sys.argv](4, 'rnn')\n"),
+        ("import sys\n", "import sys\nfrom layers import *\neval(sys.argv)(4, 'rnn')\n"),
     ],
 )
 def test_where_an_object_may_be_made_otherwise_nothing_is_known(project, old, new):
@@ -108,6 +112,13 @@ def test_where_an_object_may_be_made_otherwise_nothing_is_known(project, old, ne
     layers = LAYERS.replace(old, new)
     found = rows(project, layers_DOT_py=layers, main_DOT_py=main().replace(old, new))
     assert ADDED + (more if layers != LAYERS else 0) in found
+
+
+def test_what_is_picked_from_other_modules_says_nothing(project):
+    text = main().replace(
+        "import sys\n", "import sys\nfrom torch import nn\ngetattr(nn, sys.argv)(4); getattr(sys, 'path')\n"
+    )
+    assert rows(project, layers_DOT_py=LAYERS, main_DOT_py=text) == [LSTM, SUMMED]
 
 
 def test_of_a_library_nothing_is_known(project):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter.assigned import ANY
@@ -11,6 +12,7 @@ from torchdet_lint.program.events import MODULE, PLAIN
 from torchdet_lint.program.graded.runs import Namings, functions_in
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.transfer.passing import UNKNOWN, parameter_of
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
@@ -19,6 +21,12 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Body, Event
     from torchdet_lint.program.files import ProjectFiles
     from torchdet_lint.program.graded.runs import Naming
+
+
+# Without a group: from the file's own names, or from whatever module.
+_PICKS = lazy(
+    r"\bgetattr\(\s*([\w.]+)\s*,\s*[^\"'\s]|\b([\w.]+)\.__dict__\s*\[|\bglobals\(\)\s*\[|(?<![\w.])eval\(|\bsys\.modules\["
+)
 
 
 class _Asking(NamedTuple):
@@ -39,6 +47,8 @@ class Unreached:
         self._project = project
         self._texts = texts
         asking = [one for path in rows for one in self._functions(path, rows[path])]
+        if asking and self._picks_by_name():
+            asking = []
         self._namings = Namings(frozenset(one.word for one in asking), texts, project)
         self._called: dict[tuple[str, str], list[Event] | None] = {}
         self.rows: dict[str, tuple[int, ...]] = {}
@@ -49,6 +59,16 @@ class Unreached:
             ]
             if found:
                 self.rows[one.path] = tuple(sorted({*self.rows.get(one.path, ()), *found}))
+
+    def _picks_by_name(self) -> bool:
+        """Whether a file takes something by a name that it works out, from a module of the project or from its own
+        names: that may be what is called, with whatever it is given there."""
+        modules = {part for path in self._texts for part in PurePath(path).with_suffix("").parts[-2:]}
+        return any(
+            (named := match[1] or match[2]) is None or named.rpartition(".")[2] in modules
+            for path in self._texts
+            for match in _PICKS.finditer(self._project.text(path))
+        )
 
     def _functions(self, path: str, rows: Sequence[int]) -> Iterator[_Asking]:
         """The functions of a file that ask for constants, in which a call stands in one of `rows` and in an arm."""
