@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from torchdet_lint.verifier.comparison.explain import Finding
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
 from torchdet_lint.verifier.patching.events import Reporter
 from torchdet_lint.verifier.remedies import stress, turns
@@ -162,6 +163,15 @@ def test_the_order_of_threads_is_named_where_it_alone_decides(monkeypatch, in_tu
     told = proof.settle(Runs(in_turn, again), Told((cause(3), cause(7), cause(99))))
     assert {one.line for one in told.causes if (one.rule, one.proven) == ("TDL306", True)} == named
     assert {one.rule for one in told.causes if one.line not in named} == {""}
+
+
+@pytest.mark.parametrize("found", [False, True])
+def test_the_order_of_a_set_is_no_more_than_a_guess_where_the_linter_sees_none(monkeypatch, found):
+    monkeypatch.setattr(proof, "Trace", Recorded)
+    finding = Finding("TDL305", "`set(names)` has no fixed order", "a.py", 3) if found else None
+    guess = msgspec.structs.replace(cause(3, "TDL305"), source="order", finding=finding)
+    (told,) = proof.settle(Runs([()] * 3, [(3,)] * 2), Told((guess,))).causes
+    assert (told.rule, told.proven) == (("TDL305", False) if found else ("TDL306", True))
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ _OPEN = ("outside", "number", "order", "path")
 
 
 def settle(session: Session, report: Report) -> Report:
-    """Run a program that starts threads with its threads one after the other, and again without. Causes of no rule that
-    never differ so, and differ each time without, are told as the order in which the threads end. A race that may
+    """Run a program that starts threads with its threads one after the other, and again without. Causes of no sure rule
+    that never differ so, and differ each time without, are told as the order in which the threads end. A race that may
     follow from other causes is told beside them where it never differs so, and they all do.
     """
     with contextlib.suppress(VerifyError, TraceError):
@@ -43,7 +43,7 @@ def _settled(session: Session, report: Report) -> Report:
     outcome = session.outcome
     if outcome is None or session.workspace.in_place:
         return report
-    open_ones = [cause for cause in report.causes if not cause.rule and cause.source in _OPEN]
+    open_ones = [cause for cause in report.causes if _is_open(cause)]
     races = [item for item in outcome.divergences if item.kind == "consequence" and item.source == "race"]
     if not (open_ones or races) or not _starts_threads(session):
         return report
@@ -72,6 +72,12 @@ def _settled(session: Session, report: Report) -> Report:
     spread = msgspec.structs.replace(report.spread, consequences=report.spread.consequences - len(apart))
     proven = (under(_RULE, cause, ()) for cause in apart)
     return msgspec.structs.replace(report, causes=(*causes, *proven), spread=spread)
+
+
+def _is_open(cause: Cause) -> bool:
+    """Whether no rule is known of a cause; that of a set, which puts values in another order, is a guess."""
+    guessed = cause.source == "order" and _RULE in cause.also and cause.finding is None
+    return cause.source in _OPEN and (guessed or not cause.rule)
 
 
 def _is_long(result: ChildResult) -> bool:
