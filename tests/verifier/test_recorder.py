@@ -242,6 +242,19 @@ def test_memory_that_numpy_is_handed_to_fill_is_not_read(tmp_path):
     assert [site.op for site, _ in rows(record(tmp_path, body))] == ["aten.empty.memory_format", "aten.ones"]
 
 
+def test_the_lengths_of_a_padded_sequence_are_written_though_no_op_writes_them(tmp_path):
+    from torch.nn.utils import rnn
+
+    def body(shorter):
+        lengths = torch.tensor([5 - shorter, 5])
+        packed = rnn.pack_padded_sequence(torch.ones(5, 2, 3), lengths, enforce_sorted=False)
+        rnn.pad_packed_sequence(packed)
+
+    indexed = [named(record(tmp_path, lambda n=n: body(n), f"{n}"), "aten.index.Tensor")[-1][1] for n in (0, 1)]
+    assert not any(one.flags & trace.UNWRITTEN for one in indexed)
+    assert indexed[0].inputs != indexed[1].inputs
+
+
 def test_data_in_shared_memory_is_flagged(tmp_path):
     def body():
         shared = torch.ones(3)

@@ -32,6 +32,7 @@ class Dispatch(NamedTuple):
     silent: Words
     collectives: Words
     overwrites: Words
+    fills: Words
     undeclared_writes: dict[str, Words]
     scratch: dict[str, tuple[int, ...]]
     backward: dict[str, str]

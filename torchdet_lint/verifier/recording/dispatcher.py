@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pkgutil
 import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, MADE, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
@@ -50,12 +52,19 @@ class _Handed:
 
 def _copies_storage(frame: FrameType | None) -> bool:
     """Whether an op is part of the copy of a storage: into shared memory (`share_memory_`), for a clone."""
-    while frame is not None and frame.f_code.co_filename == _HERE:
-        frame = frame.f_back
+    frame = _outside(frame)
     return frame is not None and frame.f_code.co_filename == _STORAGES
 
 
+def _outside(frame: FrameType | None) -> FrameType | None:
+    """The first of a frame and those above it that is not of this file."""
+    while frame is not None and frame.f_code.co_filename == _HERE:
+        frame = frame.f_back
+    return frame
+
+
 _HERE = _copies_storage.__code__.co_filename
+_FILLS = frozenset(pkgutil.resolve_name(name).__code__ for name in runtime.dispatch().fills)
 
 
 def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
@@ -152,8 +161,14 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                     owners.pop(base, None)
                     arrivals[base] = stream, site
         elif isinstance(out, plain) and (base := base_of(out)):
-            site = find_site(plan, current_node(), caller())
+            frame = caller()
+            site = find_site(plan, current_node(), frame)
             owners[base] = UNWRITTEN
+            origin = _outside(frame)
+            if origin is not None and origin.f_code in _FILLS:
+                run.filled.add(base)
+            else:
+                run.filled.discard(base)
             allocated[base] = site
             numbers: list[int] = []
             read((args, *kwargs.values()), [], numbers, [])

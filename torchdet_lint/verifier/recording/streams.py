@@ -49,8 +49,9 @@ class Run:
     start.
 
     `owners` maps the address of a storage to a digest of what was written there, and how: even, or odd while a part
-    of it may be memory that nothing has written. `arrivals` maps that of one that came from another process to the
-    site, of the stream that received it. A process that is `called` something is `rank` of a process group.
+    of it may be memory that nothing has written; what is `filled` C++ has written, though no op did. `arrivals` maps
+    that of one that came from another process to the site, of the stream that received it. A process that is `called`
+    something is `rank` of a process group.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Run:
         self.owners: dict[int, int] = {}
         self.arrivals: dict[int, tuple[Stream, int]] = {}
         self.foreign: set[int] = set()
+        self.filled: set[int] = set()
         self.missed: set[str] = set()
         self.order: list[int] = []
         self.forks = itertools.count(1)

@@ -58,7 +58,7 @@ def extent(tensor: torch.Tensor) -> int:
 
 def memory(run: Run) -> Memory:  # noqa: C901
     """The memory of the process of `run`. What the functions need is bound here: they run for every op."""
-    owners, foreign = run.owners, run.foreign
+    owners, foreign, filled = run.owners, run.foreign, run.filled
     owner = owners.get
     located, digest, tables = hashing.locator(), hashing.digest_bytes, hashing.blocks()
     parts_of = hashing.inner_tensors
@@ -111,6 +111,9 @@ def memory(run: Run) -> Memory:  # noqa: C901
                     owners[base] = known
                     flags |= note_foreign(value)
                     came.append((known, base))
+            elif known & 1 and base in filled:
+                filled.discard(base)
+                known = owners[base] = located(value)[0] & CLEAN
             elif known & 1:
                 flags |= trace.UNWRITTEN
                 last_unwritten = base
