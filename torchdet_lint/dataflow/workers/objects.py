@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from torchdet_lint.dataflow.workers.bodies import PARTIAL, Owned, WorkerBodies
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING
-from torchdet_lint.dataflow.workers.owning import draws_own, package_of
+from torchdet_lint.dataflow.workers.owning import draws_nothing, draws_own, package_of
 from torchdet_lint.dataflow.workers.project_file import (
     Element,
     File,
@@ -381,7 +381,7 @@ class WorkerObjects(WorkerBodies):
     def _owning(self, name: str, package: Owning, node: ast.Call, scope: Scope, depth: int) -> None:
         """Look at a transform of a package whose random transforms hold a generator of their own, and at those in it;
         what a worker makes itself is not copied."""
-        self._out = True
+        self._out |= not draws_nothing(name, package)
         if draws_own(name, node, package) and scope.function not in self._run:
             self._holding.setdefault(Owned(ast.unparse(node.func), "", scope.file.path, node.lineno, "", name))
         for argument in (*node.args, *(keyword.value for keyword in node.keywords)):

@@ -33,6 +33,12 @@ def draws_own(name: str, call: ast.Call, package: Owning) -> bool:
     return ranged and any(_is_range(one) for one in _given(call))
 
 
+def draws_nothing(name: str, package: Owning) -> bool:
+    """Whether what makes `name` draws from no generator, whatever it is given."""
+    words = (*package.random, *package.chances, *package.others, *package.running)
+    return package.closed and not any(word in name.rpartition(".")[2] for word in words)
+
+
 def _given(call: ast.Call) -> Iterator[ast.expr]:
     """What `call` is given, what its dictionaries hold too."""
     for one in (*call.args, *(keyword.value for keyword in call.keywords)):
