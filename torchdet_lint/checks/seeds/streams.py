@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MADE_OF_ONE = "to_iterable_dataset"
 _LOADS = "datasets.load_dataset"
 _MAKES = "datasets.IterableDataset."
+_JOINS = frozenset(("datasets.concatenate_datasets", "datasets.interleave_datasets"))
 _DEEP = 12
 
 
@@ -53,6 +54,11 @@ def _makes_stream(module: Module, value: Value, depth: int) -> bool:
     if _LOADS in call.names:
         streaming = call.argument("streaming")
         return streaming is not None and streaming.known and bool(streaming.constant)
+    if not _JOINS.isdisjoint(call.names):
+        joined = call.argument("datasets", ("datasets",))
+        parts = joined.node.elements if joined is not None and isinstance(joined.node, cst.List) else []
+        values = [module.value_at(part.value, value.scope, value.order) for part in parts]
+        return bool(values) and all(_is_streamed(module, one, depth + 1) for one in values)
     if call.attribute not in module.library.facts.workers.handing or call.receiver is None:
         return False
     return _is_streamed(module, module.value_at(call.receiver, value.scope, value.order), depth + 1)
