@@ -1441,6 +1441,7 @@ def test_transforms_with_a_generator_of_their_own_are_copied_where_they_draw(pro
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert finding.severity == severity
     assert finding.message.startswith("The generator of `") == (severity == "error")
+    assert ("worker_init_fn=monai." in finding.help or "imgaug.seed(" in finding.help) == (severity == "error")
 
 
 LISTED = """
@@ -1480,3 +1481,48 @@ def test_what_a_data_set_of_monai_is_given_is_looked_at(project, dataset, severi
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert finding.severity == severity
     assert told in finding.message
+
+
+DERIVED = """
+import torch
+from monai.data import Dataset
+from monai.transforms import MapTransform, RandomizableTransform
+from torch.utils.data import DataLoader
+
+class Shift(RandomizableTransform, MapTransform):
+    def randomize(self):
+        self.by = self.R.uniform(0, 1)
+
+    def __call__(self, row):
+        self.randomize()
+        return {{"a": row["a"] + self.by}}
+
+class Seeded(Shift):
+    def __call__(self, row):
+        self.set_random_state(seed=row["seed"])
+        return super().__call__(row)
+
+class Scale(MapTransform):
+    def __call__(self, row):
+        return {{"a": row["a"] * self.R}}
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    test_loader = DataLoader(Dataset([{{"a": 1}}], {}("a")), num_workers=2)
+    torch.save(list(test_loader), "rows.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    ("transform", "told"),
+    [
+        ("Shift", "The generator of `Shift` (line 9) is copied"),
+        ("Seeded", "no other generator"),
+        ("Scale", "nothing in the workers"),
+    ],
+)
+def test_a_transform_of_ones_own_has_the_generator_of_the_class_it_is_derived_from(project, transform, told):
+    folder = project(main_DOT_py=DERIVED.format(transform))
+    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    assert told in finding.message
+    assert finding.severity == ("error" if transform == "Shift" else "note")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.catalogue.rules import Rule
+    from torchdet_lint.catalogue.tables.conventions import Owning
     from torchdet_lint.dataflow.workers.bodies import Owned
     from torchdet_lint.finding import Applicability, Change, Severity
     from torchdet_lint.module.module import Call, Module, Value
@@ -239,9 +240,14 @@ def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> H
 
 def _copied(module: Module, owned: Owned) -> str:
     """Which message says what holds the generator that is copied."""
-    if package_of(owned.maker, module.library.facts.workers.owning) is not None:
+    if _package(module, owned) is not None:
         return "held"
     return "owned" if owned.owner else "shared"
+
+
+def _package(module: Module, owned: Owned) -> Owning | None:
+    """The package of which the generator is a transform's own."""
+    return package_of(owned.maker, module.library.facts.workers.owning)
 
 
 def _place(module: Module, owned: Owned) -> str:
@@ -256,7 +262,9 @@ def _seeded_workers(
     module: Module, call: Call, owned: Sequence[Owned]
 ) -> tuple[tuple[Change, ...], Applicability | None]:
     """A function that seeds what every worker has a copy of, and whether passing it is safe."""
+    held = [found for one in owned if (found := _package(module, one)) is not None]
     reason = "the data set does not lead to the generator" if not all(one.way for one in owned) else ""
+    reason = held[0].cure if held else reason
     reason = "workers that are spawned cannot import a function of a notebook" if module.source.cells else reason
     if reason:
         return (Withhold(reason),), None

@@ -118,7 +118,8 @@ class Owning(Table, frozen=True, kw_only=True):
     """What makes a random transform of a package whose transforms hold generators of their own: words in its name, but
     for `others`; a probability, where `chances` are in its name; with `ranges` an interval or a list of values, but for
     those whose names have a word of `listing`. An argument that is `still` rules it out. Where it is `closed`, all that
-    is no such transform draws nothing at all, but for what has a word of `others` or of `running` in its name."""
+    is no such transform draws nothing at all, but for what has a word of `others` or of `running` in its name. The
+    generator is at `attribute` of an object, and `cure` says what seeds it in a worker."""
 
     random: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
@@ -128,6 +129,8 @@ class Owning(Table, frozen=True, kw_only=True):
     still: frozenset[str] = frozenset()
     closed: bool = False
     running: tuple[str, ...] = ()
+    attribute: str = ""
+    cure: str = ""
 
 
 class Workers(Table, frozen=True, kw_only=True):

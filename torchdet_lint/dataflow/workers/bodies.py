@@ -9,7 +9,7 @@ from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
 from torchdet_lint.dataflow.workers.classes import Classes, outside_name
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING, Generators
-from torchdet_lint.dataflow.workers.owning import package_of
+from torchdet_lint.dataflow.workers.owning import holds_at, package_of
 from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed
 from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.dataflow.workers.project_file import Element, File, Function
+    from torchdet_lint.dataflow.workers.scopes import Instance
     from torchdet_lint.module.module import Module
 
 PARTIAL = "functools.partial"
@@ -143,6 +144,8 @@ class WorkerBodies:
 
     def _generator_used(self, node: ast.Name | ast.Attribute, scope: Scope, owner: str) -> None:
         own = isinstance(node, ast.Attribute)
+        if isinstance(node, ast.Attribute) and _is_of_self(node) and scope.instance is not None:
+            self._inherited(node, scope, scope.instance)
         if isinstance(node, ast.Name) and scope.outer is None and node.id not in scope.file.values:
             return
         for value, inner in self.bindings.behind(node, scope):
@@ -158,6 +161,14 @@ class WorkerBodies:
             if scope.way and isinstance(node, ast.Attribute) and not isinstance(value, HOLDING):
                 way = f"{scope.way}.{outside_name(node.attr, owner)}"
             self._owned[Owned(name, owner, inner.file.path, place.lineno, way, maker)] = None
+
+    def _inherited(self, node: ast.Attribute, scope: Scope, instance: Instance) -> None:
+        """Look at the generator that an object has from a class of a package whose transforms hold one: `self.R`."""
+        for base in instance.foreign:
+            package = package_of(base, self.facts.owning)
+            if package is not None and holds_at(node.attr, base, package):
+                name = instance.classes[0][0].name
+                self._holding[Owned(name, "", scope.file.path, node.lineno, "", base)] = None
 
     def _seeded_by(self, methods: tuple[ast.FunctionDef, ...]) -> frozenset[str]:
         """The attributes of `self` to which `methods`, run by a worker, give a generator or a seed of its own."""

@@ -39,6 +39,11 @@ def draws_nothing(name: str, package: Owning) -> bool:
     return package.closed and not any(word in name.rpartition(".")[2] for word in words)
 
 
+def holds_at(attribute: str, base: str, package: Owning) -> bool:
+    """Whether an object of a class that is derived from `base` holds its generator at this attribute."""
+    return attribute == package.attribute and any(word in base.rpartition(".")[2] for word in package.random)
+
+
 def _given(call: ast.Call) -> Iterator[ast.expr]:
     """What `call` is given, what its dictionaries hold too."""
     for one in (*call.args, *(keyword.value for keyword in call.keywords)):
