@@ -20,13 +20,15 @@ class Draw(Table, frozen=True, kw_only=True):
     """A callable that draws from a library's global generator, under conditions that all hold.
 
     `at` is the moment: the call itself, the constructor of a module, its call in training, a loader's iteration, or
-    whenever an item of a data set is made.
+    whenever an item of a data set is made. With `own` it draws the seed of a package's own generator, once, and
+    not where the program seeds that itself.
     """
 
     names: tuple[str, ...]
     parameters: tuple[str, ...] = ()
     library: Literal["python", "numpy", "torch"]
     at: Literal["call", "construction", "forward", "training", "iteration", "item"] = "call"
+    own: Literal["", "imgaug"] = ""
     when: tuple[Condition, ...] = ()
     evidence: tuple[str, ...] = ()
 
@@ -47,7 +49,7 @@ class Seed(Table, frozen=True, kw_only=True):
     optional: bool = False
     defaulted: bool = False
     lazy: bool = False
-    seeds: tuple[Literal["python", "numpy", "torch", "cuda"], ...] = ()
+    seeds: tuple[Literal["python", "numpy", "torch", "cuda", "imgaug"], ...] = ()
     entropy: bool = False
     mode: bool = False
     when_mode: tuple[Condition, ...] = ()

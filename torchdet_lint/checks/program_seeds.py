@@ -101,6 +101,7 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                     one
                     for one in CHANNELS[library]
                     if f"draw:{one}" in inner
+                    and f"seed:{one}" not in inner
                     and (one not in TRAINING or "flag:trains" in inner)
                     and not (one == "weights" and "flag:loads" in inner and "flag:trains" not in inner)
                 ]

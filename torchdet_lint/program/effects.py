@@ -60,12 +60,13 @@ class Step(NamedTuple):
     """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later` or `process` (of `node`).
 
     Channels of draws are `python`, `numpy`, `torch`, `on_cuda` (torch, evidently there), `weights` (torch,
-    initialisation), `dropout`, `numpy_training` and `python_training` (in training only), `python_items` (where items
-    of a data set are made), `estimator` (NumPy's, for want of a generator that was passed) and `cublas` (the first use
-    of CUDA); `now` is false for what draws later than here. What a step draws that `initialises` are weights. A
-    `borrow` draws from the parameter `channel` of the function; `lends` says of such parameters of the function called
-    what they get: nothing, or a parameter here. An `ungraded` one stands in a `with torch.no_grad()`, a `sized` one
-    makes a model of which only the parameters are counted.
+    initialisation), `dropout`, `numpy_training` and `python_training` (in training only), `python_items` (where
+    items of a data set are made), `estimator` (NumPy's, for want of a generator that was passed), `imgaug`
+    (NumPy's, for the seed of imgaug's own generator) and `cublas` (the first use of CUDA); `now` is false for what
+    draws later than here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter
+    `channel` of the function; `lends` says of such parameters of the function called what they get: nothing, or a
+    parameter here. An `ungraded` one stands in a `with torch.no_grad()`, a `sized` one makes a model of which only
+    the parameters are counted.
     """
 
     kind: str
@@ -102,6 +103,7 @@ _GENERATOR = {
     "on_cuda": "torch",
     "numpy_training": "numpy",
     "estimator": "numpy",
+    "imgaug": "numpy",
     "python_training": "python",
     ITEMS: "python",
     "cublas": "cublas",

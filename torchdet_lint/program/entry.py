@@ -26,7 +26,7 @@ _DEEP = 8
 _ARGUMENTS = "flag:arguments"
 CHANNELS = {
     "torch": ("torch", "on_cuda", "weights", "dropout"),
-    "numpy": ("numpy", "numpy_training", "estimator"),
+    "numpy": ("numpy", "numpy_training", "estimator", "imgaug"),
     "python": ("python", "python_training", ITEMS),
 }
 
@@ -230,7 +230,8 @@ class Entry(NamedTuple):
     def draws(self, library: str) -> list[str]:
         """The draws from `library` that change a result: weights do not where they are loaded and nothing trains, and
         dropout and its like do not draw in evaluation. What makes items draws in workers, which torch seeds, where all
-        loaders have some. CUDA has a generator of its own, which may be seeded alone.
+        loaders have some. CUDA has a generator of its own, which may be seeded alone, and so has imgaug, which
+        only augments what is trained on.
         What stands in for something in tests is none of the program's."""
         found = []
         for channel in CHANNELS[library]:
@@ -240,6 +241,8 @@ class Entry(NamedTuple):
             if channel == "weights" and self.has("loads") and not self.has("trains"):
                 continue
             if channel == "on_cuda" and "seed:cuda" in self.effects:
+                continue
+            if channel == "imgaug" and ("seed:imgaug" in self.effects or not self.has("trains")):
                 continue
             if channel == ITEMS and self.has("workers") and not self.has("no_workers"):
                 continue

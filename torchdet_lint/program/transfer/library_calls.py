@@ -51,6 +51,8 @@ class LibraryCalls:
             channel = "weights"
         elif full in self.facts.estimators and channel == "numpy":
             channel = "estimator"
+        elif draw.own:
+            channel = draw.own
         elif draw.at == "item":
             channel = ITEMS
         elif draw.at == "training" or in_training(self.recorder.event):
