@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -10,6 +10,8 @@ from torchdet_lint.program.effects import IN_TRAINING, ITEMS
 from torchdet_lint.program.transfer.passing import parameter_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchdet_lint.catalogue.facts import Draw, Runner, Seed
     from torchdet_lint.program.events import Argument, Event
     from torchdet_lint.program.transfer.recorder import Recorder
@@ -123,14 +125,16 @@ class LibraryCalls:
             return False
         return not any(part in name for part in ("()", "eight", "._", ".*."))
 
-    def in_workers(self, event: Event, runner: Runner) -> bool:
-        """Whether a loader runs its dataset in worker processes, which torch seeds from its own generator."""
+    def in_workers(self, event: Event, runner: Runner, given: Mapping[str, Any] | None = None) -> bool:
+        """Whether a loader runs its dataset in worker processes, which torch seeds from its own generator; `given` are
+        the constants of the function around it, this one if there are none."""
         value = self.facts.argument(event, runner.workers, runner.parameters)
         if value is None:
             return False
         if value.known:
             return bool(value.value)
-        return bool(self.recorder.given.get(parameter_of(value) or "", True))
+        known = self.recorder.given if given is None else given
+        return bool(known.get(parameter_of(value) or "", True))
 
 
 def handed(runner: Runner, event: Event) -> list[Argument]:

@@ -48,7 +48,8 @@ class Transfer(Recorder):
         # The functions that are defined in arms that do not run.
         self._undefined: frozenset[str] = frozenset()
         # What functions were handed at the event at hand: a class may be handed to itself.
-        self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...]]] = set()
+        self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...], tuple[tuple[str, Any], ...]]]
+        self._handed = set()
 
     def run(self) -> list[Step]:
         """The steps of the node, in order."""
@@ -217,10 +218,10 @@ class Transfer(Recorder):
             else ()
         )
         self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
-        self.passed(referent, event)
+        self.passed(referent, event, dict(given))
 
-    def passed(self, referent: Referent, event: Event) -> None:
-        """Functions and objects that are handed to a function which calls them."""
+    def passed(self, referent: Referent, event: Event, given: Mapping[str, Any]) -> None:
+        """Functions and objects that are handed to a function which calls them; `given` are the constants it gets."""
         body = self.files.summary(referent.file).body(referent.name)
         if body is None or not body.uses:
             return
@@ -229,12 +230,20 @@ class Transfer(Recorder):
             self.event = at_call(outer, inner)
             self._instantiated(mappings, self.event)
         self.event = outer
-        self._run(referent, body, self._bound(referent, body, event))
+        self._run(referent, body, self._bound(referent, body, event), given)
 
-    def _run(self, referent: Referent, body: Body, bound: Mapping[str, Sequence[Referent]], depth: int = 0) -> None:
+    def _run(
+        self,
+        referent: Referent,
+        body: Body,
+        bound: Mapping[str, Sequence[Referent]],
+        constant: Mapping[str, Any],
+        depth: int = 0,
+    ) -> None:
         """What a function calls of the parameters that are `bound`, or hands on to another one, which calls it."""
         outer = self.event
-        key = referent.file, referent.name, tuple((use, tuple(found)) for use, found in bound.items())
+        handed_over = tuple((use, tuple(found)) for use, found in bound.items())
+        key = referent.file, referent.name, handed_over, tuple(constant.items())
         if not bound or key in self._handed:
             return
         self._handed.add(key)
@@ -245,10 +254,10 @@ class Transfer(Recorder):
                     self._used(bound, TOKEN.findall(name[1:]))
             given = handed_parameters(inner, bound) if inner.kind == "call" else ()
             for use in given:
-                self.handed_on(inner, use, bound[use], referent)
+                self.handed_on(inner, use, bound[use], referent, constant)
             if given and depth < _RELAYS:
                 for target, its_body, its_bound in relayed(self.lookup, inner, referent, bound):
-                    self._run(target, its_body, its_bound, depth + 1)
+                    self._run(target, its_body, its_bound, {}, depth + 1)
         self.event = outer
 
     def _bound(self, referent: Referent, body: Body, event: Event) -> dict[str, list[Referent]]:
@@ -275,13 +284,17 @@ class Transfer(Recorder):
             elif result.kind == "external":
                 self.external(result.name, self.event, result.owner)
 
-    def handed_on(self, inner: Event, use: str, referents: Sequence[Referent], callee: Referent) -> None:
+    def handed_on(
+        self, inner: Event, use: str, referents: Sequence[Referent], callee: Referent, constant: Mapping[str, Any]
+    ) -> None:
         """A parameter that the callee hands to a runner: `launch(main)` whose body is `mp.spawn(main, …)`."""
         for name in inner.names:
             for target in self.lookup.evaluate(name, callee.file, callee.owner, callee.name):
                 if target.kind != "external":
                     continue
                 for runner in self.facts.runners.get(target.name, ()):
+                    if runner.workers and self.libraries.in_workers(inner, runner, constant):
+                        continue
                     if any(f"${use}" in argument.names for argument in handed(runner, inner)):
                         for referent in referents:
                             self.run_referent(runner, referent)
