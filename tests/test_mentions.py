@@ -107,3 +107,18 @@ def found_in(module: Module) -> set[tuple[str, int]]:
         if rule.scope == "file" and code in CHECKS
         for one in CHECKS[code](module, rule)
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("import re\n\n\ndef f(text):\n    return re.compile(text)\n", 0),
+        ("from regex import models as re\n\n\ndef f(text):\n    return re.compile(text)\n", 1),
+        ("import code\n\n\ndef f(text):\n    return code.model.compile(text)\n", 1),
+        ("def f(model):\n    return model.compile(mode=None)\n", 1),
+    ],
+)
+def test_a_function_of_the_standard_library_is_no_method_of_torch(text: str, parsed: int) -> None:
+    module = Module(Source("example.py", f"import torch\n{text}"), LIBRARY)
+    module.loading.wake()
+    assert len(module.parsed) == parsed

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from functools import cache, cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -40,7 +40,7 @@ class Gradients:
         self._calls_by_name: dict[str, list[Call]] = {}
         self._calls_taken = 0
         self._evaluating: dict[int, int | None] = {}
-        self._scoring: dict[Class, bool] = {}
+        self._untracked_classes: dict[Class, bool] = {}
         # A function is asked about more than once, and its source costs more than a look at it.
         self._source = cache(module.code)
 
@@ -63,17 +63,20 @@ class Gradients:
 
     def untracked(self, node: cst.CSTNode) -> bool:
         """Whether no gradient can flow through `node`: under `no_grad`, in a data set, in an autograd function."""
+        around: Any
         for around, inner in self.module.deciding(node):
-            if isinstance(around, cst.With):
+            # An abstract class asks slowly whether a node of another class is of it.
+            kind = type(around)
+            if kind is cst.With:
                 if any(self._stops(item.item) for item in around.items):
                     return True
-            elif isinstance(around, (cst.If, cst.IfExp)):
+            elif kind is cst.If or kind is cst.IfExp:
                 if inner is not around.test and self._only_evaluated(around.test)[inner is not around.body]:
                     return True
-            elif isinstance(around, cst.IndentedBlock):
+            elif kind is cst.IndentedBlock:
                 if self._after_training(around, inner):
                     return True
-            elif isinstance(around, cst.FunctionDef) and self.not_tracked(around):
+            elif kind is cst.FunctionDef and self.not_tracked(around):
                 return True
         if self._for_export or self._switched_off(node) or self._becomes_data(node) or self._transforms(node):
             return True
@@ -391,15 +394,18 @@ class Gradients:
         return [class_.name, *bases]
 
     def _untracked_class(self, class_: Class) -> bool:
+        if class_ not in self._untracked_classes:
+            self._untracked_classes[class_] = self._is_untracked(class_)
+        return self._untracked_classes[class_]
+
+    def _is_untracked(self, class_: Class) -> bool:
         layer = self.is_layer(class_)
         every = self._family_names(class_)
         if not set(every).isdisjoint(self.facts.untracked_bases):
             return True
         if any(part in name for name in every for part in self.facts.untracked_layers):
             return True
-        if class_ not in self._scoring:
-            self._scoring[class_] = layer and self._measures(class_)
-        if self._scoring[class_]:
+        if layer and self._measures(class_):
             return True
         words = _words(every)
         return (

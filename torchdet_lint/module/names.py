@@ -196,10 +196,10 @@ def namespace(node: cst.BaseExpression) -> str | None:
 def dotted(node: cst.BaseExpression) -> str:
     """`a.b.c` for a chain of names, else the empty string."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
+    while type(node) is cst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if type(node) is not cst.Name:
         return ""
     parts.append(node.value)
     return ".".join(reversed(parts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
@@ -62,28 +62,30 @@ class Resolver:
             scope, order = self.relations.scope_of(node), self.relations.order_of(node)
         return tuple(sorted(set(self._resolve(node, scope, order, _DEPTH))))
 
-    def _resolve(self, node: cst.CSTNode, scope: Scope, order: int | None, depth: int) -> list[str]:
+    def _resolve(self, node: Any, scope: Scope, order: int | None, depth: int) -> list[str]:
         if depth <= 0:
             return []
-        if isinstance(node, cst.Name):
+        # An abstract class asks slowly whether a node of another class is of it.
+        kind = type(node)
+        if kind is cst.Name:
             return self._resolve_name(node.value, scope, order, depth)
-        if isinstance(node, cst.Attribute):
+        if kind is cst.Attribute:
             return self._resolve_attribute(node, scope, order, depth)
-        if isinstance(node, cst.Call):
+        if kind is cst.Call:
             return self._resolve_call(node, scope, order, depth)
-        if isinstance(node, cst.IfExp):
+        if kind is cst.IfExp:
             return [
                 *self._resolve(node.body, scope, order, depth - 1),
                 *self._resolve(node.orelse, scope, order, depth - 1),
             ]
-        if isinstance(node, cst.BooleanOperation):
+        if kind is cst.BooleanOperation:
             return [
                 *self._resolve(node.left, scope, order, depth - 1),
                 *self._resolve(node.right, scope, order, depth - 1),
             ]
-        if isinstance(node, cst.NamedExpr):
+        if kind is cst.NamedExpr:
             return self._resolve(node.value, scope, order, depth - 1)
-        if isinstance(node, cst.Subscript):
+        if kind is cst.Subscript:
             found = self._resolve(node.value, scope, order, depth - 1)
             items = [self.library.canonical(f"{name}[]") for name in found]
             return [

@@ -27,6 +27,11 @@ LEAVES = frozenset(
 # What stands in an import is not looked up, and nothing is known of it.
 IMPORTS = frozenset({cst.Import, cst.ImportFrom})
 PLAIN = frozenset({str, bool, type(None), cst.MaybeSentinel})
+# What holds statements of the function around it.
+_HOLD_STATEMENTS = frozenset({
+    cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.IndentedBlock, cst.If, cst.Else, cst.For, cst.While,
+    cst.With, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler, cst.Finally, cst.Match, cst.MatchCase,
+})  # fmt: skip
 _NOT_CHILDREN = frozenset(
     """ast async asynchronous asname colon comma dot encoding default_indent equal default_newline footer
     has_trailing_newline header indent indicator keyword leading_lines lines_after_decorators lpar lbrace lbracket
@@ -40,10 +45,10 @@ def returned(function: cst.FunctionDef) -> Iterator[cst.BaseExpression]:
     stack: list[cst.CSTNode] = [function.body]
     while stack:
         node = stack.pop()
-        if isinstance(node, cst.Return):
+        if type(node) is cst.Return:
             if node.value is not None:
                 yield node.value
-        elif not isinstance(node, (cst.FunctionDef, cst.ClassDef, cst.BaseExpression)):
+        elif type(node) in _HOLD_STATEMENTS:
             stack.extend(reversed(children(node)))
 
 

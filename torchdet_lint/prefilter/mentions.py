@@ -13,6 +13,7 @@ from torchdet_lint.prefilter.allocations import Allocations
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
+from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
     from torchdet_lint.prefilter.library import Library, Meant
@@ -118,6 +119,9 @@ class Mentions:
         if target in ("", _OBJECT):
             return used and (meant.method or not target)
         name = self.library.canonical(target + rest)
+        if target in STANDARD and rest.count(".") == 1:
+            # A function of a module, no method of an object: `re.compile` is no `model.compile`.
+            return name in meant.names
         other = target.partition(".")[0] not in self.library.roots
         return name in meant.names or (meant.method and used and other)
 
