@@ -116,7 +116,8 @@ def test_where_an_object_may_be_made_otherwise_nothing_is_known(project, old, ne
 
 def test_what_is_picked_from_other_modules_says_nothing(project):
     text = main().replace(
-        "import sys\n", "import sys\nfrom torch import nn\ngetattr(nn, sys.argv)(4); getattr(sys, 'path')\n"
+        "import sys\n",
+        "import sys\nfrom torch import nn\ngetattr(nn, sys.argv)(4); getattr(sys, 'path')\nnn.Linear(2, 2).eval()\n",
     )
     assert rows(project, layers_DOT_py=LAYERS, main_DOT_py=text) == [LSTM, SUMMED]
 
