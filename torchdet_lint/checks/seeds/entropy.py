@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.checks import table
 from torchdet_lint.checks.seeds.fresh_defaults import FreshDefaults
+from torchdet_lint.checks.seeds.spared import Spared, asks_for_none
 from torchdet_lint.checks.seeds.uses import Uses
 from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
@@ -40,7 +41,7 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     """A seed that differs in every run: a call that asks for one, or the clock and its like on the way to a seed."""
     reported = set[cst.CSTNode]()
     for call, row in table.calls(module, rule):
-        if any(name.endswith(".__init__") for name in call.own):
+        if any(name.endswith(".__init__") for name in call.own) or call.node in module.shared(Spared):
             continue
         reported.add(call.node)
         option = _without(module, call.node) if not row.variant else ""
@@ -96,22 +97,13 @@ def _without(module: Module, node: cst.CSTNode) -> str:
         if isinstance(around, (cst.FunctionDef, cst.ClassDef)):
             return ""
         if isinstance(around, (cst.If, cst.IfExp)) and around.orelse is not None:
-            option, missing = _asks_for_none(around.test)
+            option, missing = asks_for_none(around.test)
             if option and inner is (around.body if missing else around.orelse):
                 name = module.code(option)
                 if "seed" in name.lower():
                     return name
         inner = around
     return ""
-
-
-def _asks_for_none(test: cst.BaseExpression) -> tuple[cst.BaseExpression | None, bool]:
-    """What `test` compares with None, and whether it is true for None."""
-    if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-        target = test.comparisons[0]
-        if isinstance(target.comparator, cst.Name) and target.comparator.value == "None":
-            return test.left, isinstance(target.operator, (cst.Is, cst.Equal))
-    return None, False
 
 
 def _all_mended(module: Module, ways: Sequence[_Way]) -> tuple[tuple[Change, ...], Applicability | None]:
@@ -278,7 +270,8 @@ def _seeds_by_its_name(module: Module, call: Call) -> bool:
 def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
     """What makes the value of `sink` another one in every run. Of a function of another file, it is the call of that
     function."""
-    queue: list[_Step] = [_Step(module, sink.value)]
+    spared = module.shared(Spared)
+    queue: list[_Step] = [_Step(module, sink.value)] if sink.value.node not in spared else []
     seen, spread, entered = set[int](), set[int](), set[int]()
     draws = _draws(module)
     while queue:
@@ -296,7 +289,8 @@ def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
                 what = module.library.facts.entropy.get(name)
                 if what is not None:
                     source = left_by or call
-                    yield _Way(sink, source, what, place or source.node)
+                    if there is not module or node not in spared:
+                        yield _Way(sink, source, what, place or source.node)
                 elif name in draws:
                     met = there is module and module.meets(call, draws[name].when, draws[name].parameters)
                     if met and _unseeded(module, call, sink):
@@ -313,7 +307,11 @@ def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:
                         queue += [_Step(found[0], found[0].value(one), leaves, kept) for one in returned(found[1])]
             elif isinstance(node, cst.Name) or (isinstance(node, (cst.Attribute, cst.Subscript)) and member(node)):
                 bound = assigned(there, there.value_at(node, value.scope, value.order))
-                queue += [_Step(there, one, left_by, place or uses.shared(there, node)) for one in bound]
+                queue += [
+                    _Step(there, one, left_by, place or uses.shared(there, node))
+                    for one in bound
+                    if there is not module or one.node not in spared
+                ]
                 if not bound and there is module:
                     yield from (_Way(sink, *one, place or one[0].node) for one in _by_default(module, node))
             elif id(node) not in spread and not (isinstance(node, cst.Subscript) and dotted(node.value)):
