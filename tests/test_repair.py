@@ -355,6 +355,16 @@ def test_seed_at_the_end_of_a_cell_shows_nothing(cell, fixed):
     assert json.loads(Path("a.ipynb").read_text())["cells"][0]["source"] == fixed
 
 
+def test_seed_above_a_definition_stands_apart():
+    """In a notebook whose imports follow what it defines."""
+    texts = ("def f(x):\n    return x", "import torch\ntorch.nn.Linear(2, 3)")
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in texts]
+    Path("a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert run("--select", "TDL101", "--fix", "a.ipynb") == 0
+    first = json.loads(Path("a.ipynb").read_text())["cells"][0]["source"]
+    assert first == f"import torch\n\ntorch.manual_seed(0)\n\n{texts[0]}"
+
+
 def test_file_that_changes_while_it_is_fixed_is_left_alone(monkeypatch, capsys):
     Path("a.py").write_text(LOADER)
     write = repair.write

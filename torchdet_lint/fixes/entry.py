@@ -153,7 +153,9 @@ def _present(draft: Draft, statements: Sequence[tuple[str, str]]) -> list[tuple[
 def _enter_below(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> None:
     content = _written(draft, _unshown(draft, row, statements), row + 1)
     if row == 0:
-        draft.file_edits.append(draft.editor.lines_before(1, content))
+        # Where no import stands above, a definition or a statement of another kind follows.
+        apart = "\n" if draft.layout.lines and draft.layout.lines[0].strip() else ""
+        draft.file_edits.append(draft.editor.lines_before(1, content + apart))
     else:
         draft.define(row, "\n" + content, 1)
 
