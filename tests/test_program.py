@@ -1282,3 +1282,15 @@ def test_what_a_process_draws_of_which_the_target_stands_inside_a_function(proje
     folder = project(main_DOT_py=text.replace("TARGET", f"Process(target={started})"))
     (finding,) = [one for one in lint(folder) if one.code == "TDL108"]
     assert said in finding.message
+
+
+def test_what_the_collate_function_of_a_loader_of_another_file_draws_is_drawn_in_the_workers(project):
+    examples = loading.load(examples=True).rules["TDL301"].bad
+    example = next(one for one in examples if "whose own collate function draws" in one.title)
+    folder = project(
+        main_DOT_py=example.code.replace("    yield ", "    print(").replace("  # expect", ")  # expect")
+        + "\nif __name__ == '__main__':\n    main()\n",
+        loaders_DOT_py=example.files["loaders.py"],
+    )
+    found = [one.message for one in lint(folder, min_severity="note") if one.filename.endswith("main.py")]
+    assert ["draw only" in message for message in found if "num_workers" in message] == [True, True, False]

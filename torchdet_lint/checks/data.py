@@ -19,6 +19,7 @@ from torchdet_lint.dataflow.syntax import last_word, nodes
 from torchdet_lint.dataflow.workers.objects import Handed, WorkerObjects
 from torchdet_lint.dataflow.workers.owning import package_of
 from torchdet_lint.finding import DropArgument, NeedFunction, NeedHelper, NeedImport, SetArgument, Violation, Withhold
+from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import positional, returned
 from torchdet_lint.regex import lazy
 
@@ -233,9 +234,27 @@ def _handed(module: Module, call: Call, by: tuple[Module, cst.Call] | None) -> H
     if given is not None and all(given.node is not arg.value for arg in node.args) and not call.opaque:
         if by is None:
             return Handed(False, (), frozenset())
-        module, node = by
+        module, node, by = *by, None
     made = module.shared(CallChain).call_at(node)
-    return module.shared(WorkerObjects).handed(made) if made is not None else Handed(False, (), frozenset())
+    handed = module.shared(WorkerObjects).handed(made) if made is not None else Handed(False, (), frozenset())
+    beside = _collated(*by) if by is not None and by[1] is not node else None
+    if beside is None:
+        return handed
+    return handed._replace(owned=(*handed.owned, *beside.owned), draws=handed.draws | beside.draws)
+
+
+def _collated(module: Module, library: cst.Call) -> Handed | None:
+    """What the call of the library's loader collates rows with, where that is a method or a function of its own file:
+    what is a parameter there is told by who calls."""
+    given = [arg.value for arg in library.args if arg.keyword is not None and arg.keyword.value == "collate_fn"]
+    own = [
+        value
+        for value in given
+        if dotted(value).startswith("self.")
+        or (isinstance(value, cst.Name) and module.scope_of(value).home(value.value) is module.scope)
+    ]
+    made = module.shared(CallChain).call_at(library) if own else None
+    return module.shared(WorkerObjects).collated(made) if made is not None else None
 
 
 def _copied(module: Module, owned: Owned) -> str:

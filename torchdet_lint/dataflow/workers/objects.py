@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from torchdet_lint.dataflow.workers.scopes import Instance
     from torchdet_lint.module.module import Module
 
-_RUN_BY_WORKERS = ("dataset", "collate_fn")
+_COLLATES = "collate_fn"
+_RUN_BY_WORKERS = ("dataset", _COLLATES)
 _RUN_ON_SAMPLES = ("transform", "transform_sampler_output")
 # An object, a function or a list of them.
 _MADE_THERE = (ast.Call, ast.Lambda, ast.List, ast.Tuple)
@@ -76,6 +77,10 @@ class WorkerObjects(WorkerBodies):
         if "dataset" not in arguments:
             return Handed(False, (), frozenset())
         return self._all_of(call, arguments)
+
+    def collated(self, call: ast.Call) -> Handed:
+        """What a loader hands its workers to collate rows with."""
+        return self._all_of(call, {one.arg: one.value for one in call.keywords if one.arg == _COLLATES})
 
     def sampled(self, call: ast.Call) -> Handed:
         """What a loader hands its workers that is given a graph, of which they take samples: its transforms."""
@@ -179,9 +184,15 @@ class WorkerObjects(WorkerBodies):
         return self.classes.known(name) or (imported and below(name, self.facts.quiet))
 
     def _own_method(self, node: ast.expr, scope: Scope, depth: int) -> bool:
-        """Look at the method that `node` is of classes of the project: `Rows.collate`, or of what a parameter holds."""
+        """Look at the method that `node` is of classes of the project: `Rows.collate`, `self.collate`, or of what a
+        parameter holds."""
         if not isinstance(node, ast.Attribute):
             return False
+        if isinstance(node.value, ast.Name) and node.value.id == "self" and scope.instance is not None:
+            for class_, home in scope.instance.classes:
+                if (own := method(class_, node.attr)) is not None:
+                    self._body(own, Scope(home, own, scope.instance), depth + 1)
+                    return True
         classes = [(one, inner.file) for one, inner in self.bindings.picked(node.value, scope)]
         for one, file in classes or [(node.value, scope.file)]:
             member = self.classes.of_class(f"{self.classes.dotted(one, file)}.{node.attr}", file)
