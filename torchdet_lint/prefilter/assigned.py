@@ -36,6 +36,6 @@ def assigned(lines: Sequence[str]) -> dict[str, int]:
         if "setattr" in line or "__" in line or "vars(" in line:
             for name in _NAMED.findall(line):
                 found[name] = found.get(name, 0) + 1
-            if _AT_RUN_TIME.search(line) is not None:
+            if _AT_RUN_TIME.search(_NAMED.sub("", line)) is not None:
                 found[ANY] = found.get(ANY, 0) + 1
     return found

@@ -28,6 +28,8 @@ LOADED = "[in]"
 # In a name: any module of the package before it.
 MODULES = "[*]"
 PLAIN = (str, int, float, bool, type(None))
+# Before the name of a parameter: what is off where that is, `self.mirror = train and …`.
+OFF_WITH = "&"
 # How a number is compared with another one.
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt,

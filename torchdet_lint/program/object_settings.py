@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
-from torchdet_lint.program.events import PLAIN
+from torchdet_lint.program.events import OFF_WITH, PLAIN
 from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class ObjectSettings:
             return [told.value]
         if self._values is None:
             self._values = self._given()
+        if told.names[:1] == (OFF_WITH,):
+            values = self._values.get((owner, place, told.names[1][1:]), [])
+            return [] if any(value is UNKNOWN or value for value in values) else values
         return self._values.get((owner, place, parameter_of(told) or ""), [])
 
     def _given(self) -> dict[_Slot, list[Any]]:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import combined
-from torchdet_lint.program.events import COMPARED, DEVICE, HANDED, PASSED, PLAIN, WORKERS, Argument, Test
+from torchdet_lint.program.events import COMPARED, DEVICE, HANDED, OFF_WITH, PASSED, PLAIN, WORKERS, Argument, Test
 from torchdet_lint.program.syntax.scopes import Bound, constant
 from torchdet_lint.program.syntax.shapes import device_in, is_device_of, names_no_module, parameters_of
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.scopes import Scope
 
 _OTHER = Bound("value")
+# A name for a test may stand for another one, so often.
+_DEEP = 3
 
 
 def decided(test: ast.expr, names: Resolver, scope: Scope) -> bool | None:
@@ -58,15 +60,17 @@ def _settled(node: ast.Name, names: Resolver, scope: Scope) -> tuple[object] | N
     return None if node.id in scope.lent else constant(node, scope)
 
 
-def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int) -> Iterator[Test]:
+def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int, depth: int = _DEEP) -> Iterator[Test]:
     """What `test` asks of parameters that keep their values, and of attributes of `self`: `dead` is the arm that does
     not run where it holds."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        yield from tested(test.operand, scope, dead_otherwise, dead)
+    if isinstance(test, ast.Name) and depth > 0 and (made := _made_up(test, scope)) is not None:
+        yield from tested(made, scope, dead, dead_otherwise, depth - 1)
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        yield from tested(test.operand, scope, dead_otherwise, dead, depth)
     elif isinstance(test, ast.BoolOp):
         both = isinstance(test.op, ast.And)
         for value in test.values:
-            yield from tested(value, scope, 0 if both else dead, dead_otherwise if both else 0)
+            yield from tested(value, scope, 0 if both else dead, dead_otherwise if both else 0, depth)
     elif isinstance(test, (ast.Name, ast.Attribute)):
         if (asked := _asked(test, scope)) and (dead or dead_otherwise):
             yield Test(asked, "true", None, dead, dead_otherwise)
@@ -76,6 +80,13 @@ def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int) -> Iter
         if told is not None:
             kind, holds = told
             yield Test(asked, kind, known[0] if known else None, *((dead, dead_otherwise)[:: 1 if holds else -1]))
+
+
+def _made_up(node: ast.Name, scope: Scope) -> ast.expr | None:
+    """The test that `node` stands for, `mirror = self.train and …`, where it is bound once."""
+    bounds = scope.bindings.get(node.id, ())
+    value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
+    return value if isinstance(value, (ast.BoolOp, ast.Compare)) and node.id not in scope.lent else None
 
 
 def _compared(operator: ast.cmpop, value: Any) -> tuple[str, bool] | None:
@@ -139,7 +150,7 @@ def device_asked(call: ast.Call, scope: Scope) -> Iterator[Test]:
             yield Test(asked, DEVICE)
 
 
-def setting(names: Resolver, class_: Scope, attribute: str) -> Argument | None:
+def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = True) -> Argument | None:
     """What `self.attribute` is given, None for nothing. It is known where `__init__` alone gives it something, once: a
     constant, or a parameter that still has the value it came with."""
     values = names.values_of(class_).get(attribute, ())
@@ -149,10 +160,22 @@ def setting(names: Resolver, class_: Scope, attribute: str) -> Argument | None:
     if value is None or where.node.name != "__init__":
         return Argument()
     value = device_in(value) or value
+    if made_up and isinstance(value, ast.BoolOp) and isinstance(value.op, ast.And):
+        first = _handed(value.values[0], where, names, class_)
+        return Argument((OFF_WITH, first)) if first else Argument()
     if isinstance(value, ast.Name) and _is_constant(value.id, where) and value.id in where.bindings:
         return Argument((f"${value.id}",))
     known = constant(value, where)
     return Argument((), True, known[0]) if known is not None and isinstance(known[0], PLAIN) else Argument()
+
+
+def _handed(node: ast.expr, where: Scope, names: Resolver, class_: Scope) -> str:
+    """The parameter of a constructor, as `$train`, that `node` is, or the attribute of `self` that keeps it."""
+    if isinstance(node, ast.Name):
+        return f"${node.id}" if node.id in where.bindings and _is_constant(node.id, where) else ""
+    asked = _asked(node, where).removeprefix("self.") if isinstance(node, ast.Attribute) else ""
+    told = setting(names, class_, asked, made_up=False) if asked else None
+    return told.names[0] if told is not None and len(told.names) == 1 else ""
 
 
 def _is_constant(name: str, scope: Scope) -> bool:

@@ -88,12 +88,12 @@ class Expressions:
             elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
             deferred = deferred or isinstance(node, ast.Lambda)
-            if isinstance(node, (ast.IfExp, ast.BinOp)) and (chosen := self.chosen(node)):
+            if isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)) and (chosen := self.chosen(node)):
                 stack.extend((part, False, deferred, branch + arms) for part, arms in reversed(chosen))
             else:
                 stack.extend((part, False, deferred, branch) for part in reversed(self.parts(node, branch, deferred)))
 
-    def chosen(self, node: ast.IfExp | ast.BinOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
+    def chosen(self, node: ast.IfExp | ast.BinOp | ast.BoolOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """The parts of an expression of which not all count for every parameter of the function, and the arms in which
         they stand."""
         return []
@@ -239,7 +239,7 @@ class Expressions:
         mine = tuple(
             f"{name}.{method}"
             for name in self.names.resolve(over, self.scope)
-            if name.startswith(("@", "$", ".")) and name not in inside
+            if name.partition(".")[0] not in self.names.roots and name not in inside
             for method in ("__iter__", "__next__", "__getitem__")
         )
         if mine:

@@ -220,8 +220,11 @@ class Extractor(Expressions):
         else:
             self.simple(node, branch)
 
-    def chosen(self, node: ast.IfExp | ast.BinOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
-        """`f() if flag else g()`, and `f() * scale`, of which `f` changes nothing where the factor is nought."""
+    def chosen(self, node: ast.IfExp | ast.BinOp | ast.BoolOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
+        """`f() if flag else g()`, `flag and f()`, and `f() * scale`, of which `f` changes nothing where the factor is
+        nought."""
+        if isinstance(node, ast.BoolOp):
+            return self._short_cut(node)
         arm = self.arms + 1
         always: list[tuple[ast.expr, tuple[int, ...]]] = []
         if isinstance(node, ast.IfExp):
@@ -240,6 +243,20 @@ class Extractor(Expressions):
         self.arms = arm
         self.asked_inside.extend(asked)
         return [*always, *split]
+
+    def _short_cut(self, node: ast.BoolOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
+        """The operands of `a and b`, `a or b`: each runs only where those before it leave it open."""
+        arms: tuple[int, ...] = ()
+        split: list[tuple[ast.expr, tuple[int, ...]]] = []
+        for place, part in enumerate(node.values):
+            split.append((part, arms))
+            arm = self.arms + 1
+            asked = list(tested(part, self.scope, -arm, arm)) if self.scope.kind == "function" else []
+            if asked and any(self._matters(inner) for rest in node.values[place + 1 :] for inner in ast.walk(rest)):
+                self.arms = arm
+                self.asked_inside.extend(asked)
+                arms = (*arms, arm if isinstance(node.op, ast.And) else -arm)
+        return split if arms else []
 
     def _matters(self, node: ast.AST) -> bool:
         """Whether `node` is a call, or a text that speaks of CUDA."""
