@@ -1294,3 +1294,15 @@ def test_what_the_collate_function_of_a_loader_of_another_file_draws_is_drawn_in
     )
     found = [one.message for one in lint(folder, min_severity="note") if one.filename.endswith("main.py")]
     assert ["draw only" in message for message in found if "num_workers" in message] == [True, True, False]
+
+
+@pytest.mark.parametrize(("decorator", "severity"), [("@property", "warning"), ("@cached_property", "warning")])
+def test_a_data_set_that_a_property_gives_is_out_of_sight(project, decorator, severity):
+    text = (
+        "import torch\nfrom functools import cached_property\nfrom torch.utils.data import DataLoader\n\n"
+        "class Data:\n    def __init__(self, rows):\n        self.rows = rows.subset(8)\n\n"
+        f"    {decorator}\n    def train_set(self):\n        return self.rows\n\n"
+        "    def loader(self):\n        return DataLoader(self.train_set, num_workers=2)\n"
+    )
+    folder = project(data_DOT_py=text)
+    assert [one.severity for one in lint(folder, min_severity="note") if one.code == "TDL301"] == [severity]

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
 
 _COLLATES = "collate_fn"
+# Decorators under which a method is one that is called.
+_PLAIN = ("staticmethod", "classmethod")
 _RUN_BY_WORKERS = ("dataset", _COLLATES)
 _RUN_ON_SAMPLES = ("transform", "transform_sampler_output")
 # An object, a function or a list of them.
@@ -190,7 +192,9 @@ class WorkerObjects(WorkerBodies):
             return False
         if isinstance(node.value, ast.Name) and node.value.id == "self" and scope.instance is not None:
             for class_, home in scope.instance.classes:
-                if (own := method(class_, node.attr)) is not None:
+                own = method(class_, node.attr)
+                # A property gives something else than itself.
+                if own is not None and all(ast.unparse(one) in _PLAIN for one in own.decorator_list):
                     self._body(own, Scope(home, own, scope.instance), depth + 1)
                     return True
         classes = [(one, inner.file) for one, inner in self.bindings.picked(node.value, scope)]
