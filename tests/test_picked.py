@@ -1526,3 +1526,136 @@ def test_a_transform_of_ones_own_has_the_generator_of_the_class_it_is_derived_fr
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
     assert told in finding.message
     assert finding.severity == ("error" if transform == "Shift" else "note")
+
+
+ROWS = """import random
+
+from torch.utils.data import Dataset
+
+
+class Plain(Dataset):
+    def __init__(self, rows, transform=None):
+        self.rows = rows
+        self.transform = transform
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        row = self.rows[index]
+        return row if self.transform is None else self.transform(row)
+
+
+class Own(Plain):
+    def __init__(self, rows, transform=None):
+        super().__init__(rows, transform)
+        self.rng = random.Random(0)
+
+    def __getitem__(self, index):
+        return self.rng.random()
+
+
+class Noise:
+    def __init__(self):
+        self.rng = random.Random(0)
+
+    def __call__(self, row):
+        return row + self.rng.random()
+
+
+class Same:
+    def __call__(self, row):
+        return row
+
+
+class OneOf:
+    def __init__(self, steps):
+        self.steps = steps
+
+    def __call__(self, row):
+        step = random.choice(self.steps)
+        return step(row)
+
+
+class Again(Plain):
+    def __init__(self, base):
+        super().__init__(base.data, base.transform)
+
+
+class Options(dict):
+    def __missing__(self, key):
+        return None
+
+
+def kind(name):
+    return {"plain": Plain, "other": OTHER}[name]
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "other", "severity"),
+    [
+        ("Plain([1, 2], OneOf([Same(), Same()]))", "", "note"),
+        ("Plain([1, 2], OneOf([Noise(), Same()]))", "", "error"),
+        ("Again(datasets.MNIST('d', transform=Same()))", "", "note"),
+        ("Again(datasets.MNIST('d', transform=Noise()))", "", "error"),
+        ("Again(datasets.MNIST('d', True, Noise()))", "", "error"),
+        ("Again(unknown.MNIST('d', transform=Same()))", "", "warning"),
+        ("Plain(Options(rows=[1]))", "", "note"),
+        ("kind(sys.argv[1])([1, 2])", "Plain", "note"),
+        ("kind(sys.argv[1])([1, 2])", "Own", "error"),
+        ("sets.__dict__[sys.argv[1]]([1, 2])", "Plain", "note"),
+        ("sets.__dict__[sys.argv[1]]([1, 2])", "Own", "error"),
+        ("getattr(sets, sys.argv[1])([1, 2])", "Own", "error"),
+        ("vars(sets)[sys.argv[1]]([1, 2])", "Own", "error"),
+        ("getattr(unknown, sys.argv[1])([1, 2])", "", "warning"),
+        ("TensorDataset(torch.arange(9).float(), torch.zeros(9)[1:].long())", "", "note"),
+    ],
+)
+def test_what_is_picked_or_kept_by_a_library_is_in_sight(project, made, other, severity):
+    folder = project(
+        rows_DOT_py=ROWS.replace("OTHER", other or "Plain"),
+        main_DOT_py="import sys\n\nimport torch\nimport unknown\n"
+        "from torch.utils.data import DataLoader, TensorDataset\n"
+        "from torchvision import datasets\n\nimport sets\nfrom rows import *\n\ntorch.manual_seed(0)\n"
+        f"for row in DataLoader({made}, num_workers=2):\n    print(row)\n",
+    )
+    package = folder / "sets"
+    package.mkdir()
+    (package / "__init__.py").write_text("from rows import Plain, Same\nfrom .more import *\n")
+    (package / "more.py").write_text(f"from rows import {other or 'Plain'} as More\n")
+    assert severity_of_the_loader(folder) == severity
+
+
+REBOUND = """
+import sys
+
+import torch
+from torch.utils.data import DataLoader
+
+from rows import Own, Plain
+
+BODY
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "severity"),
+    [
+        ("rows = Own([1])\nprint(rows[0])\nrows = Plain([1])\nLOADER", "note"),
+        ("rows = Plain([1])\nLOADER\nrows = Own([1])", "note"),
+        ("rows = Plain([1])\nif sys.argv[1:]:\n    rows = Own([1])\nLOADER", "error"),
+        ("rows = Own([1])\nif sys.argv[1:]:\n    rows = Plain([1])\nLOADER", "error"),
+        ("rows = Plain([1])\nfor _ in range(2):\n    LOADER\n    rows = Own([1])", "error"),
+        ("rows = Plain([1])\nrows, other = Own([1]), rows\nLOADER", "error"),
+        ("rows = Own([1])\nrows, other = Plain([1]), rows\nLOADER", "note"),
+        ("rows = [3] * 2 - torch.rand(1)\nrows = Plain(rows)\nLOADER", "note"),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_data_set_is_what_its_name_was_bound_to_last(project, body, severity, inside):
+    body = "torch.manual_seed(0)\n" + body.replace("LOADER", "print(list(DataLoader(rows, num_workers=2)))")
+    if inside:
+        body = "def main():\n    " + body.replace("\n", "\n    ") + "\n\nmain()"
+    folder = project(rows_DOT_py=ROWS.replace("OTHER", "Plain"), main_DOT_py=REBOUND.replace("BODY", body))
+    assert severity_of_the_loader(folder) == severity

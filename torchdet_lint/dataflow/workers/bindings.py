@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.dataflow.workers.block_order import BlockOrder
 from torchdet_lint.dataflow.workers.project_file import (
     Element,
     File,
@@ -55,6 +56,7 @@ class Bindings:
         self._nested: dict[ast.AST, dict[str, _Definition]] = {}
         self._files: dict[str, File] = {}
         self._idle: dict[tuple[ast.AST, ...], frozenset[int]] = {}
+        self._orders: dict[ast.AST, BlockOrder] = {}
 
     def around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
         """The function and the class in which a node of the file stands."""
@@ -89,7 +91,8 @@ class Bindings:
         local = False
         if scope.function is not None and not isinstance(scope.function, ast.Lambda):
             idle = self.idle(scope.dead)
-            for value in self._bound_in(scope.function).get(node.id, ()):
+            bound = self._bound_in(scope.function).get(node.id, [])
+            for value in self._order_of(scope.function).left(node, bound):
                 if value is not node and id(value) not in idle:
                     local = True
                     yield left_of(value, idle), scope
@@ -101,8 +104,16 @@ class Bindings:
                 return
         if not local and scope.outer is not None:
             yield from self.behind(node, scope.outer)
+        elif not local and scope.function is None and node.id in scope.file.values:
+            for value in self._order_of(scope.file.tree).left(node, scope.file.values[node.id]):
+                yield value, Scope(scope.file)
         elif not local:
             yield from self._global(node.id, scope.file)
+
+    def _order_of(self, root: ast.Module | ast.FunctionDef | ast.AsyncFunctionDef) -> BlockOrder:
+        if root not in self._orders:
+            self._orders[root] = BlockOrder(root.body)
+        return self._orders[root]
 
     def _elements(self, node: Element, scope: Scope) -> Iterator[Bound]:
         """What the elements of a display may be that `node` goes through, by itself, by a name, through `enumerate`,

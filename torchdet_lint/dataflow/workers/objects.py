@@ -142,6 +142,9 @@ class WorkerObjects(WorkerBodies):
             for part in _operands(node):
                 self._value(part, scope, None, depth)
             return
+        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Add):
+            # Numbers, worked out before a worker starts.
+            return
         self._body(node, scope, depth + 1)
         if isinstance(node, ast.DictComp):
             own = {name: (value, scope) for one in node.generators for name, value in bound_elements(one)}
