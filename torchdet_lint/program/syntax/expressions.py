@@ -40,6 +40,12 @@ def _is_of_a_class(made: str) -> bool:
     )
 
 
+def _is_no_object(name: str) -> bool:
+    """Whether `name` stands for a class, or for what a module holds, `module.*`: no object that is gone through."""
+    last = name.rpartition(".")[2]
+    return last == "*" or (last[:1].isupper() and not last.endswith(")"))
+
+
 class Expressions:
     """Records the events of the expressions of one body, at the statement that is being looked at."""
 
@@ -239,7 +245,7 @@ class Expressions:
         mine = tuple(
             f"{name}.{method}"
             for name in self.names.resolve(over, self.scope)
-            if name.partition(".")[0] not in self.names.roots and name not in inside
+            if name.partition(".")[0] not in self.names.roots and name not in inside and not _is_no_object(name)
             for method in ("__iter__", "__next__", "__getitem__")
         )
         if mine:
