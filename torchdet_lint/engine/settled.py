@@ -21,12 +21,12 @@ from torchdet_lint.engine.outcome import (
     is_mended_once,
     is_open,
 )
+from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.syntax.shapes import is_guard
 from torchdet_lint.program.syntax.unpassed import left_off
 from torchdet_lint.program.unreached import Unreached
 from torchdet_lint.regex import lazy
@@ -226,7 +226,7 @@ class Settling:
         rows: list[int] = []
         for node in parsed_body(text):
             function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name in called
-            if function or (isinstance(node, ast.If) and is_guard(node.test)):
+            if function or is_main_guard(node):
                 rows += (node.lineno, node.end_lineno or node.lineno)
         return tuple(rows)
 
@@ -346,7 +346,7 @@ class Settling:
     def _guarded(self, path: str, wanted: bool) -> set[int]:
         """The rows of the main guard of a file."""
         body = parsed_body(self.project.files.text(path)) if wanted else ()
-        guards = [node for node in body if isinstance(node, ast.If) and is_guard(node.test)]
+        guards = [node for node in body if is_main_guard(node)]
         return {row for node in guards for row in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
 
     def _off(self, path: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from torchdet_lint.prefilter.main_guard import has_main_guard
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ _IMPORTS = lazy(
     r"[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#]*)"
     r"|import[ \t]+(?P<plain>[^\n#]*))"
 )
-_GUARD = lazy(r"^\f?if[ \t(]+(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__)", re.MULTILINE)
 _WORK = lazy(
     r"^\f?(?![ \t\f]|def\b|class\b|from\b|import\b|async def\b|@|#|\"|'|(?:if|try)\b[^\n]*:\n[ \t]+(?:from|import)\b"
     r"|\w+[ \t]*=[ \t]*lambda\b)"
@@ -74,10 +74,9 @@ def outline(text: str, conventions: Conventions, bodies: tuple[int, ...] = ()) -
     """The outline of a file, read off its text. `works` is true where anything at top level may be a call."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    guard = "__main__" in text and _GUARD.search(text) is not None
     speaks = any(word in text for word in conventions.seeders)
     seeders = tuple(conventions.defines_seeder.findall(text)) if speaks else ()
-    return Outline(imports(text), guard, _works(text), seeders, bodies, tuple(_added_paths(text)))
+    return Outline(imports(text), has_main_guard(text), _works(text), seeders, bodies, tuple(_added_paths(text)))
 
 
 def _added_paths(text: str) -> Iterator[str]:

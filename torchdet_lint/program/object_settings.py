@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
 from torchdet_lint.program.events import OFF_WITH, PLAIN
-from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of
+from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of, passed_constant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -101,16 +101,14 @@ class ObjectSettings:
         here = dict(node.given)
         for parameter in body.parameters[1:]:
             argument = given.get(parameter)
-            if argument is None:
-                yield parameter, UNKNOWN if event.opaque else body.defaults.get(parameter, UNKNOWN), ""
-            elif argument.known:
-                yield parameter, argument.value if isinstance(argument.value, PLAIN) else UNKNOWN, ""
-            elif (own := parameter_of(argument)) is not None and own in here:
+            own = parameter_of(argument) if argument is not None and not argument.known else None
+            if own in here:
                 yield parameter, here[own], ""
             elif own is not None and node.owner[1] and node.name.endswith(".__init__"):
                 yield parameter, UNKNOWN, own
             else:
-                yield parameter, UNKNOWN, ""
+                value = passed_constant(parameter, given, event, body)
+                yield parameter, value if isinstance(value, PLAIN) else UNKNOWN, ""
 
 
 def _add(values: list[Any], value: Any) -> bool:

@@ -8,10 +8,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter.assigned import ANY
+from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import MODULE, PLAIN
 from torchdet_lint.program.graded.runs import Namings, functions_in
 from torchdet_lint.program.syntax.hollow import parsed_body
-from torchdet_lint.program.transfer.passing import UNKNOWN, parameter_of
+from torchdet_lint.program.transfer.passing import bound_arguments, parameter_of, parameters_of, passed_constant
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import split_lines
 
@@ -30,13 +31,15 @@ _PICKS = lazy(
 
 
 class _Asking(NamedTuple):
-    """A function of a file that asks for constants, the `maker` that takes them, and the calls in it by the rows that
-    are asked for. The maker is the constructor, of a method, or the function itself; `word` is what is called."""
+    """A function of a file that asks for constants, the `maker` that takes them, what stands for that, and the calls in
+    the function by the rows that are asked for. The maker is the constructor, of a method, or the function itself;
+    `word` is what is called."""
 
     path: str
     body: Body
     word: str
     maker: Body
+    referent: Referent
     calls: dict[int, list[Event]]
 
 
@@ -88,7 +91,9 @@ class Unreached:
                     calls.setdefault(row, []).append(event)
             calls = {row: events for row, events in calls.items() if all(event.branch for event in events)}
             if calls:
-                yield _Asking(path, body, class_ or name, maker, calls)
+                owner = (path, class_) if class_ else ("", "")
+                referent = Referent("function", path, f"{class_}.__init__" if class_ else name, owner)
+                yield _Asking(path, body, class_ or name, maker, referent, calls)
 
     def _ruled_out(self, asking: _Asking) -> Iterator[int]:
         """The arms of a function that do not run, whoever calls it."""
@@ -113,15 +118,11 @@ class Unreached:
 
     def _given(self, asking: _Asking, parameter: str) -> list[Any]:
         """What all calls give a parameter, or leave it at; nothing where that is not known."""
-        names = asking.maker.parameters[1:] if asking.maker.first else asking.maker.parameters
-        calls = self._calls(asking) if parameter in names else None
+        maker, referent = asking.maker, asking.referent
+        calls = self._calls(asking) if parameter in parameters_of(referent, maker) else None
         values: list[Any] = []
         for event in calls or ():
-            argument = (dict(zip(names, event.positional, strict=False)) | event.keywords).get(parameter)
-            if argument is None:
-                value = UNKNOWN if event.opaque else asking.maker.defaults.get(parameter, UNKNOWN)
-            else:
-                value = argument.value if argument.known else UNKNOWN
+            value = passed_constant(parameter, bound_arguments(referent, maker, event), event, maker)
             if not isinstance(value, PLAIN):
                 return []
             values.append(value)

@@ -17,7 +17,7 @@ from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport, RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.module.names import dotted, member
 from torchdet_lint.module.tree import children, positional, returned
-from torchdet_lint.regex import lazy
+from torchdet_lint.prefilter.main_guard import has_main_guard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Applicability, Change
     from torchdet_lint.module.module import Call, Module, Value
 
-_MAIN_GUARD = lazy(r"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__""")
 _ANY = "any"
 _WORKER_ARGUMENT = "worker_init_fn"
 _WORKER_SEED = "{torch}.initial_seed() % 2**32"
@@ -359,7 +358,7 @@ def _unseeded(module: Module, draw: Call, sink: _Sink) -> bool:
     function = module.enclosing_function(draw.node)
     if function is not None and ("worker" in function.name.value or _numbered(module, draw)):
         return False
-    if not (here is module.scope or library in sink.libraries or _MAIN_GUARD.search(module.text)):
+    if not (here is module.scope or library in sink.libraries or has_main_guard(module.text)):
         return False
     known = {name: seed for seed in module.library.facts.seeds for name in seed.names}
     for call in module.calls:

@@ -17,6 +17,7 @@ from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, as
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport
+from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class ProgramSeeds:
         if self.module.source.cells:
             return True
         return tree is not None and any(
-            _is_guard(statement)
+            is_main_guard(statement)
             or isinstance(statement, (ast.For, ast.While, ast.With))
             or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call))
             for statement in tree.body
@@ -443,13 +444,13 @@ class ProgramSeeds:
         other = text.replace("'", '"')
         return other if text not in self.module.text and other in self.module.text else text
 
-    def _perhaps(self, call: ast.Call, unless: str = "__name__") -> bool:
+    def _perhaps(self, call: ast.Call, unless: str = "") -> bool:
         """Whether `call` runs on some condition other than the main guard, and than one that speaks of `unless`."""
         around: ast.AST | None = self.chains.parents.get(call)
         while around is not None and not isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if isinstance(around, ast.If):
-                test = ast.unparse(around.test)
-                if "__name__" not in test and unless not in test:
+            if isinstance(around, ast.If) and not is_main_guard(around):
+                excused = unless and unless in ast.unparse(around.test)
+                if not excused:
                     return True
             around = self.chains.parents.get(around)
         return False
@@ -476,7 +477,7 @@ class ProgramSeeds:
         assert self.chains.tree is not None
 
         def is_open(statement: ast.stmt) -> bool:
-            return not any(map(_is_guard, self.chains.around(statement)))
+            return not any(map(is_main_guard, self.chains.around(statement)))
 
         return not self._stores(self.chains.tree, name, name).any(is_open)
 
@@ -513,11 +514,6 @@ class ProgramSeeds:
             stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
             self._known_names[function] = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
         return self._known_names[function]
-
-
-def _is_guard(node: ast.AST) -> bool:
-    """Whether `node` is the main guard of a file."""
-    return isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
 
 
 def _added(seed: str, offset: str) -> str:

@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter import skeleton
+from torchdet_lint.prefilter.main_guard import asks_for_main
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import defaults_of
 from torchdet_lint.program.events import GUARD, Test
@@ -18,7 +19,6 @@ from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     TRY,
     asks_for_training,
-    is_guard,
     is_type_checking,
     last_word,
     leaves_early,
@@ -284,7 +284,7 @@ class Extractor(Expressions):
         number = -1
         while True:
             number += 1
-            guards = self.scope.kind == "module" and is_guard(node.test)
+            guards = self.scope.kind == "module" and asks_for_main(node.test)
             holds = decided(node.test, self.names, self.scope)
             arm, checking = GUARD, is_type_checking(node.test) or holds is False
             if not checking:

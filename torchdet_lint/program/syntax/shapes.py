@@ -24,18 +24,6 @@ _SPECIAL = lazy(r"__\w+__")
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
-def is_guard(test: ast.expr) -> bool:
-    """Whether `test` is `__name__ == "__main__"`."""
-    if isinstance(test, ast.BoolOp):
-        return any(is_guard(value) for value in test.values)
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq):
-        return False
-    sides = (test.left, test.comparators[0])
-    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides) and any(
-        isinstance(side, ast.Constant) and side.value == "__main__" for side in sides
-    )
-
-
 def names_no_module(test: ast.expr) -> bool:
     """Whether `test` is `__name__ == "__main2__"`: somebody's way to switch a main guard off."""
     match test:

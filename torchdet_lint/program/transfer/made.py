@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.program.effects import Referent
 from torchdet_lint.program.events import PLAIN
-from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of
+from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of, passed_constant
 
 if TYPE_CHECKING:
-    from torchdet_lint.program.events import Argument, Body, Event
+    from torchdet_lint.program.events import Body, Event
     from torchdet_lint.program.lookup import Lookup
 
 
@@ -49,12 +49,5 @@ def _value(lookup: Lookup, object_: Referent, attribute: str, event: Event) -> A
         told = lookup.files.summary(kind.file).setting(kind.name, attribute)
         if told is None or told.known or event.opaque:
             return told.value if told is not None and told.known else UNKNOWN
-        return _given(bound_arguments(constructor, body, event), parameter_of(told) or "", body)
+        return passed_constant(parameter_of(told) or "", bound_arguments(constructor, body, event), event, body)
     return UNKNOWN
-
-
-def _given(arguments: dict[str, Argument], parameter: str, body: Body) -> Any:
-    argument = arguments.get(parameter)
-    if argument is None:
-        return body.defaults.get(parameter, UNKNOWN)
-    return argument.value if argument.known else UNKNOWN

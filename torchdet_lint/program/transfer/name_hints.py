@@ -123,7 +123,7 @@ class NameHints:
         the project hands on is seen where that is called."""
         hands_on = self.recorder.node.name.endswith(".to")
         for argument in (*event.positional[:1], *(value for key, value in event.keywords.items() if key == "device")):
-            value = argument.value if argument.known else self.recorder.held(argument)
+            value = argument.value if argument.known else self.recorder.constant_here(argument)
             if isinstance(value, str) and value.startswith("cuda"):
                 self.recorder.add("flag", channel="cuda")
                 self.recorder.add("draw", ".to('cuda')", "cublas")

@@ -34,10 +34,10 @@ class Narrowing:
         return other
 
     def narrowed(
-        self, name: str, node: Node, held: Callable[[Argument], Any] | None = None, hops: int = _HOPS
+        self, name: str, node: Node, in_caller: Callable[[Argument], Any] | None = None, hops: int = _HOPS
     ) -> tuple[Referent, ...]:
-        """What `name` stands for in `node`; `held` gives the constant that a parameter is, where the node alone does
-        not."""
+        """What `name` stands for in `node`; `in_caller` gives the constant that an argument is there, where the
+        node alone does not."""
         found = self.lookup.evaluate(name, node.file, node.owner, node.name)
         function, paren, rest = name.partition("()")
         mine, others = self._calling(function, node) if paren and found and hops >= 0 else ([], [])
@@ -49,7 +49,7 @@ class Narrowing:
         left_out: set[Referent] = set()
         for callee in self.lookup.evaluate(function, node.file, node.owner, node.name):
             every = set(self.lookup.follow([callee], ["()"]))
-            some = every & self._given_by(callee, [*mine, *others], held or _held_by(node), hops - 1, every)
+            some = every & self._given_by(callee, [*mine, *others], in_caller or _constants_of(node), hops - 1, every)
             given |= some
             left_out |= every - some
         if left_out <= given:
@@ -60,7 +60,12 @@ class Narrowing:
         return tuple(one for one in found if one not in gone)
 
     def _given_by(
-        self, callee: Referent, events: list[Event], held: Callable[[Argument], Any], hops: int, every: set[Referent]
+        self,
+        callee: Referent,
+        events: list[Event],
+        in_caller: Callable[[Argument], Any],
+        hops: int,
+        every: set[Referent],
     ) -> set[Referent]:
         """What of all that `callee` gives, `every`, it gives to one of the calls `events`."""
         body = self.lookup.files.summary(callee.file).body(callee.name) if callee.kind == "function" else None
@@ -70,7 +75,8 @@ class Narrowing:
         if all(every.isdisjoint(referents) for referents in known):
             return every
         given = [
-            constants(callee, body, event, held, lambda name: self.wanted.decides(callee, name)) for event in events
+            constants(callee, body, event, in_caller, lambda name: self.wanted.decides(callee, name))
+            for event in events
         ]
         found: set[Referent] = set()
         for one in dict.fromkeys(given):
@@ -107,6 +113,6 @@ class Narrowing:
         return known
 
 
-def _held_by(node: Node) -> Callable[[Argument], Any]:
+def _constants_of(node: Node) -> Callable[[Argument], Any]:
     given = dict(node.given)
     return lambda argument: given.get(parameter_of(argument) or "", UNKNOWN)

@@ -17,10 +17,23 @@ _ROOM = {"switch": 6, "device": 1, "other": 1}
 _DEVICES = frozenset({"cpu", "cuda", "mps", "xpu"})
 
 
+def parameters_of(referent: Referent, body: Body) -> tuple[str, ...]:
+    """The parameters of a function that a call passes: without `self` or `cls` of a method."""
+    return body.parameters[1:] if body.first and referent.owner[1] else body.parameters
+
+
 def bound_arguments(referent: Referent, body: Body, event: Event) -> dict[str, Argument]:
     """What the call `event` passes to a function, by parameter."""
-    parameters = body.parameters[1:] if body.first and referent.owner[1] else body.parameters
-    return dict(zip(parameters, event.positional, strict=False)) | event.keywords
+    return dict(zip(parameters_of(referent, body), event.positional, strict=False)) | event.keywords
+
+
+def passed_constant(parameter: str, arguments: Mapping[str, Argument], event: Event, body: Body) -> Any:
+    """The constant that the call `event` passes for a parameter of a function with this `body`, by its `arguments`, or
+    leaves to the default; else `UNKNOWN`."""
+    argument = arguments.get(parameter)
+    if argument is None:
+        return UNKNOWN if event.opaque else body.defaults.get(parameter, UNKNOWN)
+    return argument.value if argument.known else UNKNOWN
 
 
 def parameter_of(argument: Argument) -> str | None:
@@ -52,11 +65,11 @@ def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str
 
 
 def constants(
-    referent: Referent, body: Body, event: Event, held: Callable[[Argument], Any], wanted: Callable[[str], bool]
+    referent: Referent, body: Body, event: Event, in_caller: Callable[[Argument], Any], wanted: Callable[[str], bool]
 ) -> tuple[tuple[str, Any], ...]:
-    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches; `held`
-    gives what one that is passed on is here, or `UNKNOWN`. Of those that are only given to other functions, switches
-    and what turns something off (None, nought, no text) count, and what is `wanted`.
+    """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches;
+    `in_caller` gives the constant that an argument is in the caller, or `UNKNOWN`. Of those that are only given to
+    other functions, switches and what turns something off (None, nought, no text) count, and what is `wanted`.
 
     What is passed on counts for few parameters: each function has a node for every choice of values that leads there.
     """
@@ -68,19 +81,16 @@ def constants(
     for test in body.tests:
         name = test.parameter
         argument = given.get(name)
-        passed = argument is not None and not argument.known
-        if name in found or (passed and not any(room.values())):
+        passed_on = argument if argument is not None and not argument.known else None
+        if name in found or (passed_on is not None and not any(room.values())):
             continue
-        if argument is None:
-            value = body.defaults.get(name, UNKNOWN)
-        else:
-            value = argument.value if argument.known else held(argument)
+        value = in_caller(passed_on) if passed_on is not None else passed_constant(name, given, event, body)
         if not isinstance(value, PLAIN):
             continue
         sort = _sort_of(value)
         if test.kind in INDIRECT and not (sort == "switch" and test.kind == PASSED) and not wanted(name):
             continue
-        if passed:
+        if passed_on is not None:
             if not room[sort]:
                 continue
             room[sort] -= 1

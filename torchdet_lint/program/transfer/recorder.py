@@ -70,7 +70,7 @@ class Recorder:
         """What a name of this node stands for."""
         return self.lookup.evaluate(name, self.node.file, self.node.owner, self.node.name)
 
-    def held(self, argument: Argument) -> Any:
+    def constant_here(self, argument: Argument) -> Any:
         """The constant that a parameter here, or an attribute of the object, is known to be, or `UNKNOWN`."""
         attribute = setting_of(argument)
         if attribute is None:

@@ -76,7 +76,9 @@ class Transfer(Recorder):
 
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for, with the constants of its calls."""
-        found = self.narrowing.narrowed(name, self.node, self.held) if "()" in name else super().stands_for(name)
+        found = (
+            self.narrowing.narrowed(name, self.node, self.constant_here) if "()" in name else super().stands_for(name)
+        )
         if self._undefined:
             here = self.node.file
             found = tuple(one for one in found if one.name not in self._undefined or one.file != here)
@@ -213,7 +215,7 @@ class Transfer(Recorder):
         if full.endswith(".__init__") and referent.owner[1]:
             self.constructors.append((referent, event))
         given = (
-            constants(referent, body, event, self.held, lambda name: self.wanted.decides(referent, name))
+            constants(referent, body, event, self.constant_here, lambda name: self.wanted.decides(referent, name))
             if body is not None and body.tests
             else ()
         )
