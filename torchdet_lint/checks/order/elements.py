@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _DEEP = 4
 _TEXT_TYPE = lazy(r"\b(?:str_?|unicode_?|[\"'][<>|]?[SU]\d*[\"'])(?!\w)")
+# Operators that a list and a number have no use for.
+_RECKONING = (cst.Add, cst.Divide, cst.FloorDivide, cst.Power, cst.Subtract)
 # Variables that are made of each other are looked through so far.
 _CHAIN = 12
 
@@ -145,10 +147,22 @@ def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_
 
 def _kind_of_operation(module: Module, node: cst.BinaryOperation, depth: int, *, by_name: bool) -> str:
     left = collection_kind(module, node.left, depth, by_name=by_name)
+    if left in ("unknown", "label", CIRCLE) and _is_arithmetic(module, node):
+        return "number"
     if left not in ("unknown", CIRCLE) or (left == CIRCLE and isinstance(node.operator, (cst.BitAnd, cst.Subtract))):
         return left
     right = collection_kind(module, node.right, depth, by_name=by_name)
     return agreed((left, right)) if CIRCLE in (left, right) else right if right == "number" else left
+
+
+def _is_arithmetic(module: Module, node: cst.BinaryOperation) -> bool:
+    """Whether `node` reckons with an array and one number, `x - x.min()`, and is no difference of sets."""
+    number = node.right
+    if isinstance(number, cst.Call):
+        # Those of Python give any element: `names - min(groups, key=len)`.
+        given = isinstance(number.func, cst.Attribute) and last_word(number.func) in _calls(module, "number")
+        return given and isinstance(node.operator, (cst.Divide, cst.FloorDivide, cst.Subtract))
+    return isinstance(number, (cst.Integer, cst.Float)) and isinstance(node.operator, _RECKONING)
 
 
 def _is_text_array(module: Module, node: cst.BaseExpression) -> bool:
@@ -191,14 +205,9 @@ def _passed(module: Module, node: cst.Name, depth: int) -> str:
 
 
 def passed_elsewhere(module: Module, made: cst.BaseExpression) -> str:
-    """What the elements are of the set `made` of a parameter, by what files around this one pass, which does not call
-    the function itself."""
+    """What the elements are of the set `made` of a parameter, by what this file and those around it pass."""
     node = made.args[0].value if isinstance(made, cst.Call) and len(made.args) == 1 else made
-    function = _taking(module, node) if isinstance(node, cst.Name) else None
-    if function is None or module.callers is None or any(module.calls_to(f"@.{function.name.value}")):
-        return "unknown"
-    assert isinstance(node, cst.Name)
-    return _agreed(node, function, module.callers(function.name.value), _DEEP)
+    return module.shared(_Variables).passed(node)
 
 
 def _taking(module: Module, node: cst.Name) -> cst.FunctionDef | None:
@@ -213,8 +222,14 @@ def _agreed(node: cst.Name, function: cst.FunctionDef, calls: Sequence[tuple[Mod
     """What the elements are of what all `calls` of `function`, each with its file, pass for its parameter `node`."""
     parameters = positional(function)
     given = [(there, call.argument(node.value, parameters)) for there, call in calls if not call.opaque]
-    passed = [collection_kind(there, value.node, depth) for there, value in given if value is not None]
+    passed = [_handed(there, value.node, depth) for there, value in given if value is not None]
     return passed[0] if len(passed) == len(calls) and len(set(passed)) == 1 else "unknown"
+
+
+def _handed(module: Module, node: cst.BaseExpression, depth: int) -> str:
+    """What the elements are of the argument `node`: where it is a parameter of its function, by those who call that."""
+    kind = collection_kind(module, node, depth)
+    return kind if kind not in ("unknown", "label") else module.shared(_Variables).passed(node)
 
 
 def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) -> str:
@@ -345,6 +360,20 @@ class _Variables:
             return "unknown"
         home = self.module.scope_of(table).home(table.value) if isinstance(table, cst.Name) else None
         return self._settled((id(home), bare(table), EACH), lambda: self._entry(table))
+
+    def passed(self, node: cst.BaseExpression) -> str:
+        """What the elements are of the parameter `node` by what all calls of its function pass, in whichever file."""
+        function = _taking(self.module, node) if isinstance(node, cst.Name) else None
+        if not isinstance(node, cst.Name) or function is None or self.module.callers is None:
+            return "unknown"
+        return self._settled((id(function), node.value), lambda: self._passed(node, function))
+
+    def _passed(self, node: cst.Name, function: cst.FunctionDef) -> str:
+        word = function.name.value
+        self.module.look_for(word)
+        own = [(self.module, call) for call in self.module.calls_to(f"@.{word}")]
+        assert self.module.callers is not None
+        return _agreed(node, function, [*own, *self.module.callers(word)], _DEEP)
 
     def _entry(self, table: cst.BaseExpression) -> str:
         whole, single = self.module.shared(Entries).of(table)
