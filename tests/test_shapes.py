@@ -105,3 +105,16 @@ def test_a_fix_and_a_report_grow_with_the_findings(mode: str, name: str) -> None
 def test_there_are_shapes_enough() -> None:
     assert len(shapes.SHAPES) >= 120
     assert ENOUGH.keys() | STRAIGHT | TOO_FEW <= shapes.SHAPES.keys()
+
+
+def test_the_text_is_not_searched_again_for_each_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search is one call, however long the text: it is counted by itself."""
+    searched = []
+
+    class Counted:
+        def search(self, text: str) -> None:
+            searched.append(text)
+
+    monkeypatch.setattr("torchdet_lint.dataflow.seeding.program_seeds._PYTHON_GLOBALLY", Counted())
+    shapes.work("lint", shapes.SHAPES["random-instances"].make(20))()
+    assert len(searched) == 1

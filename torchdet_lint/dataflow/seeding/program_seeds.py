@@ -205,10 +205,13 @@ class ProgramSeeds:
     def _is_used_globally(self, library: str) -> bool:
         """Whether the file, or one that it imports, uses the global generator of `library`, which its program seeds, or
         will after a fix, with the number that a generator of its own would get."""
-        if library not in ("numpy", "python"):
-            return False
-        used = self.conventions.uses_numpy_globally if library == "numpy" else _PYTHON_GLOBALLY
-        return any(used.search(one.text) for one in (self.module, *self._other_files.modules))
+        return library in self._used_globally
+
+    @functools.cached_property
+    def _used_globally(self) -> frozenset[str]:
+        uses = {"numpy": self.conventions.uses_numpy_globally, "python": _PYTHON_GLOBALLY}
+        texts = [one.text for one in (self.module, *self._other_files.modules)]
+        return frozenset(library for library, use in uses.items() if any(map(use.search, texts)))
 
     @functools.cached_property
     def _together(self) -> bool:
