@@ -111,6 +111,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     untracked: tuple[str, ...] = ()
     distinctive: tuple[str, ...] = ()
     reshaping: tuple[str, ...] = ()
+    folding: tuple[str, ...] = ()
     integer_words: tuple[str, ...] = ()
     index_words: tuple[str, ...] = ()
     distinct_words: tuple[str, ...] = ()

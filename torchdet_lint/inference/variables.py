@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,7 @@ class Variables:
         self._training: dict[int, bool] = {}
         self._used: dict[int, dict[str, AbstractValue]] = {}
         self._reshaped: dict[int, set[str]] = {}
+        self._unfolded: dict[int, set[str]] = {}
         self._placed: dict[int, dict[str, list[tuple[cst.Subscript, cst.BaseExpression]]]] = {}
 
     @cached_property
@@ -137,7 +139,8 @@ class Variables:
             return replace(found, what="tensor", dtype="bool", gradient="no")
         if found.what == "unknown":
             used = self._usage(home).get(name)
-            found = replace(found, what=used.what, dims=used.dims) if used is not None else found
+            if used is not None:
+                found = replace(found, what=used.what, dims=None if name in self._unfolded_in(home) else used.dims)
         elif found.is_tensor and found.dims is None and len(home.bindings[name]) == 1:
             used = self._usage(home).get(name)
             found = replace(found, dims=used.dims) if used is not None else found
@@ -152,6 +155,21 @@ class Variables:
             calls = [call for call in self.module.calls_in(home) if call.attribute in self.facts.reshaping]
             self._reshaped[key] = {call.receiver.value for call in calls if isinstance(call.receiver, cst.Name)}
         return self._reshaped[key]
+
+    def _unfolded_in(self, home: Scope) -> set[str]:
+        """The names of a function that it takes the sizes of and then gives another shape: which of the two they have
+        is not known where both come."""
+        key = id(home)
+        if key not in self._unfolded:
+            sized: dict[str, int] = {}
+            self._unfolded[key] = found = set[str]()
+            for target, value in self.module.assignments_in(home):
+                shaped = shape_of(value)
+                if isinstance(shaped, cst.Name):
+                    sized.setdefault(shaped.value, self.module.order_of(value))
+                elif isinstance(target, cst.Name) and target.value == _reshaped(value, self.facts.folding):
+                    found |= {target.value} if sized.get(target.value, math.inf) < self.module.order_of(value) else set()
+        return self._unfolded[key]
 
     def _is_inverse(self, name: str, home: Scope) -> bool:
         """Whether `name[permutation] = arange(…)` is all that is written into a tensor: no value occurs twice."""
@@ -249,6 +267,15 @@ def _condition(call: Call) -> str | None:
     masked = call.attribute in ("masked_fill", "masked_fill_", "masked_select")
     first = call.node.args[0].value if call.node.args and (masked or "torch.where" in call.own) else None
     return first.value if isinstance(first, cst.Name) and (masked or len(call.node.args) == 3) else None
+
+
+def _reshaped(node: cst.BaseExpression, folding: Sequence[str]) -> str:
+    """The name `x` of `x.contiguous().view(-1, 4)`, by methods one of which gives another shape; else nothing."""
+    found = False
+    while isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        found = found or node.func.attr.value in folding
+        node = node.func.value
+    return node.value if found and isinstance(node, cst.Name) else ""
 
 
 def iterated(node: cst.BaseExpression, inferred: AbstractValue) -> AbstractValue:
