@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -161,14 +160,14 @@ class Variables:
         is not known where both come."""
         key = id(home)
         if key not in self._unfolded:
-            sized: dict[str, int] = {}
+            sized = set[str]()
             self._unfolded[key] = found = set[str]()
             for target, value in self.module.assignments_in(home):
                 shaped = shape_of(value)
                 if isinstance(shaped, cst.Name):
-                    sized.setdefault(shaped.value, self.module.order_of(value))
-                elif isinstance(target, cst.Name) and target.value == _reshaped(value, self.facts.folding):
-                    found |= {target.value} if sized.get(target.value, math.inf) < self.module.order_of(value) else set()
+                    sized.add(shaped.value)
+                elif isinstance(target, cst.Name) and target.value in sized:
+                    found |= {target.value} & {_reshaped(value, self.facts.folding)}
         return self._unfolded[key]
 
     def _is_inverse(self, name: str, home: Scope) -> bool:

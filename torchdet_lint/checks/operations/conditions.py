@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
+from torchdet_lint.checks.operations.gone_through import numbers
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.inference.abstract_values import OTHER, UNKNOWN, AbstractValue
 from torchdet_lint.inference.narrowing import Comparisons
@@ -73,12 +74,12 @@ class Conditions:
                 return True
             allowed = self.comparisons.texts(value.node, value.scope)
             if allowed:
-                return any(
-                    condition_holds(condition, passed=True, opaque=False, known=True, value=one) for one in allowed
-                )
+                return any(_met_by(condition, one) for one in allowed)
             default = self._by_default(value)
             if default is not None:
-                return condition_holds(condition, passed=True, opaque=False, known=True, value=default)
+                return _met_by(condition, default)
+            if condition.test == "not-in" and (sizes := numbers(self.module, value)):
+                return any(_met_by(condition, one) for one in sizes)
         return self.module.holds(call, condition, parameters)
 
     def evidently_failing(self, candidate: Candidate) -> Condition | None:
@@ -244,3 +245,8 @@ class Conditions:
             return True
         dims = inferred.dims or 0
         return not inferred.single.isdisjoint({at, at - dims, at + dims})
+
+
+def _met_by(condition: Condition, value: object) -> bool:
+    """Whether an argument that is `value` meets a condition."""
+    return condition_holds(condition, passed=True, opaque=False, known=True, value=value)

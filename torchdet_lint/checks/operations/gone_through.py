@@ -1,0 +1,77 @@
+"""The argument of a call -> the numbers that it is one after another, where a loop goes through them in sight: the
+sizes of a pyramid of poolings, `for size in (1, 2, 3, 6)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from torchdet_lint.dataflow.call_edges import CallEdges, is_static
+from torchdet_lint.module.tree import positional
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchdet_lint.module.module import Module, Value
+
+_DEPTH = 4
+_CALLS = 8
+
+
+def numbers(module: Module, value: Value) -> list[int]:
+    """The numbers that `value` is, each once for every place that gives it; none where they are out of sight."""
+    node = value.node
+    if isinstance(node, (cst.Tuple, cst.List)) and node.elements:
+        first = node.elements[0].value
+        if not all(one.value.deep_equals(first) for one in node.elements):
+            return []
+        node = first
+    return list(_single(module, node, _DEPTH))
+
+
+def _single(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[int]:
+    """What `node` is, one number at a time."""
+    if isinstance(node, cst.Integer):
+        yield node.evaluated_value
+    if not isinstance(node, cst.Name) or not depth:
+        return
+    home = module.scope_of(node).home(node.value)
+    bindings = home.bindings[node.value] if home is not None else ()
+    if len(bindings) != 1:
+        return
+    binding = bindings[0]
+    if binding.kind == "loop" and binding.value is not None and not binding.path:
+        for there, one in _several(module, binding.value, depth):
+            yield from _single(there, one, depth - 1)
+    elif binding.kind == "parameter" and isinstance(binding.node, cst.Param):
+        for there, one in _given(module, binding.node):
+            yield from _single(there, one, depth - 1)
+
+
+def _several(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[tuple[Module, cst.BaseExpression]]:
+    """The elements of the list or tuple that `node` is, each with its file."""
+    elements = module.elements(node, module.scope_of(node), module.order_of(node))
+    for one in elements or ():
+        yield module, one
+    if elements is not None or not isinstance(node, cst.Name) or not depth:
+        return
+    home = module.scope_of(node).home(node.value)
+    bindings = home.bindings[node.value] if home is not None else ()
+    if len(bindings) == 1 and isinstance(parameter := bindings[0].node, cst.Param):
+        for there, one in _given(module, parameter):
+            yield from _several(there, one, depth - 1)
+
+
+def _given(module: Module, parameter: cst.Param) -> Iterator[tuple[Module, cst.BaseExpression]]:
+    """What the calls of a function in sight give its parameter, and its default where one leaves it or none is seen."""
+    function = module.enclosing_function(parameter)
+    if function is None:
+        return
+    bound = module.enclosing_class(function) is not None and not is_static(function)
+    names = positional(function)[bound:]
+    calls = list(CallEdges(module).callers_with_files(function))[:_CALLS]
+    given = [(there, call.argument(parameter.name.value, names)) for there, call in calls]
+    yield from ((there, value.node) for there, value in given if value is not None)
+    if parameter.default is not None and (not given or any(value is None for _, value in given)):
+        yield module, parameter.default
