@@ -178,10 +178,10 @@ class Gradients:
         if class_ is not None:
             if function.name.value in self.facts.untracked_steps:
                 return "lightning.pytorch.LightningModule" in self.module.ancestry(f"@.{class_.name}")
-            if not self.is_layer(class_) and self._untracked_name(function):
+            if not self.is_layer(class_) and self._untracked_name(function) and not self._serves_a_loss(function):
                 return True
             return self._only_runs(function, class_)
-        if self._untracked_name(function):
+        if self._untracked_name(function) and not self._serves_a_loss(function):
             return True
         if scope is None or scope.outer is not self.module.scope:
             return False
@@ -388,6 +388,30 @@ class Gradients:
             return True
         parameters = {param.name.value for param in function.params.params}
         return not parameters.isdisjoint(self.facts.untracked_parameters)
+
+    def _serves_a_loss(self, function: cst.FunctionDef) -> bool:
+        """Whether a loss is worked out, where gradients flow, with what a call of `function` gives or has filled."""
+        name = function.name.value
+        self.module.look_for(name)
+        return any(
+            self._goes_into_a_loss(call) and not self._inside(function, call) and not self.untracked(call.node)
+            for call in self.calls_of(name)
+        )
+
+    def _goes_into_a_loss(self, call: Call) -> bool:
+        statement = self.module.parent(call.node)
+        if isinstance(statement, cst.Assign):
+            made = [names.dotted(target.target) for target in statement.targets]
+        elif isinstance(statement, cst.Expr):
+            made = [names.dotted(arg.value) for arg in call.node.args]
+        else:
+            return False
+        return any(
+            after.order > call.order
+            and any(word in names.dotted(after.node.func).rpartition(".")[2] for word in ("loss", "criterion"))
+            and any(arg_name and arg_name in made for arg_name in (names.dotted(arg.value) for arg in after.node.args))
+            for after in self.module.calls_in(call.scope)
+        )
 
     def _family_names(self, class_: Class) -> list[str]:
         bases = [name for relative in self.module.family(class_) for name in self.module.base_names(relative)]
