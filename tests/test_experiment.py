@@ -359,6 +359,53 @@ shown(draws=[one.x.tolist(), two.x.tolist()], run=[one.x.tolist(), two.x.tolist(
 # stays real where a variable passes it on.
 IN_THE_SOURCE = [
     Trial(
+        "generators that have the usual number already, beside the global ones",
+        """
+state = np.random.RandomState(0)
+own = random.Random(1)
+other = torch.Generator().manual_seed(2)
+draws = [state.rand(), np.random.rand(), own.random(), random.random()]
+draws += [float(torch.rand(1, generator=other)), float(torch.rand(1))]
+shown(draws=draws, run=draws)
+""",
+        ("TDL101", "TDL102", "TDL103"),
+        seeded=False,
+    ),
+    Trial(
+        "a generator with the option that seeds torch, beside the global one",
+        """
+args = options()
+torch.manual_seed(args.seed)
+state = np.random.RandomState(args.seed)
+other = np.random.RandomState(args.seed + 1)
+draws = [state.rand(), other.rand(), np.random.rand()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL102",),
+    ),
+    Trial(
+        "a number that seeds one library, and another library that nothing seeds",
+        """
+torch.manual_seed(5)
+draws = [float(torch.rand(1)), np.random.rand(), random.random()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL102", "TDL103"),
+        seeded=False,
+    ),
+    Trial(
+        "a seed in a comment, beside a generator of that number",
+        """
+# np.random.seed(4)
+
+state = np.random.RandomState(4)
+draws = [state.rand(), np.random.rand()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL102",),
+        seeded=False,
+    ),
+    Trial(
         "the clock as the seed of the program, which measures time with it too",
         """
 import time

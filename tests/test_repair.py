@@ -355,14 +355,45 @@ def test_seed_at_the_end_of_a_cell_shows_nothing(cell, fixed):
     assert json.loads(Path("a.ipynb").read_text())["cells"][0]["source"] == fixed
 
 
-def test_seed_above_a_definition_stands_apart():
-    """In a notebook whose imports follow what it defines."""
-    texts = ("def f(x):\n    return x", "import torch\ntorch.nn.Linear(2, 3)")
+def _fixed_cells(*texts):
     cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in texts]
     Path("a.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    assert run("--select", "TDL101", "--fix", "a.ipynb") == 0
-    first = json.loads(Path("a.ipynb").read_text())["cells"][0]["source"]
+    assert run("--select", "TDL101,TDL102", "--fix", "a.ipynb") == 0
+    return [cell["source"] for cell in json.loads(Path("a.ipynb").read_text())["cells"]]
+
+
+def test_seed_above_a_definition_stands_apart():
+    """In a notebook whose imports follow what it defines."""
+    texts = ("def f(x):\n    return x", "from torch import nn\nnn.Linear(2, 3)")
+    first = _fixed_cells(*texts)[0]
     assert first == f"import torch\n\ntorch.manual_seed(0)\n\n{texts[0]}"
+
+
+def test_seed_of_a_notebook_stands_in_the_cell_that_imports_its_library():
+    texts = ("import os", "def f(x):\n    return x", "import torch\nimport sys", "import csv", "torch.rand(2)")
+    seeded = f"{texts[2]}\n\ntorch.manual_seed(0);"
+    assert _fixed_cells(*texts) == [*texts[:2], seeded, *texts[3:]]
+
+
+def test_seeds_of_a_notebook_stand_below_the_last_import_that_they_need():
+    texts = ("import numpy as np", "import torch\n%matplotlib inline", "torch.rand(2), np.random.rand(2)")
+    seeded = f"{texts[1]}\n\nnp.random.seed(0)\ntorch.manual_seed(0);"
+    assert _fixed_cells(*texts) == [texts[0], seeded, texts[2]]
+
+
+def test_seed_of_a_notebook_stands_above_what_draws_before_its_library_is_imported():
+    texts = ("import numpy as np", "np.random.rand(2)", "import torch", "torch.rand(2)")
+    first, *rest = _fixed_cells(*texts)
+    assert first == "import numpy as np\nimport torch\n\nnp.random.seed(0)\ntorch.manual_seed(0);"
+    assert rest == list(texts[1:])
+
+
+def test_seed_that_is_commented_out_at_the_end_of_a_cell_stays():
+    """`torch.manual_seed` returns the generator, which a notebook would print."""
+    assert _fixed_cells("import torch\n# torch.manual_seed(1)", "torch.rand(2)")[0].startswith("import torch\n\n")
+    assert _fixed_cells("import torch\n# torch.manual_seed(1)\nx = 1", "torch.rand(2)")[0].endswith(
+        "\ntorch.manual_seed(1)\nx = 1"
+    )
 
 
 def test_file_that_changes_while_it_is_fixed_is_left_alone(monkeypatch, capsys):

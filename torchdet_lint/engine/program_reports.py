@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.dataflow.seeding.program_seeds import ProgramSeeds
+from torchdet_lint.dataflow.seeding.program_seeds import NUMBER, ProgramSeeds
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.engine.outcome import token
 from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, SetArgument, Violation, Withhold
@@ -117,24 +117,29 @@ class Reporter:
         return change
 
     def _seeds_at_nodes(self, change: NeedHelper, module: Module) -> NeedHelper:
-        seeds = module.shared(ProgramSeeds)
         if change.before is not None:
             change = change._replace(before=module.places.node_at(change.before.statement))
+        if change.name != "seeds":
+            return change
+        seeds = module.shared(ProgramSeeds)
+        files = [self._text(path) for path in change.files]
         if change.beside is not None:
             node = module.places.node_at(change.beside.row, change.beside.column)
-            seed = seeds.beside(node, change.libraries)
+            seed = seeds.beside(node, change.libraries, files)
+            if seed.isdecimal() and self._option(change) is not None:
+                seed = ""
             change = change._replace(beside=node if seed else None, seed=seed)
         if not change.seed and change.parsed is not None and (option := self._option(change)) is not None:
             node = module.places.node_at(change.parsed.row, change.parsed.column)
             seed = seeds.below_arguments(node, option)
             change = change._replace(beside=node if seed else None, seed=seed)
-        return change
+        return change if change.seed else change._replace(seed=seeds.unlike(NUMBER, change.libraries, files))
 
     def _is_unsafe(self, change: Change) -> bool:
         """Whether `change` seeds with a number though the program parses a seed, or seeds several processes alike."""
         if not isinstance(change, NeedHelper):
             return False
-        return change.joined or (not change.seed and self._option(change) is not None)
+        return change.joined or (change.beside is None and self._option(change) is not None)
 
     def _option(self, change: NeedHelper) -> Option | None:
         """The option that is a seed, where the program parses one."""

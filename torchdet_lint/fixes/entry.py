@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchdet_lint.finding import InsertBefore
 from torchdet_lint.fixes.bound_names import required_parameters
+from torchdet_lint.fixes.commented_seeds import commented_seeds
 from torchdet_lint.fixes.edits import Refusal
 from torchdet_lint.fixes.statements import inserted
 from torchdet_lint.module.tree import children
@@ -30,7 +31,7 @@ _SEED_LINE = {
 _OWN_LIBRARY = {"TDL101": "torch", "TDL102": "numpy", "TDL103": "python"}
 DETERMINISTIC = ("torch", "{torch}.use_deterministic_algorithms(True)")
 CUBLAS = ("os", '{os}.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")')
-_VALUELESS = (_SEED_LINE["python"], _SEED_LINE["numpy"], DETERMINISTIC)
+_VALUELESS = ("{random}.seed(", "{numpy}.random.seed(", DETERMINISTIC[1])
 _GUARD = lazy(r"__name__\s*==|==\s*__name__")
 
 
@@ -40,11 +41,41 @@ def enter_seeds(draft: Draft, need: NeedHelper) -> None:
     libraries = need.libraries or (_OWN_LIBRARY.get(draft.rule.code, "torch"),)
     if need.beside is not None and _enter_beside(draft, need):
         return
+    if _enter_commented(draft, need.before, libraries):
+        return
+    seed = need.seed or "{seed}"
     function = _seed_function(draft, frozenset(libraries), need.before) or _project_function(draft, need.function)
     if function:
-        enter(draft, [("", f"{function}({{seed}})")], need.before)
+        enter(draft, [("", f"{function}({seed})")], need.before)
     else:
-        enter(draft, [_SEED_LINE[library] for library in LIBRARIES if library in libraries], need.before)
+        enter(draft, _seed_lines(libraries, seed), need.before)
+
+
+def _seed_lines(libraries: Sequence[str], seed: str) -> list[tuple[str, str]]:
+    """The statements that give the global generators of `libraries` a seed."""
+    lines = [_SEED_LINE[library] for library in LIBRARIES if library in libraries]
+    return [(module, text.replace("{seed}", seed)) for module, text in lines]
+
+
+def _enter_commented(draft: Draft, before: cst.CSTNode | None, libraries: Sequence[str]) -> bool:
+    """Take the author's seeds out of their comments, and seed the other libraries below with the same number; whether
+    there are any."""
+    if "seed(" not in draft.module.text or (before is None and len(libraries) > 1):
+        return False
+    calls = {library: (module, text.partition("(")[0]) for library, (module, text) in _SEED_LINE.items()}
+    found = commented_seeds(draft, {library: calls[library] for library in libraries}, before)
+    if not found or any(draft.may_be_none(calls[library][0]) for library in libraries):
+        return False
+    last = max(found.values())
+    if _ends_cell(draft, last.row):
+        return False
+    draft.file_edits += [one.edit(draft) for one in found.values()]
+    others = _present(draft, _seed_lines([library for library in libraries if library not in found], last.seed))
+    if others:
+        indent = draft.module.text[draft.layout.starts[last.row - 1] : last.start]
+        lines = [f"{indent}{draft.filled(text, draft.node, last.row)}\n" for _, text in others]
+        draft.file_edits.append(draft.editor.lines_after(last.row, "".join(lines)))
+    return True
 
 
 def _enter_beside(draft: Draft, need: NeedHelper) -> bool:
@@ -54,8 +85,8 @@ def _enter_beside(draft: Draft, need: NeedHelper) -> bool:
     if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(block, (cst.IndentedBlock, cst.Module)):
         return False
     row = draft.module.span(statement)[1].row
-    statements = _present(draft, [_SEED_LINE[library] for library in LIBRARIES if library in need.libraries])
-    lines = [draft.filled(text.replace("{seed}", need.seed), statement) for _, text in _unshown(draft, row, statements)]
+    statements = _present(draft, _seed_lines(need.libraries, need.seed))
+    lines = [draft.filled(text, statement) for _, text in _unshown(draft, row, statements)]
     draft.file_edits.append(draft.editor.lines_after(row, draft.editor.indented("\n".join(lines), statement)))
     return True
 
@@ -128,7 +159,8 @@ def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNo
     """Insert statements where the program begins, or above the top-level statement that holds `before`."""
     statements = _present(draft, statements)
     if before is not None:
-        _enter_below(draft, draft.layout.below_imports(draft.module.span(before)[0].row), statements)
+        row = draft.module.span(before)[0].row
+        _enter_below(draft, draft.layout.below_imports(row, _import_row(draft, row, statements)), statements)
         return
     guard = draft.layout.guard
     if guard is not None and (guard.first <= draft.row or draft.in_function()):
@@ -136,6 +168,22 @@ def enter(draft: Draft, statements: Sequence[tuple[str, str]], before: cst.CSTNo
         return
     top = draft.layout.top_row(draft.row) if not draft.in_function() else None
     _enter_below(draft, draft.layout.below_imports(top.first if top is not None else None), statements)
+
+
+def _import_row(draft: Draft, limit: int, statements: Sequence[tuple[str, str]]) -> int | None:
+    """The row above `limit` from which on a notebook has imported all modules of `statements`; None in other files."""
+    if not draft.module.source.cells:
+        return None
+    rows = []
+    for module, _ in statements:
+        found = [
+            draft.module.span(binding.node)[0].row
+            for name in draft.layout.names.of(module)
+            for binding in draft.module.scope.bindings[name]
+            if binding.kind == "import" and binding.node is not None and draft.above(binding, limit)
+        ]
+        rows.append(min(found, default=limit))
+    return max(rows) if max(rows) < limit else None
 
 
 def _present(draft: Draft, statements: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -162,7 +210,7 @@ def _enter_below(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) 
 
 def _unshown(draft: Draft, row: int, statements: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """The statements as they stand below `row`, where a notebook shows no value of theirs."""
-    if not _ends_cell(draft, row) or statements[-1] in _VALUELESS:
+    if not _ends_cell(draft, row) or statements[-1][1].startswith(_VALUELESS):
         return statements
     module, last = statements[-1]
     return [*statements[:-1], (module, f"{last};")]

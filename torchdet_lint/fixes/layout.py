@@ -161,8 +161,13 @@ class Layout:
                 break
         return self._below_dunders(last)
 
-    def below_imports(self, row: int | None = None) -> int:
-        """The row below which things go that need the imports, and that a statement in `row` needs."""
+    def below_imports(self, row: int | None = None, wanted: int | None = None) -> int:
+        """The row below which things go that need the imports, or in a notebook that in row `wanted` and those of its
+        cell, and that a statement in `row` needs."""
+        if wanted is not None and row is not None:
+            cell = self.module.source.place(wanted)[0]
+            held = [last for last in self._import_ends if last < row and self.module.source.place(last)[0] == cell]
+            return self._below_magics(self._below_dunders(held[-1]), row)
         if row is None or row > self.imports_end:
             return self._below_magics(self.imports_end, row)
         at = bisect.bisect_left(self._import_ends, row)

@@ -143,6 +143,7 @@ class Entry(NamedTuple):
             "seeds", libraries, function, above, self._above_draws(libraries, seeds),
             parsed=self._above_draws(libraries, {_ARGUMENTS}), options=options.file if options is not None else "",
             joined=self.has("joins") and not any(f"seed:{library}" in self.effects for library in CHANNELS),
+            files=tuple(sorted({node.file for node in self.reached()} - {self.file})),
         )  # fmt: skip
 
     def _above_draws(self, libraries: tuple[str, ...], wanted: set[str]) -> Ref | None:

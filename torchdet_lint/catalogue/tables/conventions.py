@@ -83,6 +83,13 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
         """What stands before a seed that a generator is given, the name of an argument in the first group: search."""
         return re.compile(rf"(?:{'|'.join(self.seeded)})\s*[(=]\s*(?=(\w+\s*=\s*)?)")
 
+    def gives_its_own(self, library: str) -> re.Pattern[str]:
+        """What stands before the seed of an object that draws, from the same seed, what the global generator of
+        `library` draws: search."""
+        classes = [word for word, owner in self.same_numbers.items() if owner == library]
+        named = rf"(?<!\w)(?:{'|'.join(classes)})" if classes else r"(?<!torch)(?<!cuda)\.manual_seed"
+        return re.compile(rf"{named}\(\s*(?:seed\s*=\s*)?")
+
     @functools.cached_property
     def makes_numpy_generators(self) -> re.Pattern[str]:
         """Text that makes generators of NumPy: search."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import bisect
 import functools
-from itertools import accumulate, islice
+import itertools
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import libcst as cst
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import Applicability, Change
     from torchdet_lint.module.module import Module
 
+NUMBER = "{seed}"
 INITIAL_SEED = "{torch}.initial_seed()"
 _PERMUTATION = "randperm("
 _SEEDS = "seed"
@@ -115,10 +116,27 @@ class ProgramSeeds:
         own = not self._speaks_of_seeds_around(node)
         return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
 
-    def beside(self, node: cst.CSTNode, libraries: Sequence[str]) -> str:
-        """The variable that the call `node` seeds with, as it is written, where `libraries` may be given it right
-        below, or what they may be given of it; empty for a number, and where the call may run more than once, or on a
-        condition that is not about the seed."""
+    def unlike(self, text: str, libraries: Sequence[str], files: Sequence[str]) -> str:
+        """`text`, a seed for `libraries`, or a number above it, so that no object draws the same that this file, or one
+        of the other `files` of the program, whose texts these are, gives a seed."""
+        number = int(text) if text.isdecimal() else 0 if text == NUMBER else None
+        taken = set()
+        for library in libraries:
+            given = self.conventions.gives_its_own(library)
+            for one in (self.module.text, *(files if number is not None else ())):
+                for place in (match.end() for match in given.finditer(one)):
+                    if number is not None and (found := _NUMBER.match(one, place)) is not None:
+                        taken.add(int(found[1]) + int(found[2] or 0) - number)
+                    elif number is None and one.startswith(text, place):
+                        found = _OFFSET.match(one, place + len(text))
+                        taken.add(int(found[1] or 0) if found is not None else 0)
+        above = next(above for above in itertools.count() if above not in taken)
+        return _added(text, f" + {above}" if above else "")
+
+    def beside(self, node: cst.CSTNode, libraries: Sequence[str], files: Sequence[str] = ()) -> str:
+        """What the call `node` seeds with, as it is written, where `libraries` may be given it right below, or what
+        they may be given of it, as `unlike` has it; empty where the call may run more than once, or on a condition that
+        is not about the seed."""
         call = self.chains.call_at(node)
         seeding = self.seeding(call) if call is not None and self.chains.to(call) is not None else None
         if seeding is None or seeding.value is None:
@@ -127,15 +145,16 @@ class ProgramSeeds:
         if not suits and not self.values.may_be_negative(seeding):
             return ""
         kinds = {type(one) for one in ast.walk(seeding.value)}
-        if ast.Name not in kinds or not all(issubclass(kind, _REPEATABLE) for kind in kinds):
+        if not all(issubclass(kind, _REPEATABLE) for kind in kinds):
             return ""
         text = ast.unparse(seeding.value)
-        if self._perhaps(seeding.call, unless=text):
+        if self._perhaps(seeding.call, unless=text if ast.Name in kinds else "__name__"):
             return ""
         text = self._quoted(text)
+        seed = self.unlike(text, libraries, files)
         if suits:
-            return text
-        return f"({text}) % 2**32" if ast.BinOp in kinds else f"{text} % 2**32"
+            return seed
+        return f"({seed}) % 2**32" if ast.BinOp in kinds or seed != text else f"{seed} % 2**32"
 
     def below_arguments(self, node: cst.CSTNode, option: Option) -> str:
         """The seed that the call `node` parses, as the statement below can read it; empty where it cannot, where the
@@ -233,7 +252,7 @@ class ProgramSeeds:
     @functools.cached_property
     def _rows_about_seeds(self) -> list[int]:
         """How many of the first n rows speak of seeds."""
-        return list(accumulate(map(self._speaks, self.module.skeleton.lines), initial=0))
+        return list(itertools.accumulate(map(self._speaks, self.module.skeleton.lines), initial=0))
 
     @functools.cached_property
     def _is_program(self) -> bool:
@@ -357,8 +376,8 @@ class ProgramSeeds:
 
     def _near(self, seedings: Ordered, site: Site) -> Iterator[Seeding]:
         """Those of `seedings` next to a place: above it, then below, the nearest first."""
-        yield from islice(self._above(seedings, site), _NEAREST)
-        yield from islice(seedings.below(start_of(site.node)), _NEAREST)
+        yield from itertools.islice(self._above(seedings, site), _NEAREST)
+        yield from itertools.islice(seedings.below(start_of(site.node)), _NEAREST)
 
     def seeding(self, call: ast.Call, depth: int = 0) -> Seeding | None:
         """What a call seeds: a function of the catalogue, of this file, or one that says so by its name."""
