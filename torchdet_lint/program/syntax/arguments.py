@@ -64,23 +64,29 @@ class Arguments:
     def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
         """What `**node` passes, and whether that is all."""
         literal, where = followed(node, self.scope)
-        pairs = self.pairs(literal, where)
-        if pairs is None:
+        arms = [literal.body, literal.orelse] if isinstance(literal, ast.IfExp) else [literal]
+        written = [self.pairs(arm, where) for arm in arms]
+        told = [pairs for pairs in written if pairs is not None]
+        if len(told) < len(arms):
             return self.joined(node), False
+        changed = isinstance(node, ast.Name) and any(
+            f"{node.id}{change}" in line
+            for line in self.names.scopes.hollow.lines
+            for change in ("[", ".update", ".setdefault")
+        )
+        whole = all(isinstance(key, ast.Constant) for pairs in told for key, _ in pairs) and not any(
+            isinstance(arm, ast.Call) and arm.args for arm in arms
+        )
+        return _of_either([self._items(pairs, where) for pairs in told]), not changed and whole
+
+    def _items(self, pairs: list[tuple[ast.expr | None, ast.expr]], where: Scope) -> dict[str, Argument]:
         found: dict[str, Argument] = {}
         for key, value in pairs:
             if isinstance(key, ast.Constant):
                 known = constant(value, where)
                 names = () if known else self.names.resolve(value, where)
                 found[str(key.value)] = Argument(names, True, known[0]) if known else Argument(names)
-        changed = isinstance(node, ast.Name) and any(
-            f"{node.id}{change}" in line
-            for line in self.names.scopes.hollow.lines
-            for change in ("[", ".update", ".setdefault")
-        )
-        return found, not changed and all(isinstance(key, ast.Constant) for key, _ in pairs) and not (
-            isinstance(literal, ast.Call) and literal.args
-        )
+        return found
 
     def pairs(self, literal: ast.expr, where: Scope) -> list[tuple[ast.expr | None, ast.expr]] | None:
         """Keys and values of a dictionary that is written out; None: it is none."""
@@ -109,3 +115,12 @@ class Arguments:
                     if isinstance(key, ast.Constant):
                         found.setdefault(str(key.value), self.argument(item))
         return found
+
+
+def _of_either(arms: list[dict[str, Argument]]) -> dict[str, Argument]:
+    """What is passed where a condition picks one of `arms`: of what they do not agree on, nothing is known."""
+    first, *others = arms
+    return {
+        key: first[key] if key in first and all(arm.get(key) == first[key] for arm in others) else Argument()
+        for key in dict.fromkeys(key for arm in arms for key in arm)
+    }
