@@ -168,6 +168,8 @@ class Tensors(Table, frozen=True, kw_only=True):
     keeping_sparse: frozenset[str] = frozenset()
     floating_casts: frozenset[str] = frozenset()
     finding_places: frozenset[str] = frozenset()
+    distinct_arrays: frozenset[str] = frozenset()
+    keeping_arrays: frozenset[str] = frozenset()
     array_libraries: frozenset[str] = frozenset()
     plain_libraries: frozenset[str] = frozenset()
     checkpoints: frozenset[str] = frozenset()

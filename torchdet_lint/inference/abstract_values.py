@@ -86,6 +86,8 @@ NONE = AbstractValue(what="other", gradient="no", instance="None")
 EMPTY = AbstractValue(what="other")
 # An array or a table of another library: so are its elements and what its methods give.
 FOREIGN = AbstractValue(what="other", gradient="no", instance="numpy")
+# An array of NumPy in which no value occurs twice along a dimension.
+DISTINCT_ARRAY = AbstractValue(what="other", gradient="no", instance="numpy", distinct=True, overlapping=True)
 SIZES = AbstractValue(what="other", gradient="no", each=OTHER)
 DATUM = AbstractValue(what="tensor", gradient="no")
 # What a loader gives: a tensor, or tensors together.
@@ -113,7 +115,7 @@ def joined(values: Iterable[AbstractValue]) -> AbstractValue:
             device=found.device if found.device == inferred.device else "unknown",
             gradient=either(found.gradient, inferred.gradient),
             dims=found.dims if found.dims == inferred.dims else None,
-            single=found.single & inferred.single,
+            single=_both_single(found, inferred),
             sparse=found.sparse and inferred.sparse,
             distinct=found.distinct and inferred.distinct,
             overlapping=found.overlapping or inferred.overlapping,
@@ -131,6 +133,19 @@ def joined(values: Iterable[AbstractValue]) -> AbstractValue:
     return found
 
 
+def _both_single(left: AbstractValue, right: AbstractValue) -> frozenset[int]:
+    """The dimensions of size 1 of two values: the last of two is the second of any number."""
+    if left.dims == right.dims or not left.single or not right.single:
+        return left.single & right.single
+    sizes = [
+        value.single | {size + value.dims if size < 0 else size - value.dims for size in value.single}
+        if value.dims is not None
+        else value.single
+        for value in (left, right)
+    ]
+    return sizes[0] & sizes[1]
+
+
 def either(left: Gradient, right: Gradient) -> Gradient:
     """The gradient of what is computed from two values, or may be either."""
     if "yes" in (left, right):
@@ -142,7 +157,7 @@ def unpacked(inferred: AbstractValue, path: Sequence[int]) -> AbstractValue:
     """What stands at `path` in a value that is taken apart, as `a` in `_, (a, _) = value` does at (1, 0)."""
     for index in path:
         if inferred.instance == FOREIGN.instance:
-            return inferred
+            return FOREIGN
         if index < len(inferred.items):
             inferred = inferred.items[index]
         elif inferred.each is not None:
@@ -162,7 +177,7 @@ def arithmetic(left: AbstractValue, right: AbstractValue, operator: cst.BaseBina
         if "yes" in (left.gradient, right.gradient):
             return AbstractValue(gradient="yes")
         if left.what == right.what == "other":
-            return left if left == right or left is FOREIGN else right if right is FOREIGN else OTHER
+            return FOREIGN if FOREIGN.instance in (left.instance, right.instance) else left if left == right else OTHER
         none = isinstance(operator, cst.FloorDivide) or left.gradient == right.gradient == "no"
         return AbstractValue(gradient="no") if none else UNKNOWN
     tensors = [inferred for inferred in (left, right) if inferred.is_tensor]

@@ -66,7 +66,7 @@ class Accesses:
     def member(self, owner: AbstractValue, name: str) -> AbstractValue | None:
         """The attribute `name` of a value of which enough is known."""
         if owner.instance == FOREIGN.instance:
-            return owner
+            return FOREIGN
         if owner.instance.startswith("@."):
             class_ = self.module.local_class(owner.instance)
             if class_ is not None:
@@ -78,9 +78,9 @@ class Accesses:
     def subscript(self, node: cst.Subscript) -> AbstractValue:
         """What `owner[index]` is."""
         inferred = self.infer(node.value)
-        if inferred.instance == FOREIGN.instance:
-            return inferred
         indices = [element.slice for element in node.slice]
+        if inferred.instance == FOREIGN.instance:
+            return inferred if all(isinstance(index, cst.Slice) for index in indices) else FOREIGN
         if inferred.is_tensor or (inferred.what == "unknown" and len(indices) > 1):
             return self._indexed(inferred, indices)
         index = indices[0] if len(indices) == 1 and isinstance(indices[0], cst.Index) else None

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from torchdet_lint.inference.abstract_values import (
     BATCH,
     CHECKPOINT,
+    DISTINCT_ARRAY,
     EMPTY,
     FOREIGN,
     OTHER,
@@ -96,7 +97,7 @@ class Calls:
             if owner.is_tensor or (owner.what == "unknown" and told):
                 return self.results.method(replace(owner, what="tensor"), call)
             if owner.instance == FOREIGN.instance:
-                return owner
+                return owner if call.attribute in self.facts.keeping_arrays else FOREIGN
             if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:
                 # NumPy and pandas cast with `astype`: `x.long()` is torch's.
                 return AbstractValue(what="tensor", dtype="integer", gradient="no", device=owner.device)
@@ -194,7 +195,7 @@ class Calls:
         if library == "einops" and last in ("rearrange", "reduce", "repeat") and call.node.args:
             return self._rearranged(call)
         if library in self.facts.array_libraries:
-            return FOREIGN
+            return DISTINCT_ARRAY if library == "numpy" and last in self.facts.distinct_arrays else FOREIGN
         if library in self.facts.plain_libraries:
             return OTHER
         if library == "tqdm" and last in ("tqdm", "auto") and call.node.args:

@@ -50,7 +50,10 @@ class TorchReturns:
         if name in self.facts.joining:
             return self._collected(name, call)
         if name in self.facts.adopting:
-            return AbstractValue(what="tensor", device="cpu", gradient="no")
+            array = self.arguments.kind_of(call, 0)
+            return AbstractValue(
+                "tensor", device="cpu", gradient="no", distinct=array.distinct, overlapping=array.overlapping
+            )
         if name in self.facts.creation:
             return self.creation.created(name, call)
         if name in self.facts.looking_up:
