@@ -20,6 +20,7 @@ class Memory(Table, frozen=True, kw_only=True, dict=True):
     filled: frozenset[str] = frozenset()
     strided: frozenset[str] = frozenset()
     objects: frozenset[str] = frozenset()
+    not_a_number: frozenset[str] = frozenset()
     registering: frozenset[str] = frozenset()
     classes: tuple[str, ...] = ()
     extents: tuple[str, ...] = ()

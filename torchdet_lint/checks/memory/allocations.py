@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.module.module import Call, Module, Value
 
+_SPREADING = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide)
 _EXTENT = lazy(r"\.size\(|\.shape\b|^len\(")
 
 
@@ -68,7 +69,9 @@ def _elements(sizes: list[Value] | None) -> int | None:
 
 
 def _buffer(module: Module, call: Call) -> Buffer | None:
-    """None where nothing is allocated: no elements, no real device, data given."""
+    """None where nothing is allocated: no elements, no real device, data given; or where all become NaN at once."""
+    if _becomes_nan(module, call):
+        return None
     word = call.attribute or call.names[-1].rpartition(".")[2]
     device = call.argument("device")
     if device is not None and device.constant == "meta":
@@ -85,6 +88,18 @@ def _buffer(module: Module, call: Call) -> Buffer | None:
     size = tuple(_extent(value) for value in sizes) if sizes is not None else None
     extents = tuple(extent(module, value.node) for value in sizes) if sizes is not None else None
     return Buffer(call.node, word, size, extents=extents)
+
+
+def _becomes_nan(module: Module, call: Call) -> bool:
+    """Whether a number that is none is multiplied with what was allocated, or added to it: `np.empty(n) * np.nan`."""
+    operation = module.parent(call.node)
+    if not isinstance(operation, cst.BinaryOperation) or not isinstance(operation.operator, _SPREADING):
+        return False
+    other = operation.left if operation.right is call.node else operation.right
+    if isinstance(other, cst.Call):
+        text = other.args[0].value if len(other.args) == 1 and last_word(other.func) == "float" else None
+        return isinstance(text, cst.SimpleString) and str(text.evaluated_value).lower() == "nan"
+    return not module.library.facts.memory.not_a_number.isdisjoint(module.resolve(other, call.scope, call.order))
 
 
 def _array(module: Module, call: Call, word: str) -> Buffer | None:
