@@ -263,6 +263,8 @@ class Data(Dataset):
     ("imported", "made", "severity"),
     [
         (DECODED.format(package="pyspng"), "Data(rows)", "note"),
+        (DECODED.format(package="sortedcontainers"), "Data(rows)", "note"),
+        (DECODED.format(package="xxhash"), "Data(rows)", "note"),
         (DECODED.format(package="unheard_of"), "Data(rows)", "warning"),
         ("from torch_geometric.datasets import ZINC", "ZINC('zinc')", "note"),
         ("from ogb.graphproppred import PygGraphPropPredDataset as Data", "Data('ogbg-molhiv')", "note"),
