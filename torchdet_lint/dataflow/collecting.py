@@ -229,7 +229,8 @@ class Collecting(Trace):
 
     def table_uses(self, owner: cst.BaseExpression, loop: cst.CSTNode) -> Iterator[Use]:
         """The uses of a table of lists, `table["name"].append(x)` or `table["name"] = x`, behind `loop` that fills it,
-        or in the class of which it is an attribute; none where something in the function sorts."""
+        or in the class of which it is an attribute; none where something in the function sorts, or in the file where it
+        stands in none."""
         table = owner
         while (whole := _entry_of(table)) is not None:
             table = whole
@@ -240,11 +241,12 @@ class Collecting(Trace):
             yield from self.of_entries([one for one in reads if not self.module.contains(loop, one)])
             return
         home = self.module.scope_of(loop).home(table.value) if isinstance(table, cst.Name) else None
-        if not isinstance(table, cst.Name) or home is None or function is None:
+        if not isinstance(table, cst.Name) or home is None:
             yield Use(loop, "stored")
             return
         made = any(binding.kind == "assign" for binding in home.bindings[table.value])
-        if not made or (self.orders.sorts(self.module.text) and self.orders.sorts(self.module.code(function))):
+        sorts = self.orders.sorts(self.module.text)
+        if not made or (sorts and (function is None or self.orders.sorts(self.module.code(function)))):
             yield Use(loop, "stored")
             return
         for load in self.definitions.loads_after(table, outermost(self.module, loop, table.value)):
