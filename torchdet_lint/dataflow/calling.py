@@ -180,10 +180,17 @@ class Calling(Variables):
         for holder in holders if not self.trail.is_set else ():
             arg = self.module.parent(holder)
             call = self.module.parent(arg) if isinstance(arg, cst.Arg) else None
-            if isinstance(call, cst.Call) and (kind := self.kept_by(call, torch=option)):
-                yield Use(call, kind)
+            if isinstance(call, cst.Call) and (uses := self._held_by(call, torch=option)):
+                yield from uses
                 return
         yield Use(node, "other")
+
+    def _held_by(self, call: cst.Call, *, torch: bool) -> list[Use]:
+        """What `call` makes of a display that it is given: a list that it is put into holds a text of it, too."""
+        if self.trail.joined and isinstance(call.func, cst.Attribute) and call.func.attr.value == "append":
+            return list(self.grown(call.func.value, call))
+        kind = self.kept_by(call, torch=torch)
+        return [Use(call, kind)] if kind else []
 
     def kept_by(self, call: cst.Call, *, torch: bool) -> str:
         """How `call` keeps what stands in a display that it is given, if it does."""
@@ -206,7 +213,7 @@ class Calling(Variables):
         if isinstance(above, (cst.Return, cst.Yield)):
             yield from self.of(table)
         elif isinstance(call, cst.Call) and not self.trail.is_set:
-            yield Use(call, self.kept_by(call, torch=True) or "other")
+            yield from self._held_by(call, torch=True) or (Use(call, "other"),)
         elif isinstance(above, cst.Assign) and isinstance(above.targets[0].target, cst.Name):
             yield from self.of_entries(self.definitions.loads_after(above.targets[0].target, above))
         else:

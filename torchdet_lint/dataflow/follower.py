@@ -145,7 +145,9 @@ class Follower(Calling):
         elif kind == "numbered" and (loop := self._only_shown(call)) is not None:
             yield from self.iterated(node, self.collected(loop, loop.target))
         elif kind == "joined":
+            within, self.trail.joined = self.trail.joined, True
             uses = list(self.iterated(node, self.of(call)))
+            self.trail.joined = within
             kept = any(use.kind in KEPT for use in uses)
             yield Use(call, "joined" if kept else "told", node if self.trail.is_set else None)
         elif arg.star:

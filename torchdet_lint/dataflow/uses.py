@@ -54,12 +54,14 @@ class Trail:
     """What the followers of one value share, one for each file that it goes through.
 
     `is_set` says whether what is followed is a set, or many of them, `nested` levels inside a list, `listed` whether it
-    began as a listing or a list. `entered` are the functions that it was followed into, and the calls that did.
+    began as a listing or a list, `joined` whether it is one text by now. `entered` are the functions that it was
+    followed into, and the calls that did.
     """
 
     def __init__(self) -> None:
         self.is_set = False
         self.listed = False
+        self.joined = False
         self.nested = 0
         self.seen: set[int] = set()
         self.entered: dict[int, tuple[cst.Call, Trace]] = {}
