@@ -23,8 +23,7 @@ class Program:
         self.needs, self.telling, self.lucky, self.runs = needs, telling, list(lucky), 0
         self.most = 1000
 
-    def __call__(self, *, interventions, lint):
-        assert lint is False
+    def __call__(self, interventions):
         self.runs += 1
         if interventions.fixes in self.lucky:
             self.lucky.remove(interventions.fixes)
@@ -38,8 +37,8 @@ class Program:
         return SimpleNamespace(verdict=verdict, causes=causes)
 
     def smallest(self):
-        plain = self(interventions=Interventions(), lint=False)
-        fixed = self(interventions=EVERY, lint=False)
+        plain = self(Interventions())
+        fixed = self(EVERY)
         self.runs = 0
         return minimise(self, EVERY, plain, fixed, most=self.most).codes
 
@@ -87,7 +86,7 @@ def test_a_program_that_only_the_whole_set_cures_keeps_it():
 
 def test_what_is_left_out_shows_what_it_cures():
     program = Program("TDL101", "TDL302", "TDL501")
-    plain, fixed = program(interventions=Interventions(), lint=False), program(interventions=EVERY, lint=False)
+    plain, fixed = program(Interventions()), program(EVERY)
     found = minimise(program, EVERY, plain, fixed)
     assert {code: [cause.rule for cause in one.causes] for code, one in found.without.items()} == {
         code: [code] for code in program.needs
@@ -99,13 +98,13 @@ def test_what_is_left_out_shows_what_it_cures():
 def test_the_search_ends_with_its_budget_and_gives_a_set_that_sufficed(most):
     """A set that was seen to suffice stays one, however little could be left out of it."""
     program = Program("TDL101", "TDL302", "TDL501", telling=False)
-    plain, fixed = program(interventions=Interventions(), lint=False), program(interventions=EVERY, lint=False)
+    plain, fixed = program(Interventions()), program(EVERY)
     program.runs = 0
     found = minimise(program, EVERY, plain, fixed, most=most)
     assert program.runs <= most
     assert found.spent
     assert found.report.verdict == "identical"
-    assert program(interventions=Interventions(found.codes), lint=False).verdict == "identical"
+    assert program(Interventions(found.codes)).verdict == "identical"
     assert not found.without
 
 
@@ -181,7 +180,7 @@ def test_a_proven_hash_seed_may_be_the_order_of_a_set_where_the_linter_sees_no_h
 class Either(Program):
     """A pinned hash seed puts a set of words in order too."""
 
-    def __call__(self, *, interventions, lint):
+    def __call__(self, interventions):
         cured = {"TDL305", "TDL601"} & set(interventions.fixes) and "TDL101" in interventions.fixes
         return self.report("identical" if cured else "diverged")
 

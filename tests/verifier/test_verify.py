@@ -19,6 +19,7 @@ from torchdet_lint.verifier.comparison.picture import Picture  # noqa: E402
 from torchdet_lint.verifier.launch.launch import Program, run_child  # noqa: E402
 from torchdet_lint.verifier.trace import Trace, most_steps  # noqa: E402
 from torchdet_lint.verifier.verification import machine, outcome, verify  # noqa: E402
+from torchdet_lint.verifier.verification.options import VerifyOptions  # noqa: E402
 from torchdet_lint.verifier.verification.outcome import Diverged, FixOutcome  # noqa: E402
 from torchdet_lint.verifier.verification.repair import verify_fixed  # noqa: E402
 from torchdet_lint.verifier.verification.report import Report  # noqa: E402
@@ -532,7 +533,7 @@ def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_th
     )
     monkeypatch.chdir(tmp_path)
     program = Program("script", write(tmp_path, source).name)
-    report = verify_fixed(program, Interventions(("TDL106", "TDL201")), timeout=240)
+    report = verify_fixed(program, VerifyOptions(interventions=Interventions(("TDL106", "TDL201")), timeout=240))
     assert report.verdict == "identical"
     assert (report.fix.cured, report.fix.fixes, report.fix.edited_runs) == (True, ("TDL106",), 4)
     assert report.fix.ratio > 0

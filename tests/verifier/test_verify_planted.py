@@ -10,6 +10,7 @@ import pytest
 from torchdet_lint.verifier import Interventions
 from torchdet_lint.verifier.launch.launch import Program
 from torchdet_lint.verifier.remedies import fixes
+from torchdet_lint.verifier.verification.options import VerifyOptions
 
 pytest.importorskip("torch")
 
@@ -51,7 +52,7 @@ def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_th
     from torchdet_lint.verifier.verification.repair import verify_fixed
 
     program = Program("script", str(HERE / "planted" / "late_seed.py"))
-    report = verify_fixed(program, Interventions(fixes.every_code()), timeout=240)
+    report = verify_fixed(program, VerifyOptions(interventions=Interventions(fixes.every_code()), timeout=240))
     assert report.verdict == "identical"
     assert report.fix.cured
     assert [fixes.BY_RULE[code] for code in report.fix.fixes] in (["seed-torch"], ["seed-everything"])

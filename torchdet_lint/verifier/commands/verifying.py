@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchdet_lint.verifier.commands import terminal
 from torchdet_lint.verifier.commands.options import UsageError, preflight_parser, verify_parser
@@ -25,8 +25,10 @@ def verify(arguments: list[str], *, configured: str) -> int:
     options = parser.parse_args(ours)
     if options.preflight:
         return _compare_preflight(options, words)
+    from torchdet_lint.verifier.launch.interventions import Interventions
+    from torchdet_lint.verifier.verification.options import VerifyOptions
     from torchdet_lint.verifier.verification.outcome import VerifyError
-    from torchdet_lint.verifier.verification.verify import verify_program
+    from torchdet_lint.verifier.verification.verify import verified
 
     program = program_of(words)
     if options.resume or options.resume_with:
@@ -43,27 +45,29 @@ def verify(arguments: list[str], *, configured: str) -> int:
     terminal.keep_piped_input()
     valid = valid_here(configured if options.measured is None else options.measured)
     with terminal.Progress(many=options.fix is not None) as progress:
-        how: dict[str, Any] = {
-            "runs": options.runs,
-            "mode": options.mode,
-            "timeout": options.timeout,
-            "steps": options.steps,
-            "progress": progress,
-            "keep": options.keep,
-            "lint": not options.no_lint,
-            "in_place": options.in_place,
-            "workdir": options.workdir,
-            "valid": valid,
-            "values": not options.no_values or options.replay > 0,
-            "replay": options.replay,
-            "early_end": options.early_end,
-        }
+        how = VerifyOptions(
+            runs=options.runs,
+            mode=options.mode,
+            interventions=asked if options.fix is not None else Interventions(),
+            timeout=options.timeout,
+            steps=options.steps,
+            progress=progress,
+            keep=options.keep,
+            lint=not options.no_lint,
+            in_place=options.in_place,
+            workdir=options.workdir,
+            valid=valid,
+            values=not options.no_values or options.replay > 0,
+            replay=options.replay,
+            prove=options.fix is None,
+            early_end=options.early_end,
+        )
         if options.fix is None:
-            report = verify_program(program, prove=True, **how)
+            report = verified(program, how)
         else:
             from torchdet_lint.verifier.verification.repair import verify_fixed
 
-            report = verify_fixed(program, asked, most_runs=options.most_runs, **how)
+            report = verify_fixed(program, how, most_runs=options.most_runs)
         if options.lint:
             from torchdet_lint.verifier.verification.evidence.evidence import with_evidence
 

@@ -22,7 +22,7 @@ _MOST = 40
 class Verify(Protocol):
     """Verifies the program under the given interventions."""
 
-    def __call__(self, *, interventions: Interventions, lint: bool) -> Report:
+    def __call__(self, interventions: Interventions, /) -> Report:
         """The report on the runs."""
         ...
 
@@ -112,7 +112,7 @@ class _Search:
         if not self._left:
             raise _SpentError
         self._left -= 1
-        report = self._verify(interventions=dataclasses.replace(self._asked, fixes=codes), lint=False)
+        report = self._verify(dataclasses.replace(self._asked, fixes=codes))
         known = self.seen.get(frozenset(codes))
         # What once differed is not equal, whatever luck shows later.
         if known is None or known.verdict == "identical":

@@ -2,73 +2,55 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.verification import editing, minimise
 from torchdet_lint.verifier.verification.closer.proven import beside, speaks, under
 from torchdet_lint.verifier.verification.outcome import Attempt, FixOutcome
-from torchdet_lint.verifier.verification.verify import verify_program
+from torchdet_lint.verifier.verification.verify import verified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from torchdet_lint.verifier.comparison import explain
-    from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import Program
-    from torchdet_lint.verifier.probe.validity import Valid
-    from torchdet_lint.verifier.verification.outcome import Cause, Mode
+    from torchdet_lint.verifier.verification.options import VerifyOptions
+    from torchdet_lint.verifier.verification.outcome import Cause
     from torchdet_lint.verifier.verification.report import Report
-    from torchdet_lint.verifier.verification.session import Progress
 
 MOST_RUNS = 60
 """How many runs the search for the smallest set of fixes may take."""
 _SPENT = "the runs that it may take were spent: another set may be smaller (--most-runs)"
 
 
-def verify_fixed(
-    program: Program,
-    asked: Interventions,
-    *,
-    runs: int = 2,
-    mode: Mode = "pair",
-    timeout: float | None = None,
-    progress: Progress | None = None,
-    keep: Path | None = None,
-    lint: bool = True,
-    steps: int = 0,
-    in_place: bool = False,
-    workdir: Path | None = None,
-    valid: Valid | None = None,
-    most_runs: int = MOST_RUNS,
-    values: bool = False,
-    replay: int = 0,
-    early_end: bool = False,
-) -> Report:
-    """Verify `program` plain and with the fixes `asked`; the report is the plain one with `fix` filled in.
+def verify_fixed(program: Program, options: VerifyOptions, *, most_runs: int = MOST_RUNS) -> Report:
+    """Verify `program` plain and with the fixes that `options` ask for; the report is the plain one with `fix` filled
+    in.
 
     The verdict is that of the fixed runs: `identical` if the fixes make the runs equal. A program whose plain runs are
     equal already is reported so, with no fix. The search for the smallest set ends after about `most_runs` runs. The
     causes are those that the fixes of the set cure, each under the rule of its fix.
     """
-    runs_of = functools.partial(
-        verify_program,
-        runs=runs,
-        mode=mode,
-        timeout=timeout,
-        progress=progress,
-        steps=steps,
-        workdir=workdir,
-        early_end=early_end,
+    asked = options.interventions
+    # Of the runs with fixes, only the verdict counts.
+    bare = dataclasses.replace(
+        options, interventions=Interventions(), lint=False, keep=None, valid=None, values=False, replay=0
     )
-    once = functools.partial(runs_of, program, in_place=in_place)
-    plain = once(lint=lint, keep=keep, valid=valid, values=values, replay=replay)
+
+    def with_fixes(interventions: Interventions) -> Report:
+        return verified(program, dataclasses.replace(bare, interventions=interventions))
+
+    def edited(program: Program) -> Report:
+        return verified(program, dataclasses.replace(bare, in_place=False))
+
+    plain = verified(program, dataclasses.replace(options, interventions=Interventions()))
     if plain.verdict != "diverged":
         return plain
-    fixed = once(interventions=asked, lint=False)
+    fixed = with_fixes(asked)
     if fixed.verdict != "identical":
         outcome = FixOutcome(False, asked.fixes, asked.fixes, _ratio(plain, fixed), notes=_limits(fixed))
         return msgspec.structs.replace(
@@ -76,9 +58,9 @@ def verify_fixed(
         )
     findings = editing.reported(program, plain.causes)
     said = sorted({finding.code for finding in findings})
-    found = minimise.minimise(once, asked, plain, fixed, most=max(1, most_runs // runs), reported=said)
+    found = minimise.minimise(with_fixes, asked, plain, fixed, most=max(1, most_runs // options.runs), reported=said)
     smallest = editing.spoken_of(found.codes, findings)
-    edit = editing.cure(program, smallest, plain.causes, findings, functools.partial(runs_of, lint=False))
+    edit = editing.cure(program, smallest, plain.causes, findings, edited)
     outcome = FixOutcome(
         True,
         smallest,

@@ -7,7 +7,7 @@ import linecache
 import os
 import re
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -23,17 +23,16 @@ from torchdet_lint.verifier.patching.inheritance import EVENTS
 from torchdet_lint.verifier.probe.validity import differing
 from torchdet_lint.verifier.trace import SUFFIX, Trace, most_steps
 from torchdet_lint.verifier.verification.leftovers.leftovers import Leftovers, Remains, compare_left
-from torchdet_lint.verifier.verification.outcome import Held, Mode, RunSummary, VerifyError
+from torchdet_lint.verifier.verification.outcome import Held, RunSummary, VerifyError
 from torchdet_lint.verifier.verification.report import Report, report_on, seen_from_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from torchdet_lint.verifier.comparison.outcome import Divergence
-    from torchdet_lint.verifier.launch.interventions import Interventions
     from torchdet_lint.verifier.launch.launch import ChildResult, Program
     from torchdet_lint.verifier.patching.events import Event
-    from torchdet_lint.verifier.probe.validity import Valid
+    from torchdet_lint.verifier.verification.options import VerifyOptions
     from torchdet_lint.verifier.verification.outcome import Cause
     from torchdet_lint.verifier.verification.workspace import Workspace
 
@@ -44,13 +43,6 @@ _NO_LAUNCHER = re.compile(r"environment variable (?:RANK|WORLD_SIZE|MASTER_ADDR|
 _ENDED_BY_US = re.compile(r"SignalException: Process \d+ got signal: \d+")
 
 
-class Progress(Protocol):
-    """Called with the run's name, the bytes of trace so far, and those of the run before (0: not known)."""
-
-    def __call__(self, name: str, done: int, expected: int, /) -> None:
-        """Show it."""
-
-
 def letter(number: int) -> str:
     """What a run is called: A, B, …"""
     return chr(ord("A") + number) if number < 26 else str(number)
@@ -59,30 +51,19 @@ def letter(number: int) -> str:
 class Session:
     """The runs of one verification so far."""
 
-    def __init__(
-        self,
-        program: Program,
-        base: Interventions,
-        mode: Mode,
-        timeout: float | None,
-        progress: Progress | None,
-        folder: Path,
-        environment: dict[str, str] | None,
-        steps: int,
-        workspace: Workspace,
-        valid: Valid | None = None,
-    ) -> None:
-        self.program, self.base, self.mode, self.timeout = program, base, mode, timeout
-        self.progress, self.folder, self.environment, self.steps = progress, folder, environment, steps
+    def __init__(self, program: Program, options: VerifyOptions, folder: Path, workspace: Workspace) -> None:
+        """Traces and output of the runs go into `folder`, the runs take place in `workspace`."""
+        self.program = program
+        self.options = options
+        self.folder = folder
+        self.workspace = workspace
+        self.early_end = options.early_end
         self.held: dict[tuple[str, str, str, int], Held] = {}
         self.results: list[ChildResult] = []
         self.records: dict[int, int] = {}
         self.outcome: Comparison | None = None
-        self.workspace = workspace
         self.files: list[dict[str, Path]] = []
         self.left = Leftovers()
-        self.valid = valid
-        self.early_end = False
         self.again: list[int] = []
         self.unseeded: dict[str, None] = {}
 
@@ -105,8 +86,8 @@ class Session:
 
     def stress(self, number: int) -> Literal["", "A", "B"]:
         """The side of a stress pair that a run is."""
-        if self.mode != "stress":
-            return self.base.stress
+        if self.options.mode != "stress":
+            return self.options.interventions.stress
         return "B" if number % 2 else "A"
 
     def run(self, number: int) -> ChildResult:
@@ -115,8 +96,8 @@ class Session:
         before = self.trace(number - 1).stat().st_size if number and self.trace(number - 1).exists() else 0
 
         def tick() -> None:
-            if self.progress is not None:
-                self.progress(letter(number), path.stat().st_size if path.exists() else 0, before)
+            if self.options.progress is not None:
+                self.options.progress(letter(number), path.stat().st_size if path.exists() else 0, before)
 
         for attempt in (1, 2):
             with self.output(number).open("wb") as out, self.output(number, "err").open("wb") as err:
@@ -178,19 +159,10 @@ class Session:
         """No runs yet of the same program, with `fixes` besides; what they record goes into the folder `name`."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
-        base = dataclasses.replace(self.base, fixes=(*self.base.fixes, *fixes))
-        return Session(
-            self.program,
-            base,
-            self.mode,
-            self.timeout,
-            self.progress,
-            folder,
-            self.environment,
-            self.steps,
-            self.workspace,
-            self.valid,
-        )
+        asked = self.options.interventions
+        asked = dataclasses.replace(asked, fixes=(*asked.fixes, *fixes))
+        options = dataclasses.replace(self.options, interventions=asked, early_end=False)
+        return Session(self.program, options, folder, self.workspace)
 
     def compared(self, others: int) -> Iterator[tuple[Divergence, ...]]:
         """What differs between run A and each of `others` further ones, which are of the other side of a stress pair.
@@ -201,7 +173,7 @@ class Session:
             if result.status == "interrupted":
                 raise KeyboardInterrupt
             if not result.ok:
-                raise VerifyError(f"run {letter(number)} {result.sentence(self.timeout)}")
+                raise VerifyError(f"run {letter(number)} {result.sentence(self.options.timeout)}")
             if number:
                 yield compare(self.trace(0), self.trace(number)).divergences
 
@@ -214,8 +186,8 @@ class Session:
         wanted = {"folder": str(room.resolve()), "stream": stream, "targets": targets, "replay": replay}
 
         def tick() -> None:
-            if self.progress is not None:
-                self.progress(letter(number), 0, 0)
+            if self.options.progress is not None:
+                self.options.progress(letter(number), 0, 0)
 
         with Path(os.devnull).open("wb") as nowhere:
             # Other processes of the program may wait for ever for the one that has ended at the op.
@@ -241,21 +213,21 @@ class Session:
         enough: Callable[[], bool] | None = None,
     ) -> ChildResult:
         """A fresh process of the program, as run `number` is, to its end, or until it is `enough`."""
-        asked = dataclasses.replace(self.base, stress=self.stress(number))
+        asked = dataclasses.replace(self.options.interventions, stress=self.stress(number))
         path, events = self._recording
-        environment = {**environment_of(asked, self.environment, events=events), EVENTS: str(events)}
+        environment = {**environment_of(asked, self.options.environment, events=events), EVENTS: str(events)}
         self.workspace.begin()
         with standard_input() as stdin:
             return launch.run_child(
                 self._program_there(),
                 environment={name: self.workspace.turned(value) for name, value in environment.items()},
                 trace=path,
-                timeout=self.timeout,
+                timeout=self.options.timeout,
                 stdin=stdin,
                 stdout=out,
                 stderr=err,
                 about={"stress": asked.stress, "fixes": list(asked.fixes)},
-                steps=self.steps,
+                steps=self.options.steps,
                 tick=tick,
                 roots=(str(self.workspace.original),),
                 closeup=closeup,
@@ -307,8 +279,8 @@ class Session:
     def conclude(self, *, lint: bool) -> Report:
         """The report on runs that are all equal."""
         report = self._report(lint=lint)
-        if self.valid is not None and self.trace(0).exists():
-            ran = differing(self.trace(0), self.valid)
+        if self.options.valid is not None and self.trace(0).exists():
+            ran = differing(self.trace(0), self.options.valid)
             notes = (f"equal here, and nondeterministic when measured: {one}" for one in ran)
             report = msgspec.structs.replace(report, not_covered=(*notes, *report.not_covered))
         if report.verdict == "identical" and not (report.spread.compared or self.left.files or self.left.lines):
@@ -320,7 +292,7 @@ class Session:
         """The report on runs of which one failed."""
         number = next(n for n, result in enumerate(self.results) if not result.ok)
         result = self.results[number]
-        place = self.workspace.turned_back(result.sentence(self.timeout)).replace(f"{self.root}{os.sep}", "")
+        place = self.workspace.turned_back(result.sentence(self.options.timeout)).replace(f"{self.root}{os.sep}", "")
         why = f"run {letter(number)} {place}"
         said = self._said(number)
         tail = last_words(said, result, self.root)
@@ -338,7 +310,13 @@ class Session:
 
     def _empty(self) -> Report:
         return report_on(
-            self.mode, self._words(), self._summaries(), _nothing_recorded(), self.base.fixes, Path(), lint=False
+            self.options.mode,
+            self._words(),
+            self._summaries(),
+            _nothing_recorded(),
+            self.options.interventions.fixes,
+            Path(),
+            lint=False,
         )
 
     def _words(self) -> tuple[str, ...]:
@@ -365,16 +343,16 @@ class Session:
         root = self.root
         harmless = self._harmless()
         report = report_on(
-            self.mode,
+            self.options.mode,
             self._words(),
             self._summaries(),
             self.outcome,
-            self.base.fixes,
+            self.options.interventions.fixes,
             root,
             lint=lint,
             harmless=harmless,
             left=self.left,
-            valid=self.valid,
+            valid=self.options.valid,
         )
         notes = [*self._steps_not_made(), *report.not_covered]
         notes += [f"{left.name} differs: {left.difference}" for left in self.left.differing if not left.certain]
@@ -396,7 +374,9 @@ class Session:
         crash = ""
         if failed and len({result.returncode for result in self.results}) > 1:
             number = failed[0]
-            crash = f"run {letter(number)} {self.results[number].sentence(self.timeout)}:\n{self._tail(number, 8)}"
+            crash = (
+                f"run {letter(number)} {self.results[number].sentence(self.options.timeout)}:\n{self._tail(number, 8)}"
+            )
         return msgspec.structs.replace(
             report,
             not_covered=tuple(notes),
@@ -407,12 +387,12 @@ class Session:
 
     def _steps_not_made(self) -> Iterator[str]:
         """What is said of `--steps` where no optimizer of run A made so many."""
-        if self.steps and self.trace(0).exists():
+        if self.options.steps and self.trace(0).exists():
             recorded = Trace(self.trace(0))
             made = most_steps(mark for stream in recorded.streams for mark in recorded.marks(stream))
-            if made < self.steps:
+            if made < self.options.steps:
                 most = f"no optimizer made more than {made}" if made else "no optimizer of torch made a step"
-                yield f"--steps {self.steps} ended nothing: {most}, and the program ran to its own end"
+                yield f"--steps {self.options.steps} ended nothing: {most}, and the program ran to its own end"
 
     def _tail(self, number: int, count: int) -> str:
         """The last lines that a run wrote to standard error."""

@@ -15,20 +15,21 @@ from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.verification.closer.look import look, repeated
 from torchdet_lint.verifier.verification.closer.tolerance import within
 from torchdet_lint.verifier.verification.closer.turns import settle
-from torchdet_lint.verifier.verification.outcome import RunSummary, VerifyError
+from torchdet_lint.verifier.verification.options import VerifyOptions
+from torchdet_lint.verifier.verification.outcome import RunSummary
 from torchdet_lint.verifier.verification.report import report_on
 from torchdet_lint.verifier.verification.session import Session, letter
 from torchdet_lint.verifier.verification.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from torchdet_lint.verifier.comparison.outcome import Comparison
     from torchdet_lint.verifier.launch.launch import Program
     from torchdet_lint.verifier.probe.validity import Valid
+    from torchdet_lint.verifier.verification.options import Progress
     from torchdet_lint.verifier.verification.outcome import Mode
     from torchdet_lint.verifier.verification.report import Report
-    from torchdet_lint.verifier.verification.session import Progress
 
 
 def verify_program(
@@ -41,7 +42,7 @@ def verify_program(
     progress: Progress | None = None,
     keep: Path | None = None,
     lint: bool = True,
-    environment: dict[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
     steps: int = 0,
     in_place: bool = False,
     workdir: Path | None = None,
@@ -65,31 +66,57 @@ def verify_program(
     to files; its standard input is a file or terminal of ours if there is one. Raises `VerifyError`,
     `launch.LaunchError` and `trace.TraceError`, each in one line.
     """
-    if runs < 2:
-        raise VerifyError("--runs must be at least 2: one run alone shows nothing")
-    base = interventions or Interventions()
-    with _folder(keep) as folder, _folder(None, workdir) as room:
+    options = VerifyOptions(
+        runs=runs,
+        mode=mode,
+        interventions=interventions or Interventions(),
+        timeout=timeout,
+        progress=progress,
+        keep=keep,
+        lint=lint,
+        environment=environment,
+        steps=steps,
+        in_place=in_place,
+        workdir=workdir,
+        valid=valid,
+        values=values,
+        replay=replay,
+        prove=prove,
+        early_end=early_end,
+    )
+    return verified(program, options)
+
+
+def verified(program: Program, options: VerifyOptions) -> Report:
+    """The report on the runs of `program`: see `verify_program`."""
+    with _folder(options.keep) as folder, _folder(None, options.workdir) as room:
         start = Path(program.directory or Path.cwd())
-        workspace = Workspace(start, room, in_place=in_place, own=keep, bounded=workdir is None)
-        session = Session(program, base, mode, timeout, progress, folder, environment, steps, workspace, valid)
-        session.early_end = early_end
-        for number in range(runs):
+        bounded = options.workdir is None
+        workspace = Workspace(start, room, in_place=options.in_place, own=options.keep, bounded=bounded)
+        session = Session(program, options, folder, workspace)
+        for number in range(options.runs):
             result = session.run(number)
             if result.status == "interrupted":
                 raise KeyboardInterrupt
             if not result.ok and (number == 0 or result.status == "timeout"):
                 return session.failed()
-            if number and (report := session.judge(number, lint=lint)) is not None:
-                seen = look(session, session.outcome, replay=replay) if values and session.outcome else ()
-                report = msgspec.structs.replace(report, values=seen)
-                return settle(session, report) if prove else report
+            if number and (report := session.judge(number, lint=options.lint)) is not None:
+                return _looked_at(session, report)
             if not result.ok:
                 return session.failed()
-        report = session.conclude(lint=lint)
-        if not replay or report.verdict != "identical" or session.outcome is None:
+        report = session.conclude(lint=options.lint)
+        if not options.replay or report.verdict != "identical" or session.outcome is None:
             return report
-        notes = repeated(session, session.outcome.devices, replay=replay)
+        notes = repeated(session, session.outcome.devices, replay=options.replay)
         return msgspec.structs.replace(report, not_covered=(*notes, *report.not_covered))
+
+
+def _looked_at(session: Session, report: Report) -> Report:
+    """The report on runs that differ, with what further runs show of the first difference, and of who decides."""
+    options = session.options
+    seen = look(session, session.outcome, replay=options.replay) if options.values and session.outcome else ()
+    report = msgspec.structs.replace(report, values=seen)
+    return settle(session, report) if options.prove else report
 
 
 def verify_function(

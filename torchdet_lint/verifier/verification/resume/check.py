@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from torchdet_lint.verifier.launch.launch import Program
-    from torchdet_lint.verifier.verification.session import Progress
+    from torchdet_lint.verifier.verification.options import Progress
 
 PLACEHOLDER = "{resume}"
 _NAMES = ("saving", "resumed", "uninterrupted")

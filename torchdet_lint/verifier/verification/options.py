@@ -1,0 +1,50 @@
+"""How the runs of a verification are made and compared: plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from torchdet_lint.verifier.launch.interventions import Interventions
+from torchdet_lint.verifier.verification.outcome import VerifyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from torchdet_lint.verifier.probe.validity import Valid
+    from torchdet_lint.verifier.verification.outcome import Mode
+
+
+class Progress(Protocol):
+    """Called with the run's name, the bytes of trace so far, and those of the run before (0: not known)."""
+
+    def __call__(self, name: str, done: int, expected: int, /) -> None:
+        """Show it."""
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """What `verify_program` is asked for; it says what each option does."""
+
+    runs: int = 2
+    mode: Mode = "pair"
+    interventions: Interventions = field(default_factory=Interventions)
+    timeout: float | None = None
+    progress: Progress | None = None
+    keep: Path | None = None
+    lint: bool = True
+    environment: Mapping[str, str] | None = None
+    steps: int = 0
+    in_place: bool = False
+    workdir: Path | None = None
+    valid: Valid | None = None
+    values: bool = False
+    replay: int = 0
+    prove: bool = False
+    early_end: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what shows nothing."""
+        if self.runs < 2:
+            raise VerifyError("--runs must be at least 2: one run alone shows nothing")
