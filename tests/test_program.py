@@ -183,6 +183,17 @@ def test_a_loader_that_only_a_program_without_a_seed_makes_is_as_bad_as_that(pro
     assert finding.severity == "warning"
 
 
+@pytest.mark.parametrize(("guarded", "severity"), [(True, "warning"), (False, "error")])
+def test_a_program_that_imports_a_file_does_not_run_its_main_guard(guarded, severity, project):
+    loader = "DataLoader(range(8), shuffle=True)"
+    top = "" if guarded else f"batches = {loader}\n"
+    own = f"    torch.manual_seed(0)\n    torch.save(list({loader if guarded else 'batches'}), 'a.pt')\n"
+    data = f"import torch\nfrom torch.utils.data import DataLoader\n\n{top}\ndef load():\n    return []\n\n{GUARD}{own}"
+    main = f"import torch\nfrom data import load\n\n{GUARD}    print(load(), torch.rand(3))\n"
+    folder = project(main_DOT_py=main, data_DOT_py=data)
+    assert [one.severity for one in lint(folder) if one.code == "TDL302"] == [severity]
+
+
 def test_a_data_set_in_a_module_called_like_a_library_is_in_sight(project):
     data = (
         "from torch.utils.data import Dataset\n\nclass Images(Dataset):\n    def __init__(self, transform=None):\n"

@@ -312,10 +312,12 @@ class Settling:
         wanted = sorted({rows.first for finding, rows in pairs if finding.code in LOADERS})
         bodies = {body.row for name in names if name and (body := summary.body(name)) is not None}
         started = not names.isdisjoint((MODULE, STARTED))
+        # What stands in the main guard does not run where the file is imported.
+        unrun = self._guarded(path, MODULE in names and bool(wanted)) if STARTED not in names else set()
         return tuple(
             row
             for row, above in self.functions_around(path, wanted)
-            if (above in bodies if above is not None else started)
+            if (above in bodies if above is not None else started and row not in unrun)
         )
 
     def _shared(self, path: str) -> tuple[int, ...]:
