@@ -112,6 +112,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     distinctive: tuple[str, ...] = ()
     reshaping: tuple[str, ...] = ()
     folding: tuple[str, ...] = ()
+    taking: tuple[str, ...] = ()
     integer_words: tuple[str, ...] = ()
     index_words: tuple[str, ...] = ()
     distinct_words: tuple[str, ...] = ()

@@ -76,6 +76,7 @@ class Variables:
         self._used: dict[int, dict[str, AbstractValue]] = {}
         self._reshaped: dict[int, set[str]] = {}
         self._unfolded: dict[int, set[str]] = {}
+        self._written: dict[int, dict[str, list[cst.BaseExpression]]] = {}
         self._placed: dict[int, dict[str, list[tuple[cst.Subscript, cst.BaseExpression]]]] = {}
 
     @cached_property
@@ -113,8 +114,34 @@ class Variables:
             kept = here and home.kind == "function" and self.integrality.stay(node, bindings, home)
             found = replace(found, whole=kept)
         if here and home.kind == "function":
+            if found.is_tensor and found.gradient == "no" and found.dtype == "floating":
+                start = min((binding.order for binding in bindings), default=order)
+                found = self._as_written(found, node.value, range(start, order), home)
             return self._as_used(found, node.value, home)
         return self._named(found, node.value, home)
+
+    def _as_written(self, found: AbstractValue, name: str, between: range, home: Scope) -> AbstractValue:
+        """A tensor without a gradient, with what is written into it on the way, which may bring one."""
+        untracked = self.parameters.gradients.untracked
+        if any(
+            self.module.order_of(value) in between and self.infer(value).gradient == "yes" and not untracked(value)
+            for value in self._writes(home).get(name, ())
+        ):
+            return replace(found, gradient="yes", whole=False)
+        return found
+
+    def _writes(self, home: Scope) -> dict[str, list[cst.BaseExpression]]:
+        """What a function writes into the tensors that its names are: `x.index_add_(0, i, source)`, `x[i] = row`."""
+        key = id(home)
+        if key not in self._written:
+            self._written[key] = found = dict[str, list[cst.BaseExpression]]()
+            for call in self.module.calls_in(home):
+                if isinstance(call.receiver, cst.Name) and call.attribute in self.facts.taking:
+                    found.setdefault(call.receiver.value, []).extend(arg.value for arg in call.node.args[-1:])
+            for target, value in self.module.assignments_in(home):
+                if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
+                    found.setdefault(target.value.value, []).append(value)
+        return self._written[key]
 
     def _named(self, found: AbstractValue, name: str, home: Scope) -> AbstractValue:
         """`found`, with what the name says; in a Triton kernel, which holds no tensors, it says nothing."""
