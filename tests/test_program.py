@@ -748,6 +748,47 @@ def test_a_class_that_a_function_defines_counts_where_an_object_of_it_is_made(pr
     assert finding.message.endswith(counted)
 
 
+ADAPTED = """
+import torch
+import torchvision
+from torch import nn
+
+torch.manual_seed(0)
+model = torchvision.models.resnet18(weights="DEFAULT")
+FREEZE
+model = model.cuda()
+optimizer = torch.optim.SGD(model.fc.parameters(), 0.1)
+for _ in range(3):
+    model(torch.ones(2, 3, 32, 32).cuda()).sum().backward()
+    optimizer.step()
+"""
+ALL = "for param in model.parameters():\n    param.requires_grad = False\n"
+NAMED = "for name, param in model.named_parameters():\n    if TEST:\n        param.requires_grad = False\n"
+
+
+@pytest.mark.parametrize(
+    ("freeze", "severity"),
+    [
+        ("", "error"),
+        (ALL, "error"),
+        (ALL + "model.fc = nn.Linear(512, 2)", "warning"),
+        (ALL + "model.classifier[6] = nn.Linear(512, 2)", "warning"),
+        (ALL + "model.conv1 = nn.Conv2d(1, 64, 7)", "error"),
+        (ALL + "model.fc = nn.Linear(512, 2)\nmodel.layer4.requires_grad_(True)", "error"),
+        (ALL + "model.fc = nn.Linear(512, 2)\nmodel.fc.bias.requires_grad_(False)", "warning"),
+        (ALL.replace("False", "bool(model)") + "model.fc = nn.Linear(512, 2)", "error"),
+        (NAMED.replace("TEST", 'name not in ("fc.weight", "fc.bias")'), "warning"),
+        (NAMED.replace("TEST", 'not name.startswith("fc")'), "warning"),
+        (NAMED.replace("TEST", '"layer4" not in name'), "error"),
+        (NAMED.replace("TEST", '"fc" in name') + "model.fc = nn.Linear(512, 2)", "error"),
+    ],
+)
+def test_a_network_counts_unless_its_head_alone_is_trained(project, freeze, severity):
+    (finding,) = [one for one in lint(project(main_DOT_py=ADAPTED.replace("FREEZE", freeze))) if one.code == "TDL203"]
+    assert finding.severity == severity
+    assert ("resnet18" in finding.message) is (severity == "error")
+
+
 def test_a_notebook_keeps_what_it_shows(project):
     folder = project()
     cell = {"cell_type": "code", "source": VIEWER, "metadata": {}, "outputs": [], "execution_count": None}

@@ -27,6 +27,8 @@ WORKERS = "num_workers"
 LOADED = "[in]"
 # In a name: any module of the package before it.
 MODULES = "[*]"
+# What makes whole models of images.
+MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))
 # Before the name of a parameter: what is off where that is, `self.mirror = train and …`.
 OFF_WITH = "&"

@@ -10,7 +10,7 @@ from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.main_guard import asks_for_main
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import defaults_of
-from torchdet_lint.program.events import GUARD, Test
+from torchdet_lint.program.events import GUARD, MODELS, Test
 from torchdet_lint.program.syntax.conditions import decided, device_asked, passed_on, tested, workers_asked
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -26,7 +26,7 @@ from torchdet_lint.program.syntax.shapes import (
     names_a_device,
 )
 from torchdet_lint.program.syntax.unbound import FirstBound
-from torchdet_lint.program.syntax.untrained import frozen, inspected, read_inside, traced
+from torchdet_lint.program.syntax.untrained import frozen, inspected, read_inside, traced, trunks
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ class Extractor(Expressions):
         may_trace = self.words.may_trace.search(text) is not None
         looks = may_trace or _LOOKS.search(text) is not None
         self.inspected = self._unread(inspected(body, self._traces)) if looks else frozenset()
-        self.frozen = frozen(body) if inside and "requires_grad" in text else frozenset()
+        freezes = "requires_grad" in text
+        self.frozen = frozen(body) if inside and freezes else frozenset()
+        self.trunks = trunks(body) if freezes and "unfreeze" not in text else frozenset()
         self.traced = (
             self._unread(traced(body, self._traces_or_applies)) if may_trace or self.inspected else frozenset()
         )
@@ -346,11 +348,18 @@ class Extractor(Expressions):
             self._coloured = self.words.makes_colours.search(text) is not None and self.names.draws_pictures
         self.idle = self._idle or self._makes(node, self.traced)
         self.sized = self._makes(node, self.inspected)
-        self.without_gradient = self._makes(node, self.frozen)
+        self.without_gradient = self._makes(node, self.trunks if self._adapts(node) else self.frozen)
         self.trained += self._coloured
         self.effects(node, branch)
         self.trained -= self._coloured
         self.idle = self.sized = self.without_gradient = False
+
+    def _adapts(self, node: ast.stmt) -> bool:
+        """Whether a statement makes a model of a library, through which gradients may flow although it is frozen."""
+        if not (self.trunks or self.frozen) or not isinstance(node, ast.Assign):
+            return False
+        called = [one.func for one in ast.walk(node.value) if isinstance(one, ast.Call)]
+        return any(name.startswith(MODELS) for one in called for name in self.names.resolve(one, self.scope))
 
     def _makes(self, node: ast.stmt, among: frozenset[str]) -> bool:
         """Whether a statement binds nothing but names that are `among` these."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.program.syntax.shapes import SIZES, last_word
 
@@ -15,6 +15,8 @@ _SHOWS = frozenset({"print", "repr", "str", "type"})
 _LOOPS = (ast.For, ast.comprehension)
 # Methods that put a model on a device or in a mode, and give it back.
 _MOVES = frozenset({"cuda", "cpu", "to", "float", "double", "half", "eval", "train"})
+# What the last layers of models are called, the only ones that are trained where a model is adapted to other data.
+_HEADS = frozenset({"classifier", "fc", "head", "heads", "last_linear"})
 # How the names of classes end that hold values, which are printed.
 _VALUES = ("Tensor", "Variable", "Parameter", "DataFrame", "Series", "Frame", "Result")
 
@@ -100,6 +102,63 @@ def traced(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> froz
 def frozen(body: Sequence[ast.stmt]) -> frozenset[str]:
     """What a function evidently takes the gradients of for good, as its text has it: `self.embedding`."""
     return frozenset(name for statement in body for name in _frozen_by(statement))
+
+
+def trunks(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The models of which a function, or a file, trains nothing but a head that it puts there or leaves out: no
+    gradient comes to the layers before."""
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    loops = [node for node in nodes if isinstance(node, ast.For) and _frozen_in(node)]
+    inside = {id(inner) for loop in loops for inner in ast.walk(loop)}
+    if any(_thaws(node) for node in nodes if id(node) not in inside):
+        return frozenset()
+    headed = {_headed(target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets}
+    return frozenset(
+        owner for loop in loops if (owner := _frozen_in(loop)) in headed or any(map(_leaves_head, ast.walk(loop)))
+    )
+
+
+def _frozen_in(loop: ast.For) -> str:
+    """The model of which a loop freezes the parameters, as its text has it: all, or all that do not have the names of
+    a head."""
+    match loop:
+        case ast.For(iter=ast.Call(func=ast.Attribute(value=owner, attr="parameters")), target=ast.Name(id=name)):
+            inner: list[ast.stmt] = loop.body
+        case ast.For(
+            iter=ast.Call(func=ast.Attribute(value=owner, attr="named_parameters")),
+            target=ast.Tuple(elts=[ast.Name(), ast.Name(id=name)]),
+        ):
+            inner = [one for part in loop.body for one in (part.body if _leaves_head(part) else [part])]
+        case _:
+            return ""
+    return ast.unparse(owner) if name in frozen(inner) else ""
+
+
+def _leaves_head(node: ast.AST) -> TypeGuard[ast.If]:
+    """Whether a statement is `if name not in ("fc.weight", "fc.bias"):`, `if "fc" not in name:` or the like."""
+    match node:
+        case ast.If(test=ast.Compare(ops=[ast.NotIn()]) | ast.UnaryOp(op=ast.Not(), operand=ast.Call())):
+            texts = [one.value for one in ast.walk(node.test) if isinstance(one, ast.Constant)]
+            return bool(texts) and all(isinstance(text, str) and text.split(".")[0] in _HEADS for text in texts)
+    return False
+
+
+def _headed(target: ast.expr) -> str:
+    """`model` of `model.fc` and `model.classifier[6]`, which are assigned."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    named = isinstance(target, ast.Attribute) and target.attr in _HEADS
+    return ast.unparse(target.value) if named and isinstance(target, ast.Attribute) else ""
+
+
+def _thaws(node: ast.AST) -> bool:
+    """Whether a node lets parameters have gradients."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(attr="requires_grad")], value=value):
+            return not (isinstance(value, ast.Constant) and value.value is False)
+        case ast.Call(func=ast.Attribute(attr="requires_grad_"), args=args):
+            return not (args and isinstance(args[0], ast.Constant) and args[0].value is False)
+    return False
 
 
 def _frozen_by(statement: ast.stmt) -> Iterator[str]:

@@ -108,7 +108,7 @@ class LibraryCalls:
             self.recorder.add("flag", name, "joins")
         if name in self.facts.words.starts and self._starts_afresh(event):
             self.recorder.add("flag", name, "afresh")
-        if self._is_network(name):
+        if self._is_network(name) and not event.frozen:
             self.recorder.add("flag", name, "everywhere")
         if name in self.facts.modes_off:
             self.recorder.add("flag", name, "relaxed")
