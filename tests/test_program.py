@@ -300,6 +300,7 @@ def test_warm_is_cold_and_a_changed_import_is_seen(project, tmp_path):
 
 # The switch that convolutions alone read.
 CUDNN = "\n    torch.backends.cudnn.deterministic = True"
+SPARSE = "\n    graph = torch_geometric.transforms.ToSparseTensor()(torch.load('graph'))"
 
 
 @pytest.mark.parametrize(
@@ -340,6 +341,16 @@ def test_a_seed_that_reaches_no_process_is_no_fix(project, start, draw, fixed):
             "error",
             "without it: 1 × torchvision.models",
         ),
+        ("torch_geometric.nn.GCNConv(4, 4)", {}, "error", "without it: 1 × GCNConv"),
+        (
+            "torch_geometric.nn.GCNConv(4, 4)",
+            {"torch": (1, 12)},
+            "warning",
+            "`torch.use_deterministic_algorithms(True)`",
+        ),
+        ("torch_geometric.nn.SAGEConv(4, 4, 'max')", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
+        (f"torch_geometric.nn.GCNConv(4, 4){SPARSE}", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
+        (f"torch_geometric.nn.MessagePassing(){SPARSE}", {}, "error", "without it: 1 × MessagePassing"),
         ("Scatters()", {}, "error", "ops that it reaches need it, and are reported where they stand"),
         (f"nn.Conv2d(4, 4, 3){CUDNN}", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         (f"nn.Sequential(nn.Conv2d(4, 4, 3), nn.Embedding(4, 4)){CUDNN}", {}, "error", "it: 1 × Embedding"),
@@ -347,7 +358,8 @@ def test_a_seed_that_reaches_no_process_is_no_fix(project, start, draw, fixed):
 )
 def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settings, severity, words):
     folder = project(
-        main_DOT_py="import timm, torch, torchvision\nfrom torch import nn\n\nclass Scatters(nn.Module):\n"
+        main_DOT_py="import timm, torch, torch_geometric, torchvision\nfrom torch import nn\n\n"
+        "class Scatters(nn.Module):\n"
         "    def forward(self, x, index):\n        return x.new_zeros(4).scatter_add_(0, index, x)\n\n"
         f"{GUARD}    torch.manual_seed(0)\n    net = {layer}\n    net.cuda()(torch.ones(4), 0).sum().backward()\n"
         "    torch.optim.SGD(net.parameters(), lr=1).step()\n"

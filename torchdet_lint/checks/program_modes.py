@@ -65,9 +65,11 @@ def _raising(entry: Entry, ops: list[Ref], here: Ref) -> str:
 
 def _everywhere(entry: Entry) -> list[Ref]:
     """The ops that the entry point reaches which vary on the configured devices without the mode, and which are too
-    many to be reported one by one: convolutions, embeddings. What is made only where gradients are off is there to
+    many to be reported one by one: convolutions, embeddings; layers of message passing where no sparse adjacency is
+    made. What is made only where gradients are off is there to
     score, and does not count unless all is made so."""
     places: set[Ref] = set()
+    by_segments, messages = entry.has("segments"), entry.project.facts.messages
     for graded in (True, False):
         places = places or {
             step.ref
@@ -75,6 +77,7 @@ def _everywhere(entry: Entry) -> list[Ref]:
             for step in entry.project.steps(node)
             if (step.kind, step.channel) == ("flag", "everywhere")
             and not (graded and step.ungraded)
+            and not (by_segments and step.ref.what in messages)
             and _varies(entry, step.ref.what)
         }
     return sorted({(ref.file, ref.row, ref.column): ref for ref in sorted(places)}.values())

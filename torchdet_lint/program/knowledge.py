@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Argument, Event
 
 
+# The row of layers that add up messages, by segments where they are given a sparse adjacency.
+_LAYERS = "torch_geometric.nn.GCNConv"
+
+
 def _estimators(library: Library) -> Iterator[Draw]:
     """What draws from NumPy's generator for it is given no `random_state`: an object later, a function at once."""
     rule = library.catalogue.rules.get("TDL107")
@@ -98,6 +102,7 @@ class Tables:
         for op in facts.ops:
             for spelling in op.spellings if op.aggregate else ():
                 self.everywhere.setdefault(spelling.name, []).append((op, spelling))
+        self.messages = {name for name, rows in self.everywhere.items() if rows[0][0].op == _LAYERS}
         self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys() | self.everywhere.keys()
         self._spellings: dict[str, tuple[str, ...]] = {}
 

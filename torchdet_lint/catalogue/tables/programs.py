@@ -22,6 +22,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     checkpoints: frozenset[str] = frozenset()
     fitted: frozenset[str] = frozenset()
     fits: str = ""
+    segments: tuple[str, ...] = ()
     reads: frozenset[str] = frozenset()
     samples: dict[str, str] = msgspec.field(default_factory=dict)
     configures: dict[str, str] = msgspec.field(default_factory=dict)

@@ -350,6 +350,8 @@ class Transfer(Recorder):
         self.libraries.switches(name, event)
         if name == "torch.device":
             self.hints.moved(event)
+        elif name.startswith(facts.words.segments):
+            self.add("flag", channel="segments")
 
     def _instantiated(self, mappings: list[dict[str, Any]], event: Event) -> None:
         """Hydra makes what parts of a configuration say."""
