@@ -359,6 +359,71 @@ shown(draws=[one.x.tolist(), two.x.tolist()], run=[one.x.tolist(), two.x.tolist(
 # stays real where a variable passes it on.
 IN_THE_SOURCE = [
     Trial(
+        "a seed in the same line as its condition",
+        """
+args = options()
+if args.seed is not None: torch.manual_seed(args.seed)
+draws = [float(torch.rand(1)), np.random.rand(), random.random()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL102", "TDL103"),
+    ),
+    Trial(
+        "an option that is a seed by its first long name, and is called something else where it is parsed",
+        """
+parser = argparse.ArgumentParser()
+parser.add_argument("-s", "--seed", "--random-number", dest="start", type=int, default=0)
+args = parser.parse_args()
+draws = [float(torch.rand(1)), np.random.rand()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL101", "TDL102"),
+    ),
+    Trial(
+        "an option that is a seed, beside one that seeds another library",
+        """
+parser = argparse.ArgumentParser()
+parser.add_argument("--data_seed", type=int, default=0)
+parser.add_argument("--seed", type=int, default=0)
+args = parser.parse_args()
+np.random.seed(args.data_seed)
+draws = [float(torch.rand(1)), np.random.rand()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL101",),
+    ),
+    Trial(
+        "an option that a generator is made with",
+        """
+args = options()
+state = np.random.RandomState(args.seed)
+draws = [state.rand(), np.random.rand()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL102",),
+    ),
+    Trial(
+        "a generator that is made with a number by its name, beside the global one",
+        """
+SEED = 0
+state = np.random.RandomState(SEED)
+draws = [state.rand(), np.random.rand()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL102",),
+        seeded=False,
+    ),
+    Trial(
+        "a seed in a comment that NumPy does not take",
+        """
+# np.random.seed(99999999999)
+draws = [np.random.rand(), np.random.rand()]
+shown(draws=draws, run=draws)
+""",
+        ("TDL102",),
+        seeded=False,
+    ),
+    Trial(
         "generators that have the usual number already, beside the global ones",
         """
 state = np.random.RandomState(0)
@@ -813,7 +878,78 @@ WORKERS = [
     )
 ]
 
+DRAWN = "draws = [float(torch.rand(1)), np.random.rand()]\nshown(draws=draws, run=draws)\n"
+PARSED = {
+    "of a command": """
+parser = argparse.ArgumentParser()
+parser.add_subparsers().add_parser("one").add_argument("--seed", type=int, default=0)
+args = parser.parse_args([])
+""",
+    "which is a list": """
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, nargs=1, default=0)
+args = parser.parse_args()
+""",
+    "which a constructor parses": """
+class App:
+    def __init__(self):
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--seed", type=int, default=0)
+        self.args = parser.parse_args()
+
+
+app = App()
+""",
+    "which a function parses and returns as something else": """
+def parse():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    args = vars(args)
+    return args
+
+
+args = parse()
+""",
+    "which is among the first of two results": """
+parser = argparse.ArgumentParser()
+parser.add_argument("--seed", type=int, default=0)
+args = parser.parse_known_args()
+""",
+}
 LEFT = [
+    *(
+        Trial(f"an option that is a seed, {name}", f"{parsing}\n{DRAWN}", seeded=False, cured=False)
+        for name, parsing in PARSED.items()
+    ),
+    Trial(
+        "a data set that takes no new generator",
+        """
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows(Dataset):
+    rng: object = dataclasses.field(default_factory=lambda: np.random.default_rng(3))
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.rng.random()
+
+
+def main():
+    args = options()
+    torch.manual_seed(args.seed)
+    shown(run=[float(x) for x in DataLoader(Rows(), num_workers=2)])
+
+
+if __name__ == "__main__":
+    main()
+""",
+        seeded=False,
+    ),
     Trial(
         "the clock beside an option that seeds another library, which cannot be read there",
         """

@@ -41,7 +41,7 @@ class Reporter:
         self._data = data
         self._text = text
         self._modules: dict[str, Module | None] = {}
-        self._options: dict[str, Option | None] = {}
+        self._known_values: dict[str, SeedValues | None] = {}
 
     def report(self, fault: Fault, code: str, cause: Cause | None = None) -> None:
         """Make `fault` a finding, with its `cause`: once where two entry points share the place, never outside the
@@ -123,15 +123,18 @@ class Reporter:
             return change
         seeds = module.shared(ProgramSeeds)
         files = [self._text(path) for path in change.files]
+        values = self._values(change.options) if change.options else None
+        option = values.option if values is not None else None
         if change.beside is not None:
             node = module.places.node_at(change.beside.row, change.beside.column)
             seed = seeds.beside(node, change.libraries, files)
-            if seed.isdecimal() and self._option(change) is not None:
+            if option is not None and (seed.isdecimal() or (option.suits and not option.is_used(module.text))):
                 seed = ""
             change = change._replace(beside=node if seed else None, seed=seed)
-        if not change.seed and change.parsed is not None and (option := self._option(change)) is not None:
+        if not change.seed and change.parsed is not None and values is not None and option is not None:
             node = module.places.node_at(change.parsed.row, change.parsed.column)
-            seed = seeds.below_arguments(node, option)
+            seed = seeds.below_arguments(node, option, values)
+            seed = seeds.unlike(seed, change.libraries, files) if seed else ""
             change = change._replace(beside=node if seed else None, seed=seed)
         return change if change.seed else change._replace(seed=seeds.unlike(NUMBER, change.libraries, files))
 
@@ -143,14 +146,16 @@ class Reporter:
 
     def _option(self, change: NeedHelper) -> Option | None:
         """The option that is a seed, where the program parses one."""
-        if not change.options:
-            return None
-        if change.options not in self._options:
+        values = self._values(change.options) if change.options else None
+        return values.option if values is not None else None
+
+    def _values(self, path: str) -> SeedValues | None:
+        if path not in self._known_values:
             try:
-                self._options[change.options] = SeedValues(parsed(self._text(change.options))).option
+                self._known_values[path] = SeedValues(parsed(self._text(path)))
             except SyntaxFault:
-                self._options[change.options] = None
-        return self._options[change.options]
+                self._known_values[path] = None
+        return self._known_values[path]
 
 
 def _bounded(stories: Sequence[Story]) -> Sequence[Story]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from torchdet_lint.fixes.draft import Draft
 
 _CALL = lazy(r"([ \t]*)(#[ \t]?)([\w.]+)\((\d+)\)[ \t]*(?:#.*)?$")
+# NumPy takes no seed from here on.
+_SEEDS_END = 2**32
 _CODE = lazy(r"[=()\[\]]|\bimport\b")
 
 
@@ -47,7 +49,7 @@ def commented_seeds(
         for library, (module, function) in calls.items():
             name = draft.bound(module, draft.node, row)
             said = name is not None and function.replace(f"{{{module}}}", name) == match[3]
-            if said and library not in found and not _is_taken(draft, library, match[4]):
+            if said and library not in found and int(match[4]) < _SEEDS_END and not _is_taken(draft, library, match[4]):
                 start = draft.layout.starts[row - 1]
                 found[library] = Commented(row, start + match.start(2), start + match.start(3), match[4])
     return found

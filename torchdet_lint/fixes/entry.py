@@ -39,7 +39,10 @@ def enter_seeds(draft: Draft, need: NeedHelper) -> None:
     """Seed where the program begins: by a function that does it in sight, else line by line; where it seeds another
     library, beside that."""
     libraries = need.libraries or (_OWN_LIBRARY.get(draft.rule.code, "torch"),)
-    if need.beside is not None and _enter_beside(draft, need):
+    if need.beside is not None:
+        if not _enter_beside(draft, need):
+            row = draft.module.span(need.beside)[0].row
+            raise Refusal(f"the seed of line {row} is not a statement by itself, below which the others could follow")
         return
     if _enter_commented(draft, need.before, libraries):
         return
@@ -82,11 +85,15 @@ def _enter_beside(draft: Draft, need: NeedHelper) -> bool:
     """Seed below the statement that seeds another library, and with the same seed; whether there is room for lines."""
     statement = draft.module.statement(need.beside)
     block = draft.module.parent(statement)
-    if not isinstance(statement, cst.SimpleStatementLine) or not isinstance(block, (cst.IndentedBlock, cst.Module)):
+    header = ""
+    if isinstance(statement, cst.If) and isinstance(statement.body, cst.SimpleStatementSuite) and not statement.orelse:
+        # `if args.seed is not None: torch.manual_seed(args.seed)`
+        header = draft.module.text[slice(draft.layout.span(statement)[0], draft.layout.span(statement.body.body[0])[0])]
+    elif not isinstance(statement, cst.SimpleStatementLine) or not isinstance(block, (cst.IndentedBlock, cst.Module)):
         return False
     row = draft.module.span(statement)[1].row
     statements = _present(draft, _seed_lines(need.libraries, need.seed))
-    lines = [draft.filled(text, statement) for _, text in _unshown(draft, row, statements)]
+    lines = [header + draft.filled(text, statement) for _, text in _unshown(draft, row, statements)]
     draft.file_edits.append(draft.editor.lines_after(row, draft.editor.indented("\n".join(lines), statement)))
     return True
 

@@ -138,10 +138,11 @@ class Entry(NamedTuple):
         first = min(firsts, key=self.project.steps(self.node).index, default=None)
         above = first.ref if first is not None and GUARD not in first.branch else None
         seeds = {f"seed:{library}" for library in CHANNELS} - {f"seed:{library}" for library in libraries}
-        options = self.effects.get(_ARGUMENTS)
+        parsed = self.effects.get(_ARGUMENTS)
+        options = parsed.file if parsed is not None else self.file if self._reads_arguments else ""
         return NeedHelper(
             "seeds", libraries, function, above, self._above_draws(libraries, seeds),
-            parsed=self._above_draws(libraries, {_ARGUMENTS}), options=options.file if options is not None else "",
+            parsed=self._above_draws(libraries, {_ARGUMENTS}), options=options,
             joined=self.has("joins") and not any(f"seed:{library}" in self.effects for library in CHANNELS),
             files=tuple(sorted({node.file for node in self.reached()} - {self.file})),
         )  # fmt: skip
@@ -170,7 +171,11 @@ class Entry(NamedTuple):
     def only_tries_out(self) -> bool:
         """Whether it does not train, writes no file and reads no arguments."""
         told = self.trains or any(map(self.has, ("writes", "arguments")))
-        return not told and self.project.facts.hints.arguments.search(self.project.files.text(self.file)) is None
+        return not told and not self._reads_arguments
+
+    @property
+    def _reads_arguments(self) -> bool:
+        return self.project.facts.hints.arguments.search(self.project.files.text(self.file)) is not None
 
     @property
     def only_shows(self) -> bool:

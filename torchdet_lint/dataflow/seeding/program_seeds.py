@@ -6,6 +6,7 @@ import ast
 import bisect
 import functools
 import itertools
+import re
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 import libcst as cst
@@ -21,7 +22,6 @@ from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.dataflow.seeding.call_chain import Function, Site
@@ -37,6 +37,7 @@ _SEEDS = "seed"
 _COMMENT = lazy(r"#[^\n]*")
 _OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _NUMBER = lazy(r"(\d+)(?:\s*\+\s*(\d+))?(?![\w.])")
+_NAME = lazy(r"[A-Za-z_]\w*(?=\s*[,)])")
 _PYTHON_GLOBALLY = lazy(r"\brandom\.[a-z]+\(|\bfrom\s+random\s+import\s+[a-z]")
 _LONGEST_SEED = 80
 # NumPy takes no seed from here on.
@@ -120,16 +121,15 @@ class ProgramSeeds:
         """`text`, a seed for `libraries`, or a number above it, so that no object draws the same that this file, or one
         of the other `files` of the program, whose texts these are, gives a seed."""
         number = int(text) if text.isdecimal() else 0 if text == NUMBER else None
-        taken = set()
+        taken: set[int] = set()
         for library in libraries:
             given = self.conventions.gives_its_own(library)
             for one in (self.module.text, *(files if number is not None else ())):
                 for place in (match.end() for match in given.finditer(one)):
-                    if number is not None and (found := _NUMBER.match(one, place)) is not None:
-                        taken.add(int(found[1]) + int(found[2] or 0) - number)
-                    elif number is None and one.startswith(text, place):
-                        found = _OFFSET.match(one, place + len(text))
-                        taken.add(int(found[1] or 0) if found is not None else 0)
+                    if number is not None:
+                        taken.add(_number_at(one, place) - number)
+                    elif one.startswith(text, place) and (found := _OFFSET.match(one, place + len(text))) is not None:
+                        taken.add(int(found[1] or 0))
         above = next(above for above in itertools.count() if above not in taken)
         return _added(text, f" + {above}" if above else "")
 
@@ -156,16 +156,18 @@ class ProgramSeeds:
             return seed
         return f"({seed}) % 2**32" if ast.BinOp in kinds or seed != text else f"{seed} % 2**32"
 
-    def below_arguments(self, node: cst.CSTNode, option: Option) -> str:
+    def below_arguments(self, node: cst.CSTNode, option: Option, values: SeedValues) -> str:
         """The seed that the call `node` parses, as the statement below can read it; empty where it cannot, where the
-        call may run more than once or on a condition, and where it may be no seed."""
+        call may run more than once or on a condition, and where it may be no seed. `values` are those of the file with
+        the option."""
         call = self.chains.call_at(node)
         statement = self.chains.parents.get(call) if call is not None else None
         if call is None or not option.suits or not isinstance(statement, ast.Assign) or self._perhaps(call):
             return ""
         target = statement.targets[0]
         first = target.elts[0] if isinstance(target, ast.Tuple) else target
-        once = isinstance(first, ast.Name) and self.chains.to(call) is not None
+        fits = values.parsed_by(call) == ("tuple" if isinstance(target, ast.Tuple) else "object")
+        once = isinstance(first, ast.Name) and fits and self.chains.to(call) is not None
         return f"{ast.unparse(first)}.{option.name}" if once else ""
 
     def replacement(self, node: cst.CSTNode, generator: str | None) -> GeneratorSeed:
@@ -536,6 +538,16 @@ class ProgramSeeds:
             stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
             self._known_names[function] = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
         return self._known_names[function]
+
+
+def _number_at(text: str, place: int) -> int:
+    """The number that stands at a place of a file, or is what the name there is bound to; -1 for anything else."""
+    name = _NAME.match(text, place)
+    if name is not None:
+        bound = re.search(rf"^{name[0]}[ \t]*(?::[ \t]*int[ \t]*)?=[ \t]*(?=\d)", text, re.MULTILINE)
+        place = bound.end() if bound is not None else place
+    found = _NUMBER.match(text, place)
+    return int(found[1]) + int(found[2] or 0) if found is not None else -1
 
 
 def _added(seed: str, offset: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.seeding.ordered import as_member
@@ -19,7 +20,13 @@ _MODULI = tuple(f"2 ** {bits}" for bits in range(8, 33))
 _DEEP = 4
 _OTHER = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.JoinedStr)
 _TEXT = lazy(r"\b(?:environ|getenv|argv|input)\b")
-_SEED = lazy(r"(?:(?:global|manual|random|rng|torch)_?)?seed")
+# `argparse`, and what decorates a function for `click`, which hands it over as an argument.
+_SEVERAL = ("parse_known_args", "parse_known_intermixed_args", "parse_args_into_dataclasses")
+_ADDING = ("add_argument", "option")
+_SEED = lazy(
+    r"(?:(?:base|exp|experiment|global|init|main|manual|master|np|numpy|rand|random|rng|run|torch)_?)?seed(?:_?value)?"
+    r"|rand(?:om)?_?state"
+)
 
 
 class Option(NamedTuple):
@@ -28,6 +35,10 @@ class Option(NamedTuple):
 
     name: str
     suits: bool
+
+    def is_used(self, text: str) -> bool:
+        """Whether a file with that text reads the attribute."""
+        return re.search(rf"\.{self.name}\b(?!\s*\()", text) is not None
 
 
 class SeedValues:
@@ -58,14 +69,49 @@ class SeedValues:
     def option(self) -> Option | None:
         """The first option of the file that is called a seed. What parses it is in sight where the file parses once."""
         calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)] if self.tree is not None else []
-        parsers = [one for one in calls if isinstance(one.func, ast.Attribute) and one.func.attr.startswith("parse_")]
-        for call in calls:
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
-                name, default = _option(call)
-                if _SEED.fullmatch(name):
-                    kept = not {one.arg for one in call.keywords}.isdisjoint(("default", "required"))
-                    return Option(name, len(parsers) == 1 and kept and self._is_natural(default, 0))
+        methods = [(call, call.func.attr) for call in calls if isinstance(call.func, ast.Attribute)]
+        parsers = [name for _, name in methods if name.startswith("parse_")]
+        divided = any(name == "add_subparsers" for _, name in methods)
+        for call in (call for call, name in methods if name in _ADDING):
+            name, default = _option(call)
+            if any(_SEED.fullmatch(one.lower()) for one in (name, *_flags(call))):
+                given = {one.arg for one in call.keywords}
+                kept = not given.isdisjoint(("default", "required")) and "nargs" not in given
+                suits = len(parsers) == 1 and not divided and kept and self._is_natural(default, 0)
+                return Option(name, suits)
         return None
+
+    def parsed_by(self, call: ast.Call) -> str:
+        """What `call` gives that holds the options of the file: "object", "tuple" where that is the first of several,
+        else ""."""
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        if name.startswith("parse_"):
+            return "tuple" if name in _SEVERAL else "object"
+        body = self.tree.body if self.tree is not None else ()
+        functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
+        found = {self._returned(node) for node in functions}
+        return found.pop() if len(found) == 1 else ""
+
+    def _returned(self, function: ast.FunctionDef) -> str:
+        bound: dict[str, set[str]] = {}
+        for node in ast.walk(function):
+            for target in node.targets if isinstance(node, ast.Assign) else ():
+                parsed = _parsed(node.value) if isinstance(node, ast.Assign) else ""
+                first = target.elts[0] if isinstance(target, ast.Tuple) else target
+                if isinstance(first, ast.Name):
+                    fits = (parsed == "tuple") is isinstance(target, ast.Tuple)
+                    bound.setdefault(first.id, set()).add(parsed if fits else "")
+        found = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Return):
+                several = isinstance(node.value, ast.Tuple)
+                value = node.value.elts[0] if isinstance(node.value, ast.Tuple) else node.value
+                if isinstance(value, ast.Name):
+                    known = bound.get(value.id, {""})
+                    found.add("" if "" in known else "tuple" if several else "object")
+                else:
+                    found.add("" if several or value is None else _parsed(value))
+        return found.pop() if len(found) == 1 else ""
 
     def _is_natural(self, value: ast.expr | None, depth: int) -> bool:
         """Whether `value` is evidently a whole number that every library takes for a seed."""
@@ -131,11 +177,25 @@ def _is_no_number(value: ast.expr | None) -> bool:
     return text or isinstance(value, _OTHER)
 
 
-def _option(call: ast.Call) -> tuple[str, ast.expr | None]:
-    """The attribute that an option of `argparse` becomes, and its default where that is a whole number."""
-    given = {one.arg: one.value for one in call.keywords}
+def _parsed(value: ast.expr) -> str:
+    """What `value` is of a call that parses the command line: see `SeedValues.parsed_by`."""
+    if not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)):
+        return ""
+    name = value.func.attr
+    return "tuple" if name in _SEVERAL else "object" if name.startswith("parse_") else ""
+
+
+def _flags(call: ast.Call) -> list[str]:
+    """The names by which the command line knows an option: the long ones, if there are any."""
     names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    option = max(names, key=len, default="").lstrip("-").replace("-", "_")
-    kind, default = given.get("type"), given.get("default", ast.Constant(0))
+    long = [name for name in names if name.startswith("--")] or names
+    return [name.lstrip("-").replace("-", "_") for name in long]
+
+
+def _option(call: ast.Call) -> tuple[str, ast.expr | None]:
+    """The attribute that an option of the command line becomes, and its default where that is a whole number."""
+    given = {one.arg: one.value for one in call.keywords}
+    kind, default, dest = given.get("type"), given.get("default", ast.Constant(0)), given.get("dest")
     whole = isinstance(kind, ast.Name) and kind.id == "int"
-    return option, default if whole else None
+    name = dest.value if isinstance(dest, ast.Constant) else next(iter(_flags(call)), "")
+    return str(name), default if whole else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
 from torchdet_lint.dataflow.workers.bindings import Bindings
-from torchdet_lint.dataflow.workers.classes import Classes, outside_name
+from torchdet_lint.dataflow.workers.classes import Classes, keeps_attributes, outside_name
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING, Generators
 from torchdet_lint.dataflow.workers.owning import holds_at, package_of
 from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed
@@ -158,7 +158,8 @@ class WorkerBodies:
             maker, place = made
             name = ast.unparse(node)
             way = ""
-            if scope.way and isinstance(node, ast.Attribute) and not isinstance(value, HOLDING):
+            settable = scope.instance is None or not any(keeps_attributes(one) for one, _ in scope.instance.classes)
+            if scope.way and settable and isinstance(node, ast.Attribute) and not isinstance(value, HOLDING):
                 way = f"{scope.way}.{outside_name(node.attr, owner)}"
             self._owned[Owned(name, owner, inner.file.path, place.lineno, way, maker)] = None
 

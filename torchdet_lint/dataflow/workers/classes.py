@@ -335,6 +335,18 @@ def _defaults(function: ast.FunctionDef, file: File) -> dict[str, tuple[ast.expr
     return {name: (value, Scope(file)) for name, value in defaults_of(function.args)}
 
 
+def keeps_attributes(class_: ast.ClassDef) -> bool:
+    """Whether an object may not take a new value for an attribute: a frozen data class, or a setter of its own."""
+    frozen = any(
+        keyword.arg == "frozen" and not (isinstance(keyword.value, ast.Constant) and not keyword.value.value)
+        for decorator in class_.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+    )
+    setter = any(isinstance(one, ast.FunctionDef) and one.name == "__setattr__" for one in class_.body)
+    return frozen or setter
+
+
 def outside_name(attribute: str, class_: str) -> str:
     """What an attribute that the methods of a class call `attribute` is called outside of the class: a private name
     is mangled there."""
