@@ -110,9 +110,12 @@ class Operations:
                     words.add(target.attr.value)
         if words:
             self.module.look_for(*sorted(words))
-        if shared:
-            called = re.compile(rf"\b(?:{'|'.join(sorted(shared))})\(")
+            # An attribute may be called as a function is: `self.cross_entropy(…)`.
+            called = re.compile(rf"\.(?:{'|'.join(sorted(words))})\(")
             self.module.load_where(lambda text: called.search(text) is not None)
+        if shared:
+            named = re.compile(rf"\b(?:{'|'.join(sorted(shared))})\(")
+            self.module.load_where(lambda text: named.search(text) is not None)
 
     def candidates(self, call: Call, index: dict[str, list[Operation]]) -> Iterator[Candidate]:
         """The ops of `index` that `call` spells, whether or not they are reported."""
