@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import struct
@@ -218,7 +219,7 @@ def test_memory_that_nothing_has_written_is_told_where_it_was_allocated(tmp_path
     def body(value):
         scratch = torch.empty(3)  # the allocation
         # Behind torch's back: what was in that memory before.
-        scratch.numpy()[:] = value
+        (ctypes.c_float * 3).from_address(scratch.data_ptr())[:] = [value] * 3
         return scratch + 1  # the reader
 
     paths = [recorded(tmp_path / f"{value}.tdtrace", lambda value=value: body(value)) for value in (1, 2)]

@@ -242,6 +242,79 @@ def test_memory_that_numpy_is_handed_to_fill_is_not_read(tmp_path):
     assert [site.op for site, _ in rows(record(tmp_path, body))] == ["aten.empty.memory_format", "aten.ones"]
 
 
+def _writes_through_numpy(values, keep):
+    torch.manual_seed(0)
+    held = []
+
+    def body():
+        x = torch.zeros(4, 2)
+        array = x[1:].numpy()
+        if keep:
+            held.append(array)
+        x.mul(2)
+        array[:, 0] = values[0]
+        x.mul(2)
+        x.mul(2)
+        x.add_(1)
+        array[:, 1] = values[1]
+        del array
+        x[2:].mul(2)
+        x.mul(2)
+
+    return body
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_what_numpy_writes_to_a_tensor_came_from_outside_once(tmp_path, keep):
+    opened = [
+        record(tmp_path, _writes_through_numpy(v, keep), f"{n}") for n, v in enumerate([(1, 2), (1, 2), (1, 3), (4, 2)])
+    ]
+    reads = [[one for _, one in named(each, "aten.mul.Tensor")] for each in opened]
+    assert [bool(one.flags & trace.OUTSIDE) for one in reads[0]] == [False, True, False, True, False]
+    assert reads[0] == reads[1]
+    differ = [[a.inputs != b.inputs for a, b in zip(reads[0], other, strict=True)] for other in reads[2:]]
+    assert differ == [[False] * 3 + [True] * 2, [False] + [True] * 4]
+
+
+def test_memory_that_numpy_was_handed_to_fill_differs_by_what_it_wrote(tmp_path):
+    def body(garbage, value):
+        x = torch.empty(5)
+        (ctypes.c_float * 5).from_address(x.data_ptr())[:] = [garbage] * 5
+        array = x.numpy()
+        x[:2].mul(2)
+        array[:2] = value
+        x.index_select(0, torch.tensor([0]))
+
+    runs = [record(tmp_path, lambda v=v: body(*v), f"{n}") for n, v in enumerate([(0, 1), (5, 1), (5, 2)])]
+    for opened in runs:
+        assert not named(opened, "aten.mul.Tensor")[0][1].flags & trace.OUTSIDE
+        read = named(opened, "aten.index_select")[0][1].flags
+        assert read == trace.UNWRITTEN | trace.OUTSIDE | trace.NUMPY_WROTE
+    outcomes = [compare(tmp_path / "1.tdtrace", tmp_path / f"{n}.tdtrace") for n in (0, 2)]
+    found = [[(item.site.op, item.source) for item in outcome.divergences] for outcome in outcomes]
+    assert found[0] == [("aten.mul.Tensor", "unwritten")]
+    assert found[1] == [("aten.index_select", "outside")]
+
+
+def test_what_numpy_was_handed_is_forgotten_with_the_array(tmp_path):
+    def body():
+        x = torch.zeros(3)
+        x.numpy()
+        other = torch.zeros(3)
+        array = other.numpy()
+        other.set_(torch.ones(3))
+        del x
+        array = None
+        for _ in range(50):
+            torch.zeros(3).numpy()
+        return array
+
+    with Recorder(tmp_path / "a.tdtrace") as recorder:
+        body()
+        assert not recorder._run.loans
+        assert not recorder._run.foreign
+
+
 def test_the_lengths_of_a_padded_sequence_are_written_though_no_op_writes_them(tmp_path):
     from torch.nn.utils import rnn
 

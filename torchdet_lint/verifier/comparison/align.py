@@ -208,6 +208,8 @@ class Aligner:
             self.seen_seeds.add(pair)
             return ("consequence" if known or (self.partings and one.seed == two.seed) else "cause"), "random"
         if inputs and numbers:
+            if one.flags & trace.NUMPY_WROTE and one.outside is not None:
+                return "cause", "outside"
             return "cause", "unwritten" if one.flags & trace.UNWRITTEN else "op"
         if inputs and is_pick(site.op):
             # What `tolist` read of a tensor is an index like any other.

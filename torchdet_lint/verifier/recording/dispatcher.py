@@ -164,6 +164,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             frame = caller()
             site = find_site(plan, current_node(), frame)
             owners[base] = UNWRITTEN
+            run.begun.discard(base)
             origin = _outside(frame)
             if origin is not None and origin.f_code in _FILLS:
                 run.filled.add(base)
@@ -233,7 +234,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         except Exception as error:
             run.miss(batches, error)
 
-    def handed(value: torch.Tensor) -> None:
+    def handed(value: torch.Tensor, array: Any) -> None:
         """A tensor that NumPy is handed; not memory that nothing has written: NumPy may be to fill it."""
         if inside:
             return
@@ -242,6 +243,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             came: list[tuple[int, int]] = []
             extra: list[int] = []
             flags = read((value,), tensors, [], came)
+            run.loans.lend(base_of(value), value, array)
             if flags & trace.UNWRITTEN or not tensors:
                 return
             site = find_site(reads, current_node(), caller())
@@ -375,7 +377,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                     note_foreign(out)
                 if came and (node is None or kind == LIFT):
                     flags |= outside(came, extra)
-                if flags & trace.UNWRITTEN and not flags & trace.ARRIVED and last_unwritten() in allocated:
+                came_here = trace.ARRIVED | trace.NUMPY_WROTE
+                if flags & trace.UNWRITTEN and not flags & came_here and last_unwritten() in allocated:
                     flags |= trace.ARRIVED
                     extra.append(allocated[last_unwritten()])
                 extend(trace.record(site, flags, read_numbers, hash(tuple(tensors)), within(digests), extra))

@@ -106,6 +106,7 @@ class Recorder:
             self.failure = run.writer.failure
             run.writer.close()
         run.live.clear()
+        run.loans.clear()
 
     def begin_python_at(self, digest: int) -> None:
         """Take this as the state in which the program found `random`'s generator."""

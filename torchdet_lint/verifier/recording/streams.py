@@ -30,6 +30,7 @@ from torchdet_lint.verifier.recording.lines import (
     ForwardLines,
     line_of,
 )
+from torchdet_lint.verifier.recording.op.loans import Loans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,9 +50,10 @@ class Run:
     start.
 
     `owners` maps the address of a storage to a digest of what was written there, and how: even, or odd while a part
-    of it may be memory that nothing has written; what is `filled` C++ has written, though no op did. `arrivals` maps
-    that of one that came from another process to the site, of the stream that received it. A process that is `called`
-    something is `rank` of a process group.
+    of it may be memory that nothing has written; what is `filled` C++ has written, though no op did, and what is
+    `begun` NumPy, at least in part. Others than torch may write what is `foreign`: NumPy the `loans`, which it was
+    handed. `arrivals` maps that of one that came from another process to the site, of the stream that received it. A
+    process that is `called` something is `rank` of a process group.
     """
 
     def __init__(
@@ -69,6 +71,8 @@ class Run:
         self.arrivals: dict[int, tuple[Stream, int]] = {}
         self.foreign: set[int] = set()
         self.filled: set[int] = set()
+        self.begun: set[int] = set()
+        self.loans = Loans(self.owners, self.foreign)
         self.missed: set[str] = set()
         self.order: list[int] = []
         self.forks = itertools.count(1)
@@ -177,7 +181,7 @@ class Stream:
         self.lock = threading.Lock()
         self.marks: list[trace.Mark] = []
         self.batch: Callable[[Any], None] = lambda _: None
-        self.handed: Callable[[torch.Tensor], None] = lambda _: None
+        self.handed: Callable[[torch.Tensor, Any], None] = lambda _, __: None
         self.region: Callable[[Any, Any, Callable[[], Any]], Any] = lambda _, __, compiled: compiled()
         self.unseen: Callable[[Plan, Any, Any], Any] = lambda plan, args, kwargs: plan.call(*args, **kwargs)
 

@@ -41,13 +41,15 @@ them, digest.
 """
 PROLOGUE = struct.Struct("<8sI")
 
-RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN, SCRATCH, SHARED = (
-    1 << bit for bit in range(11)
-)
+(
+    RANDOM, OUTSIDE, ARRIVED, UNWRITTEN, UNSEEDED, PYTHON_USED, NUMPY_USED, TORCH_USED, DRAWN_FROM_OWN, SCRATCH, SHARED,
+    NUMPY_WROTE,
+) = (1 << bit for bit in range(12))  # fmt: skip
 """Flags of a record: drew random numbers (with the seed); read data from outside torch; that data came from a worker;
 read memory that nothing had written; the generator was never seeded by the program; the three global generators were
 used since the process began; the generator drawn from was passed, not global; wrote into memory of which a
-part was never written; the data from outside lies in memory that processes share.
+part was never written; the data from outside lies in memory that processes share; the memory that no op had written
+NumPy had, at least in part.
 """
 
 

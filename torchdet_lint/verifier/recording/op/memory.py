@@ -58,7 +58,7 @@ def extent(tensor: torch.Tensor) -> int:
 
 def memory(run: Run) -> Memory:  # noqa: C901
     """The memory of the process of `run`. What the functions need is bound here: they run for every op."""
-    owners, foreign, filled = run.owners, run.foreign, run.filled
+    owners, foreign, filled, begun, loans = run.owners, run.foreign, run.filled, run.begun, run.loans
     owner = owners.get
     located, digest, tables = hashing.locator(), hashing.digest_bytes, hashing.blocks()
     parts_of = hashing.inner_tensors
@@ -67,7 +67,6 @@ def memory(run: Run) -> Memory:  # noqa: C901
     last_unwritten = 0
 
     def read(arguments: Any, tensors: list[int], numbers: list[int], came: list[tuple[int, int]]) -> int:  # noqa: C901
-        nonlocal last_unwritten
         flags = 0
         for value in arguments:
             kind = type(value)
@@ -106,19 +105,47 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 continue
             known = owner(base)
             if known is None or base in foreign:
-                known = located(value)[0] & CLEAN
-                if owners.get(base) != known:
-                    owners[base] = known
-                    flags |= note_foreign(value)
-                    came.append((known, base))
+                borrowed = base in loans
+                now = lent(value, base) if borrowed else located(value)[0] & CLEAN
+                if known != now:
+                    owners[base] = now
+                    if not borrowed:
+                        flags |= note_foreign(value)
+                    came.append((now, base))
+                elif now & 1:
+                    flags |= unwritten(base, came)
+                known = now
             elif known & 1 and base in filled:
                 filled.discard(base)
                 known = owners[base] = located(value)[0] & CLEAN
             elif known & 1:
-                flags |= trace.UNWRITTEN
-                last_unwritten = base
+                flags |= unwritten(base, came)
             tensors.append(known + part)
         return flags
+
+    def unwritten(base: int, came: list[tuple[int, int]]) -> int:
+        """A part of this memory may be written by nothing; NumPy may have written the rest, nobody knows how much."""
+        nonlocal last_unwritten
+        last_unwritten = base
+        if base not in begun:
+            return trace.UNWRITTEN
+        came.append((UNWRITTEN, base))
+        return trace.UNWRITTEN | trace.NUMPY_WROTE
+
+    def lent(value: torch.Tensor, base: int) -> int:
+        """What is known of memory that NumPy was handed, what it wrote there included."""
+        digests = loans.found(base)
+        known = owner(base)
+        if known is None:
+            return located(value)[0] & CLEAN
+        if known & 1 and digests:
+            begun.add(base)
+        if known & 1 or not digests:
+            return known
+        now = hash((known, *digests)) & CLEAN
+        if base in loans:
+            loans[base].owner = now
+        return now
 
     def note_foreign(tensor: torch.Tensor) -> int:
         """Memory that torch did not allocate, or that other processes share, may be written behind its back: it is
@@ -128,7 +155,9 @@ def memory(run: Run) -> Memory:  # noqa: C901
             storage = tensor.untyped_storage()
             shared = tensor.is_cpu and storage.is_shared()
             if shared or not storage.resizable():
-                foreign.add(base_of(tensor))
+                base = base_of(tensor)
+                loans.pop(base, None)
+                foreign.add(base)
                 return trace.SHARED if shared else 0
         return 0
 
@@ -194,7 +223,7 @@ def memory(run: Run) -> Memory:  # noqa: C901
         if address and at is not None:
             offset: Any = value.storage_offset()
             base = address - offset * value.element_size() if offset else address
-            if (old := owner(base)) is not None and not old & 1:
+            if (old := owner(base)) is not None and not old & 1 and base not in foreign:
                 known = digest(at(address), seed)
                 owners[base] = hash((old, known)) & CLEAN
                 return known
@@ -218,11 +247,11 @@ def memory(run: Run) -> Memory:  # noqa: C901
                 note_foreign(value)
                 old = 0
             owners[base] = hash((old, known)) & CLEAN
-            if not old & 1:
-                return 0
-            if value.numel() * value.element_size() < value.untyped_storage().nbytes():
+            if old & 1 and value.numel() * value.element_size() < value.untyped_storage().nbytes():
                 owners[base] |= 1
-            return trace.SCRATCH
+            if base in loans:
+                loans.agree(base)
+            return trace.SCRATCH if old & 1 else 0
         flags = 0
         if isinstance(value, (list, tuple)):
             for item in value:

@@ -64,8 +64,8 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
         if stream.records > targets[0]:
             look.save([value], [])
 
-    def watched_handed(value: torch.Tensor) -> None:
-        handed(value)
+    def watched_handed(value: torch.Tensor, array: Any) -> None:
+        handed(value, array)
         if stream.records > targets[0]:
             look.save([value], [])
 

@@ -1,4 +1,5 @@
-"""A tensor that NumPy is handed -> a record of that read, which is no op: what Python decides next hangs on it."""
+"""A tensor that NumPy is handed -> a record of that read, which is no op: what Python decides next hangs on it, and
+NumPy may write to its memory."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def watch(
     def numpy(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
         array = original(tensor, *args, **kwargs)
         if (stream := here(run)) is not None:
-            stream.handed(tensor)
+            stream.handed(tensor, array)
         return array
 
     keep_compiler_out(numpy)
