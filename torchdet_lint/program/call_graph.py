@@ -134,7 +134,7 @@ class Project:
     def _has_effects(self, node: Node) -> bool:
         """Whether a step of `node` that stands on a branch, calls something or puts it on a device has an effect."""
         return any(
-            step.branch or step.node is not None or step.channel == "cuda"
+            step.branch or step.node is not None or step.channel == "cuda" or step.kind == "draw"
             for step in self.steps(node)
             if step.node is None or self.effects(step.node)
         )

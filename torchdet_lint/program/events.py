@@ -30,8 +30,13 @@ MODULES = "[*]"
 # What makes whole models of images.
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))
-# Before the name of a parameter: what is off where that is, `self.mirror = train and …`.
+# Before the name of a parameter: what is off where that is, `self.mirror = train and …`; what is that unless it is
+# nothing, `self.rng = rng or numpy.random`.
 OFF_WITH = "&"
+ELSE = "|"
+# The value of a parameter that is given a generator of its own, whichever; a test that asks for no more than that.
+GENERATOR = "<generator>"
+OWN = "own"
 # How a number is compared with another one.
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt,
@@ -88,7 +93,8 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     to `value` (`equal`), one of it (`among`), or less or greater (`COMPARED`); the arms of `if`s that do not run where
     it holds, and where it does not (0: none). One of a kind of `INDIRECT` is not asked here, but given to another
     function, which may ask: `passed` where it is off by default or goes to the constructor above, else `handed`. Of
-    a `device` something is put on it: no arm depends on it."""
+    a `device` something is put on it: no arm depends on it. Of an `own` one methods are called, or those of a global
+    generator that stands in for it."""
 
     parameter: str
     kind: str

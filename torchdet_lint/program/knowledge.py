@@ -103,12 +103,18 @@ class Tables:
             for spelling in op.spellings if op.aggregate else ():
                 self.everywhere.setdefault(spelling.name, []).append((op, spelling))
         self.messages = {name for name, rows in self.everywhere.items() if rows[0][0].op == _LAYERS}
+        self._generators = frozenset(facts.workers.generators)
         self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys() | self.everywhere.keys()
         self._spellings: dict[str, tuple[str, ...]] = {}
 
     def speaks_of(self, name: str) -> bool:
         """Whether a table has a row for `name`."""
         return name in self._known or any(one in self._known for one in self.spellings(name))
+
+    def is_generator(self, name: str) -> bool:
+        """Whether `name` stands for a generator that somebody made: `numpy.random.default_rng()`."""
+        made = name.removesuffix("()").removesuffix(".manual_seed").removesuffix(".spawn").removesuffix("()")
+        return name.endswith("()") and made in self._generators
 
     def makes(self, name: str) -> bool:
         """Whether `name` is of a library whose functions are all known."""

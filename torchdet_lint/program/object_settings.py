@@ -10,8 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
-from torchdet_lint.program.events import OFF_WITH, PLAIN
-from torchdet_lint.program.transfer.passing import UNKNOWN, bound_arguments, parameter_of, passed_constant
+from torchdet_lint.program.events import ELSE, GENERATOR, OFF_WITH, PLAIN
+from torchdet_lint.program.transfer.passing import (
+    UNKNOWN,
+    bound_arguments,
+    is_generator,
+    parameter_of,
+    passed_constant,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -67,6 +73,9 @@ class ObjectSettings:
         if told.names[:1] == (OFF_WITH,):
             values = self._values.get((owner, place, told.names[1][1:]), [])
             return [] if any(value is UNKNOWN or value for value in values) else values
+        if told.names[:1] == (ELSE,):
+            values = self._values.get((owner, place, told.names[1][1:]), [])
+            return values if values == [GENERATOR] else []
         return self._values.get((owner, place, parameter_of(told) or ""), [])
 
     def _given(self) -> dict[_Slot, list[Any]]:
@@ -106,6 +115,8 @@ class ObjectSettings:
                 yield parameter, here[own], ""
             elif own is not None and node.owner[1] and node.name.endswith(".__init__"):
                 yield parameter, UNKNOWN, own
+            elif is_generator(self.lookup, node, argument):
+                yield parameter, GENERATOR, ""
             else:
                 value = passed_constant(parameter, given, event, body)
                 yield parameter, value if isinstance(value, PLAIN) else UNKNOWN, ""

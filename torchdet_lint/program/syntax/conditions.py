@@ -6,13 +6,25 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import combined
-from torchdet_lint.program.events import COMPARED, DEVICE, HANDED, OFF_WITH, PASSED, PLAIN, WORKERS, Argument, Test
+from torchdet_lint.program.events import (
+    COMPARED,
+    DEVICE,
+    ELSE,
+    HANDED,
+    OFF_WITH,
+    PASSED,
+    PLAIN,
+    WORKERS,
+    Argument,
+    Test,
+)
 from torchdet_lint.program.syntax.scopes import Bound, constant
 from torchdet_lint.program.syntax.shapes import device_in, is_device_of, names_no_module, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.names import Resolver
     from torchdet_lint.program.syntax.scopes import Scope
 
@@ -102,7 +114,7 @@ def _compared(operator: ast.cmpop, value: Any) -> tuple[str, bool] | None:
 def _asked(node: ast.expr, scope: Scope) -> str:
     """The parameter that `node` is, or the attribute of `self` (`self.train`), by a name of its own too; or nothing."""
     if isinstance(node, ast.Name):
-        if _is_constant(node.id, scope):
+        if _is_constant(node.id, scope) or _is_as_given(node, scope):
             return node.id
         bounds = scope.bindings.get(node.id, ())
         value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
@@ -165,8 +177,31 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
         return Argument((OFF_WITH, first)) if first else Argument()
     if isinstance(value, ast.Name) and _is_constant(value.id, where) and value.id in where.bindings:
         return Argument((f"${value.id}",))
+    if own := _unless_none(value, where):
+        return Argument((ELSE, f"${own}"))
     known = constant(value, where)
     return Argument((), True, known[0]) if known is not None and isinstance(known[0], PLAIN) else Argument()
+
+
+def _unless_none(value: ast.expr, where: Scope) -> str:
+    """The parameter that `value` is unless it is nothing: `rng or random`, `random if rng is None else rng`, or a name
+    that is given another value too."""
+    if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
+        value = value.values[0]
+    elif isinstance(value, ast.IfExp):
+        asked = {one.id for one in ast.walk(value.test) if isinstance(one, ast.Name)}
+        sides = [one for one in (value.body, value.orelse) if isinstance(one, ast.Name) and one.id in asked]
+        value = sides[0] if len(sides) == 1 else value
+    name = value.id if isinstance(value, ast.Name) else ""
+    return name if any(bound.kind == "parameter" for bound in where.bindings.get(name, ())) else ""
+
+
+def stood_in_for(names: Names, scope: Scope) -> str:
+    """The parameter of the function `scope` of which `names` are, or a module's that stands in for it: `$rng.normal`,
+    `numpy.random.normal`."""
+    own = next((name[1:].partition(".")[0] for name in names if name[0] == "$"), "")
+    others = any(name[0] not in "$@" and "(" not in name for name in names)
+    return own if others and scope.kind == "function" and own in scope.bindings else ""
 
 
 def _handed(node: ast.expr, where: Scope, names: Resolver, class_: Scope) -> str:
@@ -176,6 +211,22 @@ def _handed(node: ast.expr, where: Scope, names: Resolver, class_: Scope) -> str
     asked = _asked(node, where).removeprefix("self.") if isinstance(node, ast.Attribute) else ""
     told = setting(names, class_, asked, made_up=False) if asked else None
     return told.names[0] if told is not None and len(told.names) == 1 else ""
+
+
+def _is_as_given(node: ast.Name, scope: Scope) -> bool:
+    """Whether a parameter still has the value that it came with where it is asked, though it is given another one
+    further below: `if seed is None: seed = …`."""
+    bounds = scope.bindings.get(node.id, ())
+    values = [bound.value for bound in bounds if bound.kind == "value"]
+    if not any(bound.kind == "parameter" for bound in bounds) or node.id in scope.lent:
+        return False
+    if any(bound.kind not in ("parameter", "default", "value") for bound in bounds):
+        return False
+    here = node.lineno, node.col_offset
+    below = [
+        value for value in values if value is not None and (value.end_lineno or 0, value.end_col_offset or 0) > here
+    ]
+    return len(below) == len(values) and not any(first <= node.lineno <= last for first, last in scope.loops)
 
 
 def _is_constant(name: str, scope: Scope) -> bool:

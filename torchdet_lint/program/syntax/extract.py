@@ -10,8 +10,15 @@ from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.main_guard import asks_for_main
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import defaults_of
-from torchdet_lint.program.events import GUARD, MODELS, Test
-from torchdet_lint.program.syntax.conditions import decided, device_asked, passed_on, tested, workers_asked
+from torchdet_lint.program.events import GUARD, MODELS, OWN, Test
+from torchdet_lint.program.syntax.conditions import (
+    decided,
+    device_asked,
+    passed_on,
+    stood_in_for,
+    tested,
+    workers_asked,
+)
 from torchdet_lint.program.syntax.expressions import Expressions
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.scopes import constant
@@ -109,7 +116,13 @@ class Extractor(Expressions):
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
         """Record a call, and the parameters that it hands on to where they decide."""
+        recorded = len(self.events)
         super().call(node, branch, deferred or self._is_bound_below(node.func))
+        for event in self.events[recorded:] if self.scope.kind == "function" else ():
+            given = (*event.positional, *event.keywords.values())
+            for names in (event.names, *(argument.names for argument in given)):
+                if len(names) > 1 and (own := stood_in_for(names, self.scope)):
+                    self.handed[Test(own, OWN)] = None
         self.handed.update(dict.fromkeys(passed_on(node, self.scope)))
         self.tests.extend(workers_asked(node, self.scope))
         self.tests.extend(device_asked(node, self.scope))

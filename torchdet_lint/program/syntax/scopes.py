@@ -49,7 +49,7 @@ class Bound(NamedTuple):
 class Scope:
     """A module, class or function with the names that its statements bind."""
 
-    __slots__ = ("_lent", "bindings", "given", "kind", "name", "node", "outer")
+    __slots__ = ("_lent", "_loops", "bindings", "given", "kind", "name", "node", "outer")
 
     def __init__(self, kind: str, outer: Scope | None, node: Any, name: str) -> None:
         self.kind = kind
@@ -60,6 +60,7 @@ class Scope:
         # Of these the imports and parameters, which are few however often a name is bound again.
         self.given: dict[str, list[Bound]] = {}
         self._lent: frozenset[str] | None = None
+        self._loops: tuple[tuple[int, int], ...] | None = None
 
     def bind(self, name: str, bound: Bound) -> None:
         """Record that `bound` binds `name` here."""
@@ -83,6 +84,14 @@ class Scope:
             inner = (node.names for node in ast.walk(self.node) if isinstance(node, ast.Nonlocal))
             self._lent = frozenset(itertools.chain.from_iterable(inner))
         return self._lent
+
+    @property
+    def loops(self) -> tuple[tuple[int, int], ...]:
+        """The rows of the loops in this one."""
+        if self._loops is None:
+            found = [node for node in ast.walk(self.node) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+            self._loops = tuple((node.lineno, node.end_lineno or node.lineno) for node in found)
+        return self._loops
 
     @property
     def method(self) -> Scope | None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import INDIRECT, PASSED, PLAIN, Argument, Body, Event
+from torchdet_lint.program.events import GENERATOR, INDIRECT, OWN, PASSED, PLAIN, Argument, Body, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from torchdet_lint.program.effects import Referent
+    from torchdet_lint.program.effects import Node, Referent
+    from torchdet_lint.program.lookup import Lookup
 
 UNKNOWN = object()
-# So many parameters keep what they are passed on: switches, devices, and others.
-_ROOM = {"switch": 6, "device": 1, "other": 1}
+# So many parameters keep what they are passed on: switches, devices, generators, and others.
+_ROOM = {"switch": 6, "device": 1, "generator": 2, "other": 1}
 _DEVICES = frozenset({"cpu", "cuda", "mps", "xpu"})
 
 
@@ -46,6 +47,12 @@ def setting_of(argument: Argument) -> str | None:
     """The attribute of `self`, as `self.train`, that an argument passes on."""
     first = argument.names[0] if len(argument.names) == 1 else ""
     return first[1:] if first.startswith("$self.") and first[6:].isidentifier() else None
+
+
+def is_generator(lookup: Lookup, node: Node, argument: Argument) -> bool:
+    """Whether an argument of a call in `node` is a generator of its own, for all that it may stand for."""
+    found = [one for name in argument.names for one in lookup.evaluate(name, node.file, node.owner, node.name)]
+    return bool(found) and all(one.kind == "external" and lookup.facts.is_generator(one.name) for one in found)
 
 
 def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str, str], ...]:
@@ -85,7 +92,7 @@ def constants(
         if name in found or (passed_on is not None and not any(room.values())):
             continue
         value = in_caller(passed_on) if passed_on is not None else passed_constant(name, given, event, body)
-        if not isinstance(value, PLAIN):
+        if not isinstance(value, PLAIN) or (test.kind == OWN and value != GENERATOR):
             continue
         sort = _sort_of(value)
         if test.kind in INDIRECT and not (sort == "switch" and test.kind == PASSED) and not wanted(name):
@@ -100,6 +107,8 @@ def constants(
 
 def _sort_of(value: Any) -> str:
     """What sort of value is passed on, of those that `_ROOM` counts."""
+    if value == GENERATOR:
+        return "generator"
     if isinstance(value, bool) or not value:
         return "switch"
     return "device" if isinstance(value, str) and value.partition(":")[0] in _DEVICES else "other"

@@ -6,8 +6,8 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.program.effects import Node, Ref, Referent, Step
-from torchdet_lint.program.events import CHOICE, Event
-from torchdet_lint.program.transfer.passing import UNKNOWN, parameter_of, setting_of
+from torchdet_lint.program.events import CHOICE, GENERATOR, Event
+from torchdet_lint.program.transfer.passing import UNKNOWN, is_generator, parameter_of, setting_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,11 +72,15 @@ class Recorder:
 
     def constant_here(self, argument: Argument) -> Any:
         """The constant that a parameter here, or an attribute of the object, is known to be, or `UNKNOWN`."""
+        if any(self.given.get(name[1:]) == GENERATOR for name in argument.names if name[0] == "$"):
+            return GENERATOR
         attribute = setting_of(argument)
-        if attribute is None:
-            return self.given.get(parameter_of(argument) or "", UNKNOWN)
-        values = self.of_self(attribute)
-        return values[0] if len(values) == 1 else UNKNOWN
+        values = (
+            (self.given.get(parameter_of(argument) or "", UNKNOWN),) if attribute is None else self.of_self(attribute)
+        )
+        if len(values) == 1 and values[0] is not UNKNOWN:
+            return values[0]
+        return GENERATOR if is_generator(self.lookup, self.node, argument) else UNKNOWN
 
     def of_self(self, name: str) -> tuple[Any, ...]:
         """The constants that the attribute `name`, as `self.train`, of the object may be; nothing is known if none. Of

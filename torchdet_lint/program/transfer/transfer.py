@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BUILT, STARTED, TOKEN, Node, Referent, Step
-from torchdet_lint.program.events import GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.events import GENERATOR, GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
@@ -167,6 +167,8 @@ class Transfer(Recorder):
 
     def on_call(self, event: Event) -> None:
         """A call, of whatever its names stand for: of one of them, where it may be several."""
+        if self._is_of_its_own(event):
+            return
         found: dict[Referent, str] = {}
         for name in event.names:
             for referent in self.stands_for(name):
@@ -181,6 +183,21 @@ class Transfer(Recorder):
         self.event = event
         last = event.names[0].rpartition(".")[2].removesuffix("()")
         self.by_last_name(last, event, set(found))
+
+    def _is_of_its_own(self, event: Event) -> bool:
+        """Whether a method is called of a parameter that was given a generator, or of an attribute that keeps one, for
+        which a global one would stand in."""
+        for name in event.names:
+            owner, dot, _ = name[1:].rpartition(".") if name[0] == "$" else ("", "", "")
+            if dot and self.given.get(owner) == GENERATOR:
+                return True
+            if owner.startswith("self.") and owner[5:].isidentifier() and self._may_draw(name):
+                return self.of_self(owner) == (GENERATOR,)
+        return False
+
+    def _may_draw(self, name: str) -> bool:
+        """Whether what `name` stands for draws from a global generator."""
+        return any(one.kind == "external" and one.name in self.facts.draws for one in self.stands_for(name))
 
     def built(self, name: str, referent: Referent, event: Event) -> None:
         """A call of a method of a registry, which makes an object of something that is registered."""
@@ -232,7 +249,8 @@ class Transfer(Recorder):
             self.event = at_call(outer, inner)
             self._instantiated(mappings, self.event)
         self.event = outer
-        self._run(referent, body, self._bound(referent, body, event), given)
+        bound = self._bound(referent, body, event)
+        self._run(referent, body, {use: found for use, found in bound.items() if given.get(use) != GENERATOR}, given)
 
     def _run(
         self,
