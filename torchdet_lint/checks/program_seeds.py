@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torchdet_lint.finding import SeedFunction, Withhold
-from torchdet_lint.program.effects import TRAINING
+from torchdet_lint.program.effects import BESIDE, TRAINING
 from torchdet_lint.program.entry import CHANNELS, Fault, Story
 
 if TYPE_CHECKING:
@@ -91,8 +91,13 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
     }
     if steps:
         before |= entry.imported_again.keys()
+    # What is handed to a target runs in its process, after what that seeds.
+    beside: dict[tuple[str, int, int], set[str]] = {}
     for step in steps:
-        if step.node is not None and step.channel != "first":
+        ran = entry.project.effects(step.node) if step.node is not None else {}
+        beside.setdefault(step.ref[:3], set()).update(key for key in ran if key.startswith("seed:"))
+    for step in steps:
+        if step.node is not None and step.channel != "first" and step.ref.what != BESIDE:
             inner = entry.project.effects(step.node)
             if "flag:perhaps" in inner or "flag:perhaps" in before:
                 continue
@@ -102,6 +107,7 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                     for one in CHANNELS[library]
                     if f"draw:{one}" in inner
                     and f"seed:{one}" not in inner
+                    and f"seed:{library}" not in beside[step.ref[:3]]
                     and (one not in TRAINING or "flag:trains" in inner)
                     and not (one == "weights" and "flag:loads" in inner and "flag:trains" not in inner)
                 ]

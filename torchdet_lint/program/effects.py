@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from torchdet_lint.regex import lazy
 
 STARTED = "<started>"
+# What a step does that runs the target of a process, where another one tells of it: this one, what it is handed.
+BESIDE = "beside"
 LEVELS = 4
 REFERENTS = 12
 TOKEN = lazy(r"\(\)|[^.()]+")

@@ -2,7 +2,7 @@
 
 An attribute counts that the constructor alone assigns, once. It has the values that all the calls give which make an
 object of the class. Where a file that the program runs assigns an attribute of that name to some other object than
-`self`, that may be this one, and nothing is known.
+`self`, that may be this one, and nothing is known, unless it is so for each object as soon as it is made.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
-from torchdet_lint.program.events import ELSE, GENERATOR, OFF_WITH, PLAIN
+from torchdet_lint.program.events import ELSE, GENERATOR, OFF_WITH, PLAIN, Argument
 from torchdet_lint.program.transfer.passing import (
     UNKNOWN,
     bound_arguments,
@@ -18,12 +18,13 @@ from torchdet_lint.program.transfer.passing import (
     parameter_of,
     passed_constant,
 )
+from torchdet_lint.program.transfer.switched import switched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from torchdet_lint.program.effects import Node, Referent, Settings
-    from torchdet_lint.program.events import Argument, Event
+    from torchdet_lint.program.events import Event
     from torchdet_lint.program.kept_objects import Notes
     from torchdet_lint.program.lookup import Lookup
 
@@ -63,9 +64,11 @@ class ObjectSettings:
                 told = summary.setting(kind.name, name)
                 if told is not None:
                     places.append(((kind.file, f"{kind.name}.__init__"), told))
-        if len(places) != 1 or self.lookup.files.assignments(name, self.files):
+        if len(places) != 1:
             return []
         place, told = places[0]
+        if outside := self.lookup.files.assignments(name, self.files):
+            return switched(self.lookup, self.notes, owner, name, outside) if told != Argument() else []
         if told.known:
             return [told.value]
         if self._values is None:
@@ -115,7 +118,7 @@ class ObjectSettings:
                 yield parameter, here[own], ""
             elif own is not None and node.owner[1] and node.name.endswith(".__init__"):
                 yield parameter, UNKNOWN, own
-            elif is_generator(self.lookup, node, argument):
+            elif argument is not None and is_generator(self.lookup, node, argument):
                 yield parameter, GENERATOR, ""
             else:
                 value = passed_constant(parameter, given, event, body)

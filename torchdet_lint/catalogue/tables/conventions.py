@@ -144,6 +144,7 @@ class Workers(Table, frozen=True, kw_only=True):
     """Names that tell what a worker runs and what that draws; what each list is for stands in the file."""
 
     generators: frozenset[str] = frozenset()
+    spawning: frozenset[str] = frozenset()
     methods: frozenset[str] = frozenset()
     telling_apart: frozenset[str] = frozenset()
     bases: frozenset[str] = frozenset()

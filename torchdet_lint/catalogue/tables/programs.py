@@ -35,6 +35,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     idle: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     traces: frozenset[str] = frozenset()
+    without_memory: frozenset[str] = frozenset()
     picks: tuple[str, ...] = ()
     serves: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()

@@ -10,13 +10,14 @@ import libcst as cst
 from torchdet_lint.checks.order.entries import Entries
 from torchdet_lint.checks.order.fillings import MANY, ONE, Fillings
 from torchdet_lint.checks.order.objects import object_kind
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.reaching_definitions import reaching
 from torchdet_lint.dataflow.syntax import bare, bound_value, last_word, opposite
 from torchdet_lint.inference.elements import element_kinds
 from torchdet_lint.inference.elements.element_kinds import CIRCLE, EACH, agreed
 from torchdet_lint.inference.elements.questions import Questions
 from torchdet_lint.module.names import dotted, live
-from torchdet_lint.module.tree import positional
+from torchdet_lint.module.tree import positional, returned
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -264,7 +265,17 @@ def _kind_of_call(module: Module, node: cst.Call, depth: int, *, by_name: bool) 
         return found if found == "number" else "unknown"
     if by_name and word != "values" and facts.endings["numbers"].search(word):
         return "number"
-    return "unknown"
+    return _kind_given_back(module, node, depth, by_name=by_name) if depth > 0 else "unknown"
+
+
+def _kind_given_back(module: Module, node: cst.Call, depth: int, *, by_name: bool) -> str:
+    """What the elements are of all that a function of the project returns, in whichever file."""
+    callee = CallEdges(module).callee(node, module.resolve(node.func))
+    if callee is None or callee.function is None:
+        return "unknown"
+    made = list(returned(callee.function))
+    kinds = {collection_kind(callee.module, one, depth - 1, by_name=by_name) for one in made}
+    return _together(kinds) if made else "unknown"
 
 
 def scalar_kind(module: Module, node: cst.BaseExpression) -> str:

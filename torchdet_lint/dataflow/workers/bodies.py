@@ -157,6 +157,8 @@ class WorkerBodies:
                 continue
             maker, place = made
             name = ast.unparse(node)
+            if maker in self.facts.spawning and not _spawns(name, scope):
+                continue
             way = ""
             settable = scope.instance is None or not any(keeps_attributes(one) for one, _ in scope.instance.classes)
             if scope.way and settable and isinstance(node, ast.Attribute) and not isinstance(value, HOLDING):
@@ -297,6 +299,17 @@ def _is_of_self(node: _Part) -> bool:
         on_self = isinstance(function, ast.Attribute) and (_is_of_self(function) or _on_attribute(function))
         return on_self or _advanced(node) is not None
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _spawns(name: str, scope: Scope) -> bool:
+    """Whether the function of `scope` takes new ones from the sequence of seeds `name`."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "spawn"
+        and ast.unparse(node.func.value) == name
+        for node in (ast.walk(scope.function) if scope.function is not None else ())
+    )
 
 
 def _advanced(node: ast.Call) -> ast.Attribute | None:

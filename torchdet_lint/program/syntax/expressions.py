@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 _CONSUMES = frozenset({"all", "any", "frozenset", "iter", "list", "max", "min", "set", "sorted", "sum", "tuple"})
 _PAIRS = frozenset({"chain", "cycle", "enumerate", "islice", "iter", "reversed", "tqdm", "track", "zip"})
 
+# The words in the names of the methods that operators call.
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.MatMult: "matmul", ast.Div: "truediv",
+    ast.FloorDiv: "floordiv", ast.Mod: "mod", ast.Pow: "pow", ast.LShift: "lshift", ast.RShift: "rshift",
+    ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
+
 
 def _is_of_a_class(made: str) -> bool:
     """Whether a name of what a call gives may stand for an object of a class of the project."""
@@ -61,6 +68,7 @@ class Expressions:
         self.locks = 0
         self.loops = 0
         self.ungraded = 0
+        self.weightless = 0
         self.idle = False
         self.sized = False
         self.without_gradient = False
@@ -118,6 +126,8 @@ class Expressions:
             return [*parts, *([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])]
         if isinstance(node, ast.Compare):
             return without_constants((node.left, *node.comparators))
+        if isinstance(node, ast.BinOp):
+            self.operator(node, branch, deferred=deferred)
         if isinstance(node, ast.Dict):
             return [*without_constants(key for key in node.keys if key is not None), *node.values]
         if isinstance(node, ast.Attribute):
@@ -147,6 +157,12 @@ class Expressions:
             return ()
         names = self.names.resolve(owner, self.scope)
         return tuple(f"{name}.{attribute}" for name in names if name.endswith("()") and not name.startswith("torch."))
+
+    def operator(self, node: ast.BinOp, branch: tuple[int, ...], *, deferred: bool) -> None:
+        """Record the method of an object of the project's own that an operator calls: `noisy + 1`."""
+        for side, prefix in ((node.left, "__"), (node.right, "__r")):
+            if isinstance(side, ast.Name) and (names := self.read(side, f"{prefix}{_OPERATORS[type(node.op)]}__")):
+                self.add("call", node, branch, names, deferred=deferred)
 
     def parts_of_call(self, node: ast.Call) -> list[ast.AST]:
         """What is called and what it is given."""

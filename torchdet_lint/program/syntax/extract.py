@@ -338,11 +338,23 @@ class Extractor(Expressions):
             if mine:
                 self.add("call", item.context_expr, branch, mine)
         ungraded = any(self.switches_off(item.context_expr) for item in node.items)
+        weightless = any(self._makes_no_weights(item.context_expr) for item in node.items)
         self.locks += locked
         self.ungraded += ungraded
+        self.weightless += weightless
         self.block(node.body, branch)
         self.locks -= locked
         self.ungraded -= ungraded
+        self.weightless -= weightless
+
+    def _makes_no_weights(self, node: ast.expr) -> bool:
+        """Whether a context manager has models made without memory, so that nothing is drawn."""
+        if not isinstance(node, ast.Call):
+            return False
+        names = self.names.resolve(node.func, self.scope)
+        given = node.args[0] if node.args else None
+        meta = isinstance(given, ast.Constant) and given.value == "meta" and "torch.device" in names
+        return meta or not self.words.without_memory.isdisjoint(names)
 
     def switches_off(self, node: ast.expr) -> bool:
         """Whether a context manager switches gradients off."""
@@ -359,8 +371,8 @@ class Extractor(Expressions):
             text = "".join(self.names.scopes.hollow.lines[node.lineno - 1 : last]).lower()
             self._idle = self.picks or self.words.draws_idly.search(text) is not None
             self._coloured = self.words.makes_colours.search(text) is not None and self.names.draws_pictures
-        self.idle = self._idle or self._makes(node, self.traced)
-        self.sized = self._makes(node, self.inspected)
+        self.idle = self._idle or self.weightless > 0 or self._makes(node, self.traced)
+        self.sized = self.weightless > 0 or self._makes(node, self.inspected)
         self.without_gradient = self._makes(node, self.trunks if self._adapts(node) else self.frozen)
         self.trained += self._coloured
         self.effects(node, branch)

@@ -130,7 +130,7 @@ class Scopes:
         self.stars: list[str] = []
         self.module = Scope("module", None, self.tree, MODULE)
         self.by_name: dict[str, Scope] = {MODULE: self.module}
-        # The names of the functions that lambdas are which are returned or kept in an attribute.
+        # The names of the functions that lambdas are which are returned, or kept in an attribute or a table.
         self.lambdas: dict[ast.Lambda, str] = {}
         # How often a name is given again.
         self._again: dict[str, int] = {}
@@ -231,7 +231,8 @@ class Scopes:
                 function = defined_by(node.value, target.id)
                 scope.bind(target.id, Bound("def", self._enter("function", scope, function)))
             else:
-                self._bind_lambda(scope, node.value)
+                for value in node.value.values if isinstance(node.value, ast.Dict) else [node.value]:
+                    self._bind_lambda(scope, value)
                 self._bind_target(scope, target, node.value)
         for owner, part in entered(node):
             if isinstance(owner, ast.Name) and owner.id in scope.bindings:

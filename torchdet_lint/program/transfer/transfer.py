@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import BUILT, STARTED, TOKEN, Node, Referent, Step
+from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, Node, Referent, Step
 from torchdet_lint.program.events import GENERATOR, GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -47,6 +47,8 @@ class Transfer(Recorder):
         self.asks: list[str] = []
         # The functions that are defined in arms that do not run.
         self._undefined: frozenset[str] = frozenset()
+        # How what is called here runs, if in a process of its own.
+        self._process: str = ""
         # What functions were handed at the event at hand: a class may be handed to itself.
         self._handed: set[tuple[str, str, tuple[tuple[str, tuple[Referent, ...]], ...], tuple[tuple[str, Any], ...]]]
         self._handed = set()
@@ -318,11 +320,27 @@ class Transfer(Recorder):
                     if any(f"${use}" in argument.names for argument in handed(runner, inner)):
                         for referent in referents:
                             self.run_referent(runner, referent)
+                    if runner.process:
+                        self._beside(runner, inner, use, referents, callee)
+
+    def _beside(self, runner: Runner, inner: Event, use: str, referents: Sequence[Referent], callee: Referent) -> None:
+        """A parameter that the callee hands to the target of a process: `mp.spawn(run, args=(main, …))`."""
+        argument = self.facts.argument(inner, "args", runner.parameters)
+        if argument is None or f"${use}" not in argument.names:
+            return
+        names = [name for one in handed(runner, inner) for name in one.names]
+        for target in (
+            one for name in names for one in self.lookup.evaluate(name, callee.file, callee.owner, callee.name)
+        ):
+            if target.kind == "function":
+                self.add("process", BESIDE, runner.process, Node(target.file, target.name, target.owner))
+                self.in_process(runner, target, referents)
 
     def called_plainly(self, referent: Referent) -> None:
         """A call of which the arguments are not known."""
         if referent.kind == "function":
-            self.add("call", node=Node(referent.file, referent.name, referent.owner))
+            kind = "process" if self._process else "call"
+            self.add(kind, self._process, self._process, Node(referent.file, referent.name, referent.owner))
         elif referent.kind == "class":
             self.constructed((referent.file, referent.name), self.event)
         else:
@@ -465,6 +483,20 @@ class Transfer(Recorder):
         for target in dict.fromkeys(targets):
             made = made_with(self.lookup, body, name, referent, target) if referent.kind == "instance" else ()
             self.add(how, runner.process, runner.process, Node(target.file, target.name, target.owner, made))
+            if how == "process" and event is not None:
+                argument = self.facts.argument(event, "args", runner.parameters)
+                names = argument.names if argument is not None else ()
+                self.in_process(runner, target, [one for given in names for one in self.stands_for(given)])
+
+    def in_process(self, runner: Runner, target: Referent, given: Sequence[Referent]) -> None:
+        """What the target of a process calls of what it is given beside: `mp.spawn(run, args=(train, 2))`."""
+        body = self.files.summary(target.file).body(target.name)
+        functions = [one for one in given if one.kind == "function"]
+        uses = [use for use in body.uses if use in body.parameters] if body is not None and functions else []
+        if body is not None and uses:
+            self._process = runner.process
+            self._run(target, body, dict.fromkeys(uses, functions), {})
+            self._process = ""
 
     def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:
         """What a method's name says where its receiver is not known."""
