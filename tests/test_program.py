@@ -1048,6 +1048,24 @@ def test_facts_about_a_framework_hold_beside_its_source(project):
     assert codes(lint(folder)) == []
 
 
+def test_what_stands_beside_the_networks_of_a_library_is_no_network(project):
+    program = (
+        "import segmentation_models_pytorch as smp\nimport timm\nimport torch\n"
+        "from timm.models import ByoBlockCfg, is_model_pretrained\n"
+        "from torchvision.models.detection import fasterrcnn_resnet50_fpn\n"
+        "from torchvision.models.detection.faster_rcnn import FastRCNNPredictor\n\n"
+        "def main(data):\n    torch.manual_seed(0)\n    print(is_model_pretrained('a'), ByoBlockCfg('basic', d=1))\n"
+        "    print(timm.models.list_models(), timm.models.get_pretrained_cfg('a'))\n"
+        "    model, loss_of = smp.Unet('resnet18').to('cuda'), smp.losses.DiceLoss('binary')\n"
+        "    other = fasterrcnn_resnet50_fpn()\n    other.roi_heads.box_predictor = FastRCNNPredictor(8, 2)\n"
+        "    optimizer = torch.optim.Adam([*model.parameters(), *other.parameters()])\n"
+        "    for x, y in data:\n        loss = loss_of(model(x), y) + other(x)\n        loss.backward()\n"
+        f"        optimizer.step()\n\n{GUARD}    main([])\n"
+    )
+    (finding,) = [one for one in lint(project(main_DOT_py=program)) if one.code == "TDL203"]
+    assert finding.message.endswith("without it: 1 × Unet, 1 × fasterrcnn_resnet50_fpn")
+
+
 def test_convolutions_are_one_fact_about_the_program_with_its_places(project, capsys):
     layers = "".join(f"        self.c{number} = nn.Conv2d(3, 3, {number})\n" for number in range(45))
     folder = project(

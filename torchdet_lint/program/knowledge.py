@@ -59,6 +59,7 @@ class Words:
         self.arguments = re.compile(hints.arguments)
         self.networks = hints.networks
         self.no_networks = hints.no_networks
+        self.beside_networks = re.compile(hints.beside_networks)
         self.training = re.compile(hints.training)
         self.given_a_model = re.compile(hints.given_a_model)
         self.loading = re.compile(hints.loading)

@@ -23,6 +23,7 @@ class Hints(Table, frozen=True, kw_only=True):
     arguments: str = _NOTHING
     networks: tuple[str, ...] = ()
     no_networks: tuple[str, ...] = ()
+    beside_networks: str = _NOTHING
     training: str = _NOTHING
     given_a_model: str = _NOTHING
     loading: str = _NOTHING

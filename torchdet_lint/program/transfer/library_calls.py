@@ -123,6 +123,8 @@ class LibraryCalls:
         hints = self.facts.hints
         if not name.startswith(hints.networks) or name.startswith(hints.no_networks):
             return False
+        if hints.beside_networks.search(name.rpartition(".")[2]):
+            return False
         return not any(part in name for part in ("()", "eight", "._", ".*."))
 
     def in_workers(self, event: Event, runner: Runner, given: Mapping[str, Any] | None = None) -> bool:
