@@ -1388,3 +1388,10 @@ def test_a_data_set_that_a_property_gives_is_out_of_sight(project, decorator, se
     )
     folder = project(data_DOT_py=text)
     assert [one.severity for one in lint(folder, min_severity="note") if one.code == "TDL301"] == [severity]
+
+
+def test_a_name_that_is_made_of_itself_alone_comes_to_an_end(project):
+    """Its only binding in sight leads back to it: what it was before came by `import *`."""
+    loop = GUARD + "    for _ in loader:\n        random.random()\n"
+    folder = project(main_DOT_py=f"import random\nfrom config import *\n\nloader = tqdm(list(loader))\n\n{loop}")
+    assert [code for code, _ in codes(lint(folder))] == ["TDL103"]

@@ -100,8 +100,8 @@ class Verdict(NamedTuple):
     seconds: float
 
 
-class Unmet(Exception):
-    """An oracle that does not hold."""
+class Unmet(BaseException):
+    """An oracle that does not hold: no `except Exception` of the program may keep it back."""
 
     def __init__(self, oracle: str, story: str) -> None:
         super().__init__(story)

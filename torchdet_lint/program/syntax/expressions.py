@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.events import Argument, Event, Names
 from torchdet_lint.program.syntax.arguments import Arguments
-from torchdet_lint.program.syntax.scopes import constant, followed
+from torchdet_lint.program.syntax.scopes import DEPTH, constant, followed
 from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
     LITERALS,
@@ -270,7 +270,9 @@ class Expressions:
     def loader(self, over: ast.expr, branch: tuple[int, ...], *, deferred: bool = False) -> None:
         """Record that a loader in sight is iterated."""
         made, where = followed(over, self.scope)
-        while isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON:
+        for _ in range(DEPTH):  # a name may lead back to itself: `files = sorted(files)`
+            if not (isinstance(made, ast.Call) and made.args and last_word(made.func) in PASSED_ON):
+                break
             made, where = followed(made.args[0], where)
         if isinstance(made, ast.Call) and last_word(made.func).endswith("Loader"):
             names = self.names.resolve(made.func, where)
