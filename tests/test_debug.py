@@ -74,3 +74,15 @@ def test_what_cannot_be_read_is_one_line(tmp_path: Path, capsys: pytest.CaptureF
         path.write_text(text)
     assert debug.main([f"{path}:1"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_order_is_followed_into_other_files_as_a_run_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.py").write_text("def first(names):\n    return names[0]\n")
+    main = tmp_path / "main.py"
+    main.write_text(
+        "import os\nimport torch\nfrom own import first\n\nnames = os.listdir()\ntorch.load(first(names))\n"
+    )
+    assert debug.main(["--isolated", f"{main}:5"]) == 0
+    assert "its order is  picked in line 6" in capsys.readouterr().out

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -47,9 +46,7 @@ class Inspection:
         source = decode(path, read(path))
         self.row = source.row(cell, row)
         self.module = Module(source, linter.library, Target(linter.settings.torch, linter.settings.devices))
-        absolute = os.path.abspath(path)
-        self.module.foreign = lambda name: linter.elsewhere.returned(name, absolute)
-        self.module.ask_for_stars(lambda name, stars: linter.elsewhere.starred(name, stars, absolute))
+        linter.connect(self.module, path)
         self.module.load_all()
         self.inference = self.module.shared(Inference)
 

@@ -116,23 +116,23 @@ class Linter:
         self.texts = dict(texts)
         self._given = {os.path.abspath(path): data for path, data in texts.items()}
         self.modules = ModuleMap(os.path.abspath(self.settings.root), self._given)
-        self._elsewhere: CrossFile | None = None
+        self._cross_file: CrossFile | None = None
         self._neighbours: Neighbours | None = None
 
     @property
-    def elsewhere(self) -> CrossFile:
+    def cross_file(self) -> CrossFile:
         """What functions of other files return."""
-        if self._elsewhere is None:
+        if self._cross_file is None:
             from torchdet_lint.inference.cross_file import CrossFile
             from torchdet_lint.module.module import Target
 
             target = Target(self.settings.torch, self.settings.devices)
-            self._elsewhere = CrossFile(self.library, target, self.modules, self.bytes_of)
-        return self._elsewhere
+            self._cross_file = CrossFile(self.library, target, self.modules, self.bytes_of)
+        return self._cross_file
 
     def relied(self) -> tuple[Relied, ...]:
         """The looks at other files since this was asked last."""
-        found = set(self._elsewhere.relied()) if self._elsewhere is not None else set()
+        found = set(self._cross_file.relied()) if self._cross_file is not None else set()
         if self._neighbours is not None:
             found |= self._neighbours.relied
             self._neighbours.release()
@@ -181,7 +181,7 @@ class Linter:
         wanted = self.triggers.within(source.text)
         if not wanted and not self.triggers.marked(source.text):
             with contextlib.suppress(SyntaxFault):
-                return self._quiet(source, skeleton.hollowed(source.text))
+                return self._without_findings(source, skeleton.hollowed(source.text))
         from torchdet_lint.module.module import Module, Target
 
         try:
@@ -191,28 +191,32 @@ class Linter:
         suppressions = _shifted(suppress.parse(source.text, self._codes), source)
         if suppressions.skip:
             return Record()
-        absolute = os.path.abspath(path)
-        module.foreign = lambda name: self.elsewhere.returned(name, absolute)
-        module.defined = lambda name, file: self.elsewhere.source_of(name, file or absolute)
-        module.ask_for_stars(lambda name, stars: self.elsewhere.starred(name, stars, absolute))
-        module.neighbour = lambda name: self.neighbours.find(name, absolute)
-        module.heirs = lambda name: self.neighbours.heirs(name, absolute)
-        module.callers = lambda name: self.neighbours.around(absolute).callers(name)
-        module.readers = lambda name: self.neighbours.around(absolute).readers(name)
-        module.own = lambda package: self.neighbours.own(package, absolute)
+        self.connect(module, path)
         found, errors = self._checked(module, path)
         bodies = module.skeleton.bodies
-        told = self._told(module.skeleton)
+        body = self._module_body(module.skeleton)
         module.release()
         self._planner = None
         pairs = sorted(_unfilled(found), key=lambda pair: pair[0].sort_key)
         return Record(
             tuple(finding for finding, _ in pairs), tuple(rows for _, rows in pairs), suppressions.entries,
             tuple((cell.number, cell.first_row) for cell in source.cells), errors,
-            outline(source.text, self.catalogue.facts.conventions, bodies), told, self.relied(),
+            outline(source.text, self.catalogue.facts.conventions, bodies), body, self.relied(),
         )  # fmt: skip
 
-    def _told(self, cut: Skeleton) -> Body | None:
+    def connect(self, module: Module, path: str) -> None:
+        """Let the module of the file `path` ask what other files of the project say of its names and functions."""
+        absolute = os.path.abspath(path)
+        module.foreign = lambda name: self.cross_file.returned(name, absolute)
+        module.defined = lambda name, file: self.cross_file.source_of(name, file or absolute)
+        module.ask_for_stars(lambda name, stars: self.cross_file.starred(name, stars, absolute))
+        module.neighbour = lambda name: self.neighbours.find(name, absolute)
+        module.heirs = lambda name: self.neighbours.heirs(name, absolute)
+        module.callers = lambda name: self.neighbours.around(absolute).callers(name)
+        module.readers = lambda name: self.neighbours.around(absolute).readers(name)
+        module.own = lambda package: self.neighbours.own(package, absolute)
+
+    def _module_body(self, cut: Skeleton) -> Body | None:
         """What the file does at top level, while its tree is at hand; what fails here is told when it is asked for."""
         if cut.tree is not None:
             from torchdet_lint.program.summary import module_body
@@ -222,13 +226,13 @@ class Linter:
                 return module_body(cut, Vocabulary.of(self.library))
         return None
 
-    def _quiet(self, source: Source, cut: Skeleton) -> Record:
+    def _without_findings(self, source: Source, cut: Skeleton) -> Record:
         """The record of a file in which no rule has anything to say. The library is not read for it alone."""
         suppressions = _shifted(suppress.parse(source.text, self._codes), source)
         cells = tuple((cell.number, cell.first_row) for cell in source.cells)
         if suppressions.skip:
             return Record()
-        told = self._told(cut) if self._library is not None else None
+        body = self._module_body(cut) if self._library is not None else None
         return Record(
             (),
             (),
@@ -236,7 +240,7 @@ class Linter:
             cells,
             (),
             outline(source.text, self.catalogue.facts.conventions, cut.bodies),
-            told,
+            body,
         )
 
     def pause(self) -> None:
