@@ -284,6 +284,7 @@ def test_memory_that_numpy_was_handed_to_fill_differs_by_what_it_wrote(tmp_path)
         x[:2].mul(2)
         array[:2] = value
         x.index_select(0, torch.tensor([0]))
+        x.index_select(0, torch.tensor([1]))
 
     runs = [record(tmp_path, lambda v=v: body(*v), f"{n}") for n, v in enumerate([(0, 1), (5, 1), (5, 2)])]
     for opened in runs:
@@ -293,7 +294,8 @@ def test_memory_that_numpy_was_handed_to_fill_differs_by_what_it_wrote(tmp_path)
     outcomes = [compare(tmp_path / "1.tdtrace", tmp_path / f"{n}.tdtrace") for n in (0, 2)]
     found = [[(item.site.op, item.source) for item in outcome.divergences] for outcome in outcomes]
     assert found[0] == [("aten.mul.Tensor", "unwritten")]
-    assert found[1] == [("aten.index_select", "outside")]
+    assert found[1] == [("aten.index_select", "outside")] * 2
+    assert [item.kind for item in outcomes[1].divergences] == ["cause", "consequence"]
 
 
 def test_what_numpy_was_handed_is_forgotten_with_the_array(tmp_path):

@@ -56,6 +56,7 @@ class Aligner:
         self.scalars_differ = self.loader_seeds_differ = False
         self.states: tuple[int, ...] = (0, 0, 0)
         self.handed_back = -2
+        self.numpy_wrote = False
         self.healed = False
         self.span = (0, 0)
         self.seeded = False
@@ -209,7 +210,11 @@ class Aligner:
             return ("consequence" if known or (self.partings and one.seed == two.seed) else "cause"), "random"
         if inputs and numbers:
             if one.flags & trace.NUMPY_WROTE and one.outside is not None:
-                return "cause", "outside"
+                states = _states(one, two, before)
+                # The same memory again, as far as the generators tell.
+                again = self.numpy_wrote and "differs" not in (states["python"], states["numpy"])
+                self.numpy_wrote = True
+                return "consequence" if again else "cause", "outside"
             return "cause", "unwritten" if one.flags & trace.UNWRITTEN else "op"
         if inputs and is_pick(site.op):
             # What `tolist` read of a tensor is an index like any other.
