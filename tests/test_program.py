@@ -911,6 +911,57 @@ def test_the_workspace_of_recurrent_layers_is_that_of_the_program(project, setti
     assert [finding.code for finding in lint(folder)] == found
 
 
+VARYING = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3)
+        self.unpool = nn.MaxUnpool2d(2)
+
+    def forward(self, x, index, target):
+        y = F.interpolate(self.conv(x), scale_factor=2, mode="bicubic")
+        y = F.scaled_dot_product_attention(y, y, y)
+        y.new_zeros(3).index_add_(0, index, y.mean((0, 2, 3)))
+        return F.cross_entropy(self.conv(y), target) + self.unpool(y, index).sum()
+"""
+STEPS = """
+import torch
+from net import Net
+
+def main():
+    torch.manual_seed(0)
+    net = Net()PLACE
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net(torch.ones(1, 3, 8, 8), torch.zeros(3).long(), torch.zeros(1, 16, 16).long()).backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        ("", ["TDL401"]),
+        ("  # .cuda()", ["TDL401"]),
+        (".to('cpu')", ["TDL401"]),
+        (".cuda()", ["TDL203", "TDL401", "TDL402", "TDL403", "TDL405"]),
+    ],
+)
+def test_ops_of_programs_that_train_on_the_cpu_are_those_that_vary_there(project, place, found):
+    folder = project(net_DOT_py=VARYING, train_DOT_py=STEPS.replace("PLACE", place))
+    findings = [one for one in lint(folder) if one.code.startswith(("TDL203", "TDL4"))]
+    assert sorted({one.code for one in findings}) == found
+    assert len([one for one in findings if one.code == "TDL401"]) == (2 if place == ".cuda()" else 1)
+    (folder / "other.py").write_text(STEPS.replace("PLACE", ".cuda()"))
+    assert {"TDL402", "TDL403", "TDL405"} <= {one.code for one in lint(folder)}
+
+
 @pytest.mark.parametrize(("seed", "found"), [("torch.manual_seed(0)", []), ("pass", ["TDL101", "TDL105"])])
 def test_a_seed_that_is_drawn_repeats_where_a_program_seeds(project, seed, found):
     folder = project(

@@ -146,7 +146,8 @@ class Violation(NamedTuple):
     the file is in that mode (with `strict`: without `warn_only`). `raises` is the op's name where it raises in that
     mode. `gradient` says that only a gradient varies: it is dropped where every such entry point runs without any.
     `seeded_by` is the library whose seed in a program that reaches the file changes the finding: `numpy`. `draws` says
-    that the workers of a loader evidently draw from a global generator.
+    that the workers of a loader evidently draw from a global generator, `on_device` that an op varies nowhere on the
+    CPU: it is dropped where the programs that reach the file train there.
     """
 
     node: Any
@@ -162,6 +163,7 @@ class Violation(NamedTuple):
     strict: bool = False
     gradient: bool = False
     draws: bool = False
+    on_device: bool = False
 
 
 class Location(msgspec.Struct, frozen=True, order=True):
@@ -249,6 +251,7 @@ class Finding(msgspec.Struct, frozen=True):
     strict: bool = False
     gradient: bool = False
     draws: bool = False
+    on_device: bool = False
     url: str = ""
     cause: Cause | None = None
     evidence: Evidence | None = None

@@ -332,6 +332,7 @@ class Linter:
             found.strict,
             found.gradient,
             found.draws,
+            found.on_device,
             rule.url,
         )
         return finding, Rows(start.row, max(start.row, min(end.row, noqa_row)), noqa_row)

@@ -80,6 +80,7 @@ def is_open(finding: Finding) -> bool:
         finding.switchable
         or bool(finding.raises)
         or finding.gradient
+        or finding.on_device
         or bool(finding.seeded_by)
         or finding.code in {*LOADERS, RECURRENT, SWITCHED}
         or is_mended_once(finding)

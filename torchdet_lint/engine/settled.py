@@ -89,6 +89,8 @@ def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | No
         return None
     if finding.code.startswith(OPS) and rows.first in settled.unreached:
         return None
+    if finding.on_device and settled.on_host:
+        return None
     if finding.gradient and (settled.ungraded or rows.first in settled.scored):
         return None
     cured = settled.covered or (settled.trained and finding.code in BACKWARD)
@@ -100,7 +102,7 @@ def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | No
             message = f"{message} ({_WILL_RAISE})"
         return msgspec.structs.replace(finding, message=message)
     if finding.code == RECURRENT:
-        return None if settled.workspace or settled.on_host else finding
+        return None if settled.workspace else finding
     if finding.seeded_by in settled.seeds:
         return _seeded(finding)
     return _loader(finding, rows, settled) if finding.code in LOADERS else finding

@@ -56,6 +56,7 @@ def listed_call(module: Module, rule: Rule) -> Iterator[Violation]:
             raises=operation.spelling.name if operation.status == "errors" else "",
             strict=op.strict,
             gradient=op.direction == "backward" and rule.code != "TDL404",
+            on_device=set(op.devices).isdisjoint({"cpu", *module.target.devices} - {"cuda"}),
         )
 
 
