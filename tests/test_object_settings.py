@@ -129,6 +129,60 @@ def test_what_is_asked_of_an_object(project, body, made, draws):
     assert drawn(project, body, f"data = {made}") == draws
 
 
+WHOLE = """\
+import random
+from torch.utils.data import Dataset
+
+class Clips(Dataset):
+    def __init__(self, paths, seconds=4.0, rate=8):
+        self.paths = paths
+        {made}
+        self.whole = self.length is {negated}None
+
+    def __add__(self, other):
+        self.length = min(self.length, other.length)
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        if index == self.length or {negated}self.whole:
+            return 0
+        return random.randint(0, index)
+"""
+PICKED = "self.length = None if seconds is None else int(seconds * rate)"
+TURNED = "self.length = seconds * rate if seconds is not None else None"
+ARMS = "if seconds is None:\n            self.length = None\n        else:\n            self.length = int(seconds)"
+
+
+@pytest.mark.parametrize("negated", ["", "not "])
+@pytest.mark.parametrize(
+    ("made", "seconds", "draws"),
+    [
+        (PICKED, "None", False),
+        (PICKED, "2.0", True),
+        (PICKED, "args.seconds", True),
+        (TURNED, "None", False),
+        (TURNED, "2.0", True),
+        (ARMS, "None", False),
+        (ARMS, "3", True),
+        ("self.length = seconds", "None", False),
+        ("self.length = seconds", "0", True),
+        ("self.length = seconds or rate", "None", True),
+        ("self.length = None if seconds is None else rate.get(seconds)", "None", True),
+        ("self.length = 1 if seconds is None else int(seconds)", "None", True),
+        ("self.length = None if rate else int(seconds)", "None", True),
+        ("if seconds is None:\n            self.length = 1\n        self.length = 2", "None", True),
+    ],
+)
+def test_what_the_constructor_finds_to_be_none(project, made, seconds, draws, negated):
+    project(clips_DOT_py=WHOLE.format(made=made, negated=negated))
+    main = MAIN.replace("from parts import Base, Derived, Given, Split, Turned", "from clips import Clips")
+    folder = project(main_DOT_py=main.format(made=f"data = Clips(paths, {seconds})"))
+    result = run.run([str(folder)], Settings(root=str(folder), jobs=1, select=("TDL103",)))
+    assert [finding.code for finding in result.findings] == ["TDL103"] * draws
+
+
 @pytest.mark.parametrize(
     ("call", "draws"),
     [

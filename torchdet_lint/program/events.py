@@ -31,9 +31,11 @@ MODULES = "[*]"
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))
 # Before the name of a parameter: what is off where that is, `self.mirror = train and …`; what is that unless it is
-# nothing, `self.rng = rng or numpy.random`.
+# nothing, `self.rng = rng or numpy.random`; what is true where that is None, `self.whole = length is None`, or is not.
 OFF_WITH = "&"
 ELSE = "|"
+NONE = "~"
+SOME = "^"
 # The value of a parameter that is given a generator of its own, whichever; a test that asks for no more than that.
 GENERATOR = "<generator>"
 OWN = "own"

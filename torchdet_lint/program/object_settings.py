@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import ANY
-from torchdet_lint.program.events import ELSE, GENERATOR, OFF_WITH, PLAIN, Argument
+from torchdet_lint.program.events import ELSE, GENERATOR, NONE, OFF_WITH, PLAIN, SOME, Argument
 from torchdet_lint.program.transfer.passing import (
     UNKNOWN,
     bound_arguments,
@@ -79,6 +79,10 @@ class ObjectSettings:
         if told.names[:1] == (ELSE,):
             values = self._values.get((owner, place, told.names[1][1:]), [])
             return values if values == [GENERATOR] else []
+        if told.names[:1] in ((NONE,), (SOME,)):
+            values = self._values.get((owner, place, told.names[1][1:]), [])
+            asked = told.names[0] == NONE
+            return [value if value is UNKNOWN else (value is None) is asked for value in values]
         return self._values.get((owner, place, parameter_of(told) or ""), [])
 
     def _given(self) -> dict[_Slot, list[Any]]:

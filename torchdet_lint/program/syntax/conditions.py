@@ -11,9 +11,11 @@ from torchdet_lint.program.events import (
     DEVICE,
     ELSE,
     HANDED,
+    NONE,
     OFF_WITH,
     PASSED,
     PLAIN,
+    SOME,
     WORKERS,
     Argument,
     Test,
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.scopes import Scope
 
 _OTHER = Bound("value")
+# What gives a number, and no None.
+_NUMBERS = frozenset(("float", "int", "len", "round"))
 # A name for a test may stand for another one, so often.
 _DEEP = 3
 
@@ -179,6 +183,8 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
         return Argument((f"${value.id}",))
     if own := _unless_none(value, where):
         return Argument((ELSE, f"${own}"))
+    if (asked := _none_asked(value, where)) is not None and (first := _none_with(asked[0], where, names, class_)):
+        return Argument((NONE if asked[1] else SOME, first))
     known = constant(value, where)
     return Argument((), True, known[0]) if known is not None and isinstance(known[0], PLAIN) else Argument()
 
@@ -194,6 +200,52 @@ def _unless_none(value: ast.expr, where: Scope) -> str:
         value = sides[0] if len(sides) == 1 else value
     name = value.id if isinstance(value, ast.Name) else ""
     return name if any(bound.kind == "parameter" for bound in where.bindings.get(name, ())) else ""
+
+
+def _none_asked(test: ast.expr, where: Scope) -> tuple[ast.expr, bool] | None:
+    """What `test` asks, whether it is None, or whether it is not."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+        return None
+    is_none = isinstance(test.ops[0], ast.Is)
+    return (test.left, is_none) if constant(test.comparators[0], where) == (None,) else None
+
+
+def _none_with(node: ast.expr, where: Scope, names: Resolver, class_: Scope) -> str:
+    """The parameter of a constructor, as `$length`, where `node` is None where that is, and only there: the parameter
+    itself, or an attribute of `self` that the constructor made of it, `None if length is None else int(length)`."""
+    own = node.attr if isinstance(node, ast.Attribute) and _asked(node, where) else ""
+    if not own or own in class_.bindings:
+        return _handed(node, where, names, class_)
+    made = [value for value, home in names.values_of(class_).get(own, ()) if home is where]
+    picked = _given_by_arms(where, own) if len(made) == 2 else None
+    if len(made) == 1 and isinstance(made[0], ast.IfExp):
+        picked = (made[0].test, made[0].body, made[0].orelse)
+    if picked is None:
+        return _handed(made[0], where, names, class_) if len(made) == 1 else ""
+    test, *arms = picked
+    asked = _none_asked(test, where)
+    if asked is None:
+        return ""
+    none, some = arms if asked[1] else reversed(arms)
+    is_number = isinstance(some, ast.BinOp) or (
+        isinstance(some, ast.Call) and isinstance(some.func, ast.Name) and some.func.id in _NUMBERS
+    )
+    return _handed(asked[0], where, names, class_) if is_number and constant(none, where) == (None,) else ""
+
+
+def _given_by_arms(where: Scope, attribute: str) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+    """The test of the `if` of a constructor that gives `self.attribute` one value or another, and the values."""
+    for node in where.node.body:
+        arms = (node.body, node.orelse) if isinstance(node, ast.If) else ()
+        given = [
+            one.value
+            for arm in arms
+            for one in arm
+            if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == f"self.{attribute}"
+        ]
+        if isinstance(node, ast.If) and len(given) == len(arms):
+            return node.test, given[0], given[1]
+    return None
 
 
 def stood_in_for(names: Names, scope: Scope) -> str:
