@@ -8,9 +8,9 @@ import re
 from torchdet_lint.regex import lazy
 
 _GUARD = lazy(
-    r"^\f?if[ \t(]+(?:[^\n#]{1,200}?\b(?:and|or)[ \t(]+)?"
+    r"(?:^|(?<=\r))\f?if[ \t(]+(?:[^\r\n#]{1,200}?\b(?:and|or)[ \t(]+)?"
     r"(?:__name__\s*==\s*['\"]__main__['\"]|['\"]__main__['\"]\s*==\s*__name__"
-    r"|__name__\s+in\s*[({\[][^\n#]{0,200}?['\"]__main__['\"])",
+    r"|__name__\s+in\s*[({\[][^\r\n#]{0,200}?['\"]__main__['\"])",
     re.MULTILINE,
 )
 
