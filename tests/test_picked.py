@@ -331,7 +331,7 @@ def test_a_data_set_runs_what_the_constants_that_make_it_leave(project, made, se
         f"for row in DataLoader({made}, num_workers=2):\n    print(row)\n",
     )
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    assert ("draws" if "draw only from" in finding.message else finding.severity) == severity
+    assert ("draws" if "use only generators" in finding.message else finding.severity) == severity
 
 
 NAMED = """
@@ -477,7 +477,7 @@ def test_an_lstm_that_may_be_picked_is_an_error(made, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("crop", "told"), [("RandomCrop", "draw only from"), ("CenterCrop", "nothing in the workers needs a seed")]
+    ("crop", "told"), [("RandomCrop", "use only generators"), ("CenterCrop", "nothing in the workers needs a seed")]
 )
 def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, told):
     """The transforms that a dictionary holds count, whichever of them is picked."""
@@ -497,7 +497,7 @@ def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, to
 
 
 @pytest.mark.parametrize(
-    ("crop", "told"), [("RandomCrop", "draw only from"), ("CenterCrop", "nothing in the workers needs a seed")]
+    ("crop", "told"), [("RandomCrop", "use only generators"), ("CenterCrop", "nothing in the workers needs a seed")]
 )
 def test_data_sets_that_a_comprehension_makes_by_name_are_in_sight(project, crop, told):
     folder = project(

@@ -51,7 +51,7 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
         here,
         details,
         variant,
-        related=(Story(draw, f"`{draw.what}` draws here"),),
+        related=(Story(draw, f"`{draw.what}` uses random numbers here"),),
         changes=(change,),
     )
 
@@ -72,7 +72,7 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
             done.add(seed)
             details = {"seed": seed.what, "draw": draw.what, "place": entry.place(draw, seed)}
             changes = (_earlier_seed(entry, library, seed),)
-            story = Story(draw, f"`{draw.what}` draws before the seed")
+            story = Story(draw, f"`{draw.what}` uses random numbers before the seed")
             yield Fault(seed, details, related=(story,), changes=changes, at_call=True)
 
 
@@ -131,7 +131,8 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 variant = ("nested" if nested else "fork") if copied else ""
                 yield Fault(
                     step.ref, details, variant, "warning" if copied else None,
-                    (Story(draw, f"`{draw.what}` draws here, in the new process"),), (seeded,), at_call=True,
+                    (Story(draw, f"`{draw.what}` uses random numbers here, in the new process"),), (seeded,),
+                    at_call=True,
                 )  # fmt: skip
                 break
 

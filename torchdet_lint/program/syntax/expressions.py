@@ -124,8 +124,8 @@ class Expressions:
                 self.iteration(generator.iter, branch, deferred=deferred)
             parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
             return [*parts, *([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt])]
-        if isinstance(node, ast.Compare):
-            return without_constants((node.left, *node.comparators))
+        if asked := _asked(node):
+            return without_constants(asked)
         if isinstance(node, ast.BinOp):
             self.operator(node, branch, deferred=deferred)
         if isinstance(node, ast.Dict):
@@ -291,3 +291,13 @@ class Expressions:
                 node is self.bare, self.ungraded > 0, self.sized, self.without_gradient,
             )
         )  # fmt: skip
+
+
+def _asked(node: ast.AST) -> tuple[ast.expr, ...]:
+    """The parts of an expression that asks for a device: a comparison, and `"cuda" if x.is_cuda else "cpu"`, which says
+    where a tensor is."""
+    if isinstance(node, ast.Compare):
+        return node.left, *node.comparators
+    if isinstance(node, ast.IfExp) and isinstance(node.test, ast.Attribute) and node.test.attr == "is_cuda":
+        return node.test, node.body, node.orelse
+    return ()
