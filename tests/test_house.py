@@ -230,3 +230,28 @@ def test_comments_say_only_what_code_cannot() -> None:
     paths = [path for path in FILES if "verifier" not in path.parts]
     lines = [line.strip() for path in paths for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     assert sum(line.startswith("#") for line in lines) <= 0.07 * len(lines)
+
+
+@pytest.mark.parametrize("package", ["checks", "dataflow", "fixes", "inference", "module.tree"])
+def test_libcst_is_imported_fast(package: str) -> None:
+    """Whichever package comes first, and its nodes stay what they are to others: compared by identity, validated."""
+    program = (
+        f"import torchdet_lint.{package}, copy, dataclasses, inspect, pickle, libcst as cst\n"
+        "name = cst.Name('a')\n"
+        "assert not type(name).__dataclass_params__.frozen and isinstance(name, cst.BaseExpression)\n"
+        "assert not isinstance(name, cst.Call) and name != cst.Name('a') and name.deep_equals(cst.Name('a'))\n"
+        "assert list(inspect.signature(cst.Name).parameters) == ['value', 'lpar', 'rpar']\n"
+        "tree = cst.parse_module('def f(x):\\n    return x\\n')\n"
+        "assert pickle.loads(pickle.dumps(tree)).code == copy.deepcopy(tree).code == tree.code\n"
+        "assert repr(name).startswith('Name(') and hash(name) == id(name)\n"
+        "assert dataclasses.dataclass.__module__ == 'dataclasses'\n"
+        "try:\n    cst.Name('')\nexcept cst.CSTValidationError:\n    print('validated')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "validated\n", done.stderr

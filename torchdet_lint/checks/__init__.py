@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from torchdet_lint import module as module
 from torchdet_lint.checks import data, settings
 from torchdet_lint.checks.memory.check import uninitialized_read
 from torchdet_lint.checks.operations.check import cudnn_rnn, kernel_atomics, listed_call, own_rule
