@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None]
 
 
+class Looked(NamedTuple):
+    """What files on disk yield one by one: their records and content hashes by path, and one line for each thing that
+    went wrong."""
+
+    records: dict[str, Record]
+    contents: dict[str, str]
+    errors: list[str]
+
+
 class Gathered(NamedTuple):
     """What the files yield one by one: their records by path, one line for each thing that went wrong, the hashes of
     the files on disk, and the records of files that were not given but belong to the same programs."""
@@ -73,11 +82,12 @@ def gather(
     records = {path: linter.record(path, data) for path, data in given.items()}
     errors += [error for record in records.values() for error in record.errors]
     cache = Cache(settings.cache_dir, linter.key())
-    contents: dict[str, str] = {}
-    _look(files, linter, cache, records, contents, errors, progress)
-    context = {} if _whole(paths, settings) else around(linter, cache, records, contents)
+    looked = _look(files, linter, cache, progress)
+    records |= looked.records
+    beside = Looked({}, {}, []) if _whole(paths, settings) else around(linter, cache, records)
     cache.save()
-    return Gathered(linter, records, errors, contents, context)
+    contents = looked.contents | beside.contents
+    return Gathered(linter, records, errors + looked.errors, contents, beside.records)
 
 
 def exclusion(settings: Settings) -> Exclusion:
@@ -99,16 +109,15 @@ def around(
     linter: Linter,
     cache: Cache,
     records: Mapping[str, Record],
-    contents: dict[str, str],
     shown: Callable[[str], str] = os.path.relpath,
     progress: Progress | None = None,
-) -> dict[str, Record]:
-    """The records of the project's files that import one of `records`, and of those that they import, by the paths
-    that `shown` makes of absolute ones. `progress` is told how many of those files are done."""
+) -> Looked:
+    """What the project's files yield that import one of `records`, and those that they import, by the paths that
+    `shown` makes of absolute ones. `progress` is told how many of those files are done."""
     settings = linter.settings
     root = os.path.abspath(settings.root)
     if not records.keys() - {"-"} or not config.starts_project(root):
-        return {}
+        return Looked({}, {}, [])
     listed = walked(root, exclusion(settings))
     mine = {os.path.abspath(path): path for path in records}
     context = Context(listed, mine, linter.modules)
@@ -118,35 +127,26 @@ def around(
         {*mine, *wanted}, lambda path: outlines[path].imports if path in outlines else context.names(path)
     )
     files = [File(shown(path), context.files[path].size) for path in sorted(wanted)]
-    found: dict[str, Record] = {}
-    _look(files, linter, cache, found, contents, [], progress)
-    return found
+    return _look(files, linter, cache, progress)
 
 
-def _look(
-    files: Sequence[File],
-    linter: Linter,
-    cache: Cache,
-    records: dict[str, Record],
-    contents: dict[str, str],
-    errors: list[str],
-    progress: Progress | None = None,
-) -> None:
-    """Add what each of `files` yields by itself to `records`, `contents`, `errors` and the cache."""
-    pending = _from_cache(files, cache, linter, records, contents, errors)
+def _look(files: Sequence[File], linter: Linter, cache: Cache, progress: Progress | None = None) -> Looked:
+    """What each of `files` yields by itself, from the cache or else by the linter, and then kept there."""
+    looked, pending = _from_cache(files, cache, linter)
     done = len(files) - len(pending)
     for path, content, record in linted(linter, pending):
         done += 1
         if progress is not None:
             progress(done, len(files))
         if isinstance(record, str):
-            errors.append(record)
+            looked.errors.append(record)
             continue
-        records[path] = record
-        contents[path] = content
-        errors += record.errors
+        looked.records[path] = record
+        looked.contents[path] = content
+        looked.errors.extend(record.errors)
         if not record.errors and (data := encoded(record)) is not None:
             cache.put(os.path.abspath(path), content, data)
+    return looked
 
 
 def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Result:
@@ -189,15 +189,9 @@ def _of_given(
     return reported(linter, mine)
 
 
-def _from_cache(
-    files: Iterable[File],
-    cache: Cache,
-    linter: Linter,
-    records: dict[str, Record],
-    contents: dict[str, str],
-    errors: list[str],
-) -> list[File]:
-    """Fill `records` and `contents` with what the cache knows; the files that it does not know are returned."""
+def _from_cache(files: Iterable[File], cache: Cache, linter: Linter) -> tuple[Looked, list[File]]:
+    """What the cache knows of `files`, and those that it does not know."""
+    looked = Looked({}, {}, [])
     still = Still(linter.modules, linter.bytes_of)
     pending: list[File] = []
     for file in files:
@@ -208,15 +202,15 @@ def _from_cache(
         try:
             content = content_hash(read(file.path))
         except OSError as error:
-            errors.append(f"{file.path}: {(error.strerror or str(error)).lower()}")
+            looked.errors.append(f"{file.path}: {(error.strerror or str(error)).lower()}")
             continue
         record = decoded(cache.get(absolute, content), Record)
         if record is None or not record.sound(linter.codes) or not all(map(still.holds, record.relied)):
             pending.append(file)
         else:
-            records[file.path] = record
-            contents[file.path] = content
-    return pending
+            looked.records[file.path] = record
+            looked.contents[file.path] = content
+    return looked, pending
 
 
 def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], list[str]]:

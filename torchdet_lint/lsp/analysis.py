@@ -175,7 +175,7 @@ class Analysis:
         if known is None or known.by != by:
             cache = Cache(linter.settings.cache_dir, linter.key())
             progress = work.progress if work is not None else None
-            found = run.around(linter, cache, gathered.records, {}, shown=str, progress=progress)
+            found = run.around(linter, cache, gathered.records, shown=str, progress=progress).records
             cache.save()
             for path in found:
                 linter.known.pop(path, None)
