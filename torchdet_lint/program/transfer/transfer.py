@@ -301,6 +301,8 @@ class Transfer(Recorder):
     def _used(self, bound: Mapping[str, Sequence[Referent]], tokens: list[str]) -> None:
         """A call of a parameter, or of something of it."""
         for result in self.lookup.follow(bound.get(tokens[0], []), tokens[1:]):
+            if self._process and result.kind == "instance":
+                continue
             if result.kind in ("function", "class", "instance"):
                 self.called_plainly(result)
             elif result.kind == "external":
@@ -491,11 +493,11 @@ class Transfer(Recorder):
     def in_process(self, runner: Runner, target: Referent, given: Sequence[Referent]) -> None:
         """What the target of a process calls of what it is given beside: `mp.spawn(run, args=(train, 2))`."""
         body = self.files.summary(target.file).body(target.name)
-        functions = [one for one in given if one.kind == "function"]
-        uses = [use for use in body.uses if use in body.parameters] if body is not None and functions else []
+        handed_over = [one for one in given if one.kind in ("function", "instance")]
+        uses = [use for use in body.uses if use in body.parameters] if body is not None and handed_over else []
         if body is not None and uses:
             self._process = runner.process
-            self._run(target, body, dict.fromkeys(uses, functions), {})
+            self._run(target, body, dict.fromkeys(uses, handed_over), {})
             self._process = ""
 
     def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:
