@@ -38,8 +38,8 @@ _DEEP = 3
 
 
 def decided(test: ast.expr, names: Resolver, scope: Scope) -> bool | None:
-    """Whether `test` holds, where a constant decides it, or those that a function gives its own names, or the file
-    gives one that says whether CUDA is used; else None."""
+    """Whether `test` holds, where a constant decides it, or those that a function gives its own names, or the file, or
+    a class of it, gives one that says whether CUDA is used; else None."""
     return combined(test, lambda part: _told(part, names, scope))
 
 
@@ -48,13 +48,13 @@ def _told(test: ast.expr, names: Resolver, scope: Scope) -> bool | None:
         return False
     if isinstance(test, ast.Constant):
         return bool(test.value)
-    if isinstance(test, ast.Name):
+    if isinstance(test, (ast.Name, ast.Attribute)):
         value = _settled(test, names, scope)
         return None if value is None else bool(value[0])
     if (
         isinstance(test, ast.Compare)
         and len(test.ops) == 1
-        and isinstance(test.left, ast.Name)
+        and isinstance(test.left, (ast.Name, ast.Attribute))
         and isinstance(test.comparators[0], ast.Constant)
         and (value := _settled(test.left, names, scope)) is not None
     ):
@@ -65,9 +65,12 @@ def _told(test: ast.expr, names: Resolver, scope: Scope) -> bool | None:
     return None
 
 
-def _settled(node: ast.Name, names: Resolver, scope: Scope) -> tuple[object] | None:
+def _settled(node: ast.Name | ast.Attribute, names: Resolver, scope: Scope) -> tuple[object] | None:
     """The constant that a name of the function `scope` is from its one binding on, in a 1-tuple, or None; or a switch
-    of the file that is named after CUDA. What else a file sets for its functions is there to be changed."""
+    of the file, or of a class of it, that is named after CUDA. What else these set is there to be changed."""
+    if isinstance(node, ast.Attribute):
+        told = names.devices.names_switch.search(node.attr)
+        return names.scopes.settled_field(node.value, node.attr, scope) if told else None
     if node.id not in scope.bindings or scope.kind != "function":
         return names.scopes.settled(node.id, scope) if names.devices.names_switch.search(node.id) else None
     bounds = scope.bindings.get(node.id, ())

@@ -36,6 +36,9 @@ _GLOBAL = lazy(r"\bglobal[ \t]+([\w, \t]+)")
 DEPTH = 14
 NAMES = 8
 _NAMELESS = "lambda"
+# So much of the text behind a name is looked at, for what is assigned to it: alone, among others, or annotated.
+_LINE = 80
+_GIVEN = lazy(r"[ \t]*(?:=(?!=)|,[^\n]*[^=!<>]=(?!=)|:[ \t]*\w[\w\[\], |.]*=(?!=))")
 
 
 class Bound(NamedTuple):
@@ -180,6 +183,35 @@ class Scopes:
         if not isinstance(value, ast.Constant) or changed is None or name in changed:
             return None
         return constant(value, self.module)
+
+    def settled_field(self, owner: ast.expr, name: str, scope: Scope) -> tuple[object] | None:
+        """The constant that the attribute `name` of `owner` is, in a 1-tuple, or None: `owner` is a class of the file
+        that has no base, or an object made of it, and nothing in the file assigns an attribute of that name."""
+        made, home = followed(owner, scope)
+        if isinstance(made, ast.Call) and not (made.args or made.keywords):
+            made = made.func
+        around = home.home(made.id) if isinstance(made, ast.Name) else None
+        bounds = around.bindings[made.id] if around is not None and isinstance(made, ast.Name) else ()
+        class_ = self.by_name.get(bounds[0].target) if len(bounds) == 1 and bounds[0].kind == "class" else None
+        if class_ is None or class_.node.bases or class_.node.keywords or class_.node.decorator_list:
+            return None
+        values = class_.bindings.get(name, ())
+        value = values[0].value if len(values) == 1 and values[0].kind == "value" else None
+        if not isinstance(value, ast.Constant) or self._assigns_field(name):
+            return None
+        return constant(value, class_)
+
+    def _assigns_field(self, name: str) -> bool:
+        """Whether the text of the file may assign an attribute `name` of some object."""
+        text = "".join(self.hollow.lines)
+        rest = (
+            text[start + len(name) : start + len(name) + _LINE]
+            for start in places(name, text)
+            if text[start - 1] == "."
+        )
+        return any(map(_GIVEN.match, rest)) or any(
+            True for word in ("setattr", "vars", "exec", "__dict__") for _ in places(word, text)
+        )
 
     @functools.cached_property
     def _assigned_inside(self) -> frozenset[str] | None:
