@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from torchdet_lint.checks import table
+from torchdet_lint.checks.seeds.spared import Spared
 from torchdet_lint.checks.seeds.streams import streamed_shuffles
 from torchdet_lint.checks.trace import origins
 from torchdet_lint.dataflow.def_use import DefUse
@@ -36,7 +37,7 @@ def unseeded_generator(module: Module, rule: Rule) -> Iterator[Violation]:
     for call, row in (*table.calls(module, rule), *streamed_shuffles(module, rule)):
         if any(name.endswith(".__init__") for name in call.own) or _seeded_afterwards(module, call):
             continue
-        if _names_things(module, call):
+        if _names_things(module, call) or call.node in module.shared(Spared):
             continue
         function = module.code(call.node.func)
         argument = row.when[0].argument

@@ -1,16 +1,26 @@
-"""What stands in for a seed that is not given -> whether every call in sight gives one."""
+"""What stands in for a seed or a generator that is not given -> whether every call in sight gives one."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import libcst as cst
 
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.module.tree import positional
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchdet_lint.module.module import Module, Value
+
+
+class _Missing(NamedTuple):
+    """A parameter that is None where something runs, or that may be nought too (`empty`)."""
+
+    name: str
+    empty: bool
 
 
 class Spared:
@@ -18,44 +28,64 @@ class Spared:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._given: dict[tuple[int, str], bool] = {}
+        self._given: dict[tuple[int, _Missing], bool] = {}
 
     def __contains__(self, node: cst.CSTNode) -> bool:
-        """Whether `node` runs only where a parameter of the function around it is None, which none of its calls in the
-        file leaves it at."""
+        """Whether `node` runs only where a parameter of the function around it is None, which none of its calls leaves
+        it at."""
         inner = node
-        names: list[str] = []
+        missing: list[_Missing] = []
         for around in self.module.ancestors(node):
             if isinstance(around, cst.FunctionDef):
-                return any(self._is_given(around, name) for name in names)
-            if isinstance(around, (cst.If, cst.IfExp)):
-                option, missing = asks_for_none(around.test)
-                if isinstance(option, cst.Name) and inner is (around.body if missing else around.orelse):
-                    names.append(option.value)
+                return any(self._is_given(around, one) for one in missing)
+            missing += _missing(around, inner)
             inner = around
         return False
 
-    def _is_given(self, function: cst.FunctionDef, name: str) -> bool:
-        key = id(function), name
+    def _is_given(self, function: cst.FunctionDef, missing: _Missing) -> bool:
+        key = id(function), missing
         if key not in self._given:
-            parameters = positional(function)
-            calls = [call for call in self.module.calls if f"@.{function.name.value}" in call.own]
-            values = [call.argument(name, parameters) for call in calls]
-            self._given[key] = bool(calls) and name in parameters and all(map(self._is_something, values))
+            parameters = positional(function)[self.module.enclosing_class(function) is not None :]
+            calls = list(CallEdges(self.module).callers_with_files(function)) if missing.name in parameters else []
+            given = [(there, call.argument(missing.name, parameters)) for there, call in calls]
+            self._given[key] = bool(calls) and all(_is_something(there, value, missing) for there, value in given)
         return self._given[key]
 
-    def _is_something(self, value: Value | None) -> bool:
-        """Whether a value is evidently not None: a number, or an option that has a default, or has to be given."""
-        if value is None or value.is_none:
-            return False
-        if value.known:
-            return True
-        option = value.node.attr.value if isinstance(value.node, cst.Attribute) else ""
-        written = re.search(rf"add_argument\([^()]*[\"']--?{option}[\"'][^()]*\)", self.module.text) if option else None
-        return (
-            written is not None
-            and re.search(r"\bdefault\s*=\s*(?!None\b)|\brequired\s*=\s*True", written[0]) is not None
-        )
+
+def _missing(around: cst.CSTNode, inner: cst.CSTNode) -> Iterator[_Missing]:
+    """The parameters that are nothing where `inner` runs, a part of `around`: `if rng is None:`, `rng or …`."""
+    if isinstance(around, (cst.If, cst.IfExp)):
+        option, is_body = asks_for_none(around.test)
+        empty = False
+        if option is None and isinstance(around.test, cst.UnaryOperation) and isinstance(around.test.operator, cst.Not):
+            option, is_body, empty = around.test.expression, True, True
+        if isinstance(option, cst.Name) and inner is (around.body if is_body else around.orelse):
+            yield _Missing(option.value, empty)
+    elif isinstance(around, cst.BooleanOperation) and isinstance(around.left, cst.Name) and inner is around.right:
+        yield from [_Missing(around.left.value, True)] if isinstance(around.operator, cst.Or) else []
+
+
+def _is_something(module: Module, value: Value | None, missing: _Missing) -> bool:
+    """Whether a value is evidently not None: a number, a generator, or an option that has a default, or has to be
+    given."""
+    if value is None or value.is_none:
+        return False
+    if value.known:
+        return bool(value.constant) or not missing.empty
+    if _is_generator(module, value):
+        return True
+    option = value.node.attr.value if isinstance(value.node, cst.Attribute) and not missing.empty else ""
+    written = re.search(rf"add_argument\([^()]*[\"']--?{option}[\"'][^()]*\)", module.text) if option else None
+    return (
+        written is not None and re.search(r"\bdefault\s*=\s*(?!None\b)|\brequired\s*=\s*True", written[0]) is not None
+    )
+
+
+def _is_generator(module: Module, value: Value) -> bool:
+    """Whether a value is evidently a generator that somebody made, also by a name of it."""
+    made = module.followed(value.node, value.scope, value.order) or value
+    makers = module.library.facts.workers.generators
+    return isinstance(made.node, cst.Call) and not makers.isdisjoint(module.resolve(made.node.func))
 
 
 def asks_for_none(test: cst.BaseExpression) -> tuple[cst.BaseExpression | None, bool]:
