@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import last_word, unpacked
 from torchdet_lint.dataflow.uses import KEEPING, LETS_GO, Trace, Trail, Use
 from torchdet_lint.dataflow.variables import Variables
@@ -15,6 +16,7 @@ from torchdet_lint.source.modules import STANDARD
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module
 
 _PROPERTIES = ("property", "cached_property")
@@ -111,10 +113,20 @@ class Calling(Variables):
     def _let_go(self, function: cst.FunctionDef, node: cst.CSTNode, position: int) -> bool:
         """Whether other files call `function`, and all of them evidently let the order of what it gives go."""
         module = self.module
+        if (class_ := module.enclosing_class(function)) is not None:
+            return self._let_go_above(class_, function.name.value, node, position)
         if module.callers is None or module.scope_of(function) is not module.scope:
             return False
         calls = module.callers(function.name.value)
         return bool(calls) and all(self._forgets(self.beside(there), call, node, position) for there, call in calls)
+
+    def _let_go_above(self, class_: Class, method: str, node: cst.CSTNode, position: int) -> bool:
+        """Whether a base class of another file calls the method, and evidently lets the order of what it gives go:
+        `self.files = sorted(self.listed())`."""
+        above = [other for other, _ in self.edges.ancestors(self.module, class_) if other is not self.module]
+        calls = [(other, call) for other in dict.fromkeys(above) for call in other.shared(Relatives).calls_of(method)]
+        uses = [list(self.beside(other).answered(call, node, position)) for other, call in calls]
+        return bool(calls) and all(found and all(use.kind in LETS_GO for use in found) for found in uses)
 
     def _forgets(self, other: Calling, call: Call, node: cst.CSTNode, position: int) -> bool:
         """Whether nothing is left of the order of what `call` in another file gives; one that only binds the function,
