@@ -1661,3 +1661,37 @@ def test_a_data_set_is_what_its_name_was_bound_to_last(project, body, severity, 
         body = "def main():\n    " + body.replace("\n", "\n    ") + "\n\nmain()"
     folder = project(rows_DOT_py=ROWS.replace("OTHER", "Plain"), main_DOT_py=REBOUND.replace("BODY", body))
     assert severity_of_the_loader(folder) == severity
+
+
+STREAM = """
+import random
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+class Stream(IterableDataset):
+    def __init__(self):
+        self.seeds = np.random.SeedSequence(0)
+        self.rng = random.Random(0)
+
+    def __iter__(self):
+        yield MADE.random()
+
+torch.manual_seed(0)
+print(list(DataLoader(Stream(), num_workers=2)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "severity"),
+    [
+        ("random.Random(get_worker_info().id)", "note"),
+        ("self.rng", "error"),
+        ("np.random.default_rng(self.seeds.spawn(1)[0])", "error"),
+        ("np.random.default_rng(self.seeds)", "note"),
+    ],
+)
+def test_a_generator_is_a_copy_unless_the_worker_makes_it(project, made, severity):
+    folder = project(main_DOT_py=STREAM.replace("MADE", made))
+    assert severity_of_the_loader(folder) == severity
