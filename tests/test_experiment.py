@@ -1498,6 +1498,19 @@ def test_an_option_that_another_file_parses_is_the_seed(tmp_path: Path) -> None:
     assert first == again != other
 
 
+@pytest.mark.parametrize("drawn", ["np.random.default_rng()", "random.Random(time.time_ns())"])
+def test_no_generator_gets_a_number_where_another_file_parses_a_seed(tmp_path: Path, drawn: str) -> None:
+    """Whoever runs the program with another seed would get the same numbers."""
+    files = {
+        "settings.py": "import argparse\n\n\n" + OPTIONS,
+        "program.py": f"{IMPORTS}import time\n\nfrom settings import options\n\nargs = options()\n"
+        f"print({drawn}.random())\n",
+    }
+    assert fixed(tmp_path, files) == files
+    files["settings.py"] = files["settings.py"].replace("--seed", "--speed")
+    assert fixed(tmp_path, files) != files
+
+
 def test_a_function_of_another_file_seeds_whatever_it_is_called(tmp_path: Path) -> None:
     body = "    random.seed(value)\n    torch.manual_seed(value)\n"
     files = {

@@ -38,6 +38,7 @@ _COMMENT = lazy(r"#[^\n]*")
 _OFFSET = lazy(r"(?:\s*%\s*2\s*\*\*\s*32)?(?:\s*\+\s*(\d+))?")
 _NUMBER = lazy(r"(\d+)(?:\s*\+\s*(\d+))?(?![\w.])")
 _NAME = lazy(r"[A-Za-z_]\w*(?=\s*[,)])")
+_SEED_OPTION = lazy(r"""\badd_argument\(\s*(?:['"]-\w['"]\s*,\s*)?['"]--\w*seed\b""")
 _PYTHON_GLOBALLY = lazy(r"\brandom\.[a-z]+\(|\bfrom\s+random\s+import\s+[a-z]")
 _LONGEST_SEED = 80
 # NumPy takes no seed from here on.
@@ -114,7 +115,7 @@ class ProgramSeeds:
         if found is not None:
             return found
         text = "{seed}" + self._apart("{seed}", "0", int(self._is_used_globally(library)))
-        own = not self._speaks_of_seeds_around(node)
+        own = not (self._speaks_of_seeds_around(node) or self._option_elsewhere)
         return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
 
     def unlike(self, text: str, libraries: Sequence[str], files: Sequence[str]) -> str:
@@ -179,7 +180,7 @@ class ProgramSeeds:
         if found is None:
             start = int(self._is_used_globally(generator or ""))
             text = "{seed}" + (self._apart("{seed}", "0", start) if apart else self._taken_by_all("{seed}", "0"))
-            found = GeneratorSeed(text, "unsafe" if self._together else None)
+            found = GeneratorSeed(text, "unsafe" if self._together or self._option_elsewhere else None)
         return found
 
     def _programs(
@@ -233,6 +234,11 @@ class ProgramSeeds:
         uses = {"numpy": self.conventions.uses_numpy_globally, "python": _PYTHON_GLOBALLY}
         texts = [one.text for one in (self.module, *self._other_files.modules)]
         return frozenset(library for library, use in uses.items() if any(map(use.search, texts)))
+
+    @functools.cached_property
+    def _option_elsewhere(self) -> bool:
+        """Whether a file that this one imports adds an option that is a seed: the program has one, out of sight."""
+        return any(_SEED_OPTION.search(one.text) for one in self._other_files.modules)
 
     @functools.cached_property
     def _together(self) -> bool:
