@@ -1099,6 +1099,16 @@ def test_facts_about_a_framework_hold_beside_its_source(project):
     assert codes(lint(folder)) == []
 
 
+def test_a_model_that_a_name_picks_goes_by_its_module(project):
+    program = (
+        "import sys\nimport torch\nimport torchvision\n\n"
+        f"{GUARD}    model = getattr(torchvision.models, sys.argv[1])()\n    torch.save(model, 'model.pt')\n"
+    )
+    (finding,) = [one for one in lint(project(main_DOT_py=program)) if one.code == "TDL101"]
+    assert finding.message.startswith("`torchvision.models` uses torch's global random number generator")
+    assert [place.message for place in finding.related] == ["`torchvision.models` uses random numbers here"]
+
+
 def test_what_stands_beside_the_networks_of_a_library_is_no_network(project):
     program = (
         "import segmentation_models_pytorch as smp\nimport timm\nimport torch\n"

@@ -39,8 +39,8 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     raising = sorted({ref for ops in reported for ref in ops.raising})
     details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
     details["mode"] = f"torch.{'use_deterministic_algorithms' if _has_mode(entry) else 'set_deterministic'}(True)"
-    stories = [Story(ref, f"`{ref.what}` raises in that mode") for ref in raising]
-    stories += [Story(ref, f"`{ref.what}` is deterministic only in that mode") for ref in places]
+    stories = [Story(ref, f"`{ref.shown}` raises in that mode") for ref in raising]
+    stories += [Story(ref, f"`{ref.shown}` is deterministic only in that mode") for ref in places]
     varies = bool(places) or any(ops.varies for ops in reported)
     elsewhere = any(not ops.raising for ops in reported)
     yield Fault(
@@ -57,7 +57,7 @@ def _raising(entry: Entry, ops: list[Ref], here: Ref) -> str:
     """What the message says of the ops that raise in deterministic mode: the first few, with their lines."""
     if not ops:
         return ""
-    named = [f"`{ref.what}`{entry.place(ref, here)}" for ref in ops[:_NAMED]]
+    named = [f"`{ref.shown}`{entry.place(ref, here)}" for ref in ops[:_NAMED]]
     named += [f"{len(ops) - _NAMED} more"] if len(ops) > _NAMED else []
     listed = " and ".join(part for part in (", ".join(named[:-1]), named[-1]) if part)
     return f"; {listed} {'raises' if len(ops) == 1 else 'raise'} in that mode"
@@ -96,7 +96,7 @@ def _varies(entry: Entry, name: str) -> bool:
 
 def _counted(places: list[Ref]) -> str:
     """`3 × Conv2d, 1 × Embedding, 1 × torchvision.models, 1 × timm.create_model`."""
-    names = (ref.what.removesuffix(".*") for ref in places)
+    names = (ref.shown for ref in places)
     counts = Counter(name if name in _SHOWN_WHOLE else name.rpartition(".")[2] for name in names)
     return ", ".join(f"{count} × {name}" for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 

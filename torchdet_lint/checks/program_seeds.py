@@ -46,12 +46,12 @@ def _unseeded(entry: Entry, library: str) -> Iterator[Fault]:
     )
     change: Change = entry.seeds(missing) if library in missing else Withhold(_IN_PROCESSES)
     variant = "cuda-only" if library == "torch" and "seed:cuda" in entry.effects else ""
-    details = {"draw": draw.what, "place": entry.place(draw, here)}
+    details = {"draw": draw.shown, "place": entry.place(draw, here)}
     yield Fault(
         here,
         details,
         variant,
-        related=(Story(draw, f"`{draw.what}` uses random numbers here"),),
+        related=(Story(draw, f"`{draw.shown}` uses random numbers here"),),
         changes=(change,),
     )
 
@@ -70,9 +70,9 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
             if seed in done or any(row.entropy for row in entry.project.facts.seeds.get(seed.what, ())):
                 continue
             done.add(seed)
-            details = {"seed": seed.what, "draw": draw.what, "place": entry.place(draw, seed)}
+            details = {"seed": seed.what, "draw": draw.shown, "place": entry.place(draw, seed)}
             changes = (_earlier_seed(entry, library, seed),)
-            story = Story(draw, f"`{draw.what}` uses random numbers before the seed")
+            story = Story(draw, f"`{draw.shown}` uses random numbers before the seed")
             yield Fault(seed, details, related=(story,), changes=changes, at_call=True)
 
 
@@ -116,7 +116,7 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 draw = inner[f"draw:{channels[0]}"]
                 details = {
                     "target": step.node.name.rpartition(".")[2],
-                    "draw": draw.what,
+                    "draw": draw.shown,
                     "place": entry.place(draw, step.ref),
                 }
                 here = step.node.file == step.ref.file and "." not in step.node.name
@@ -131,7 +131,7 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 variant = ("nested" if nested else "fork") if copied else ""
                 yield Fault(
                     step.ref, details, variant, "warning" if copied else None,
-                    (Story(draw, f"`{draw.what}` uses random numbers here, in the new process"),), (seeded,),
+                    (Story(draw, f"`{draw.shown}` uses random numbers here, in the new process"),), (seeded,),
                     at_call=True,
                 )  # fmt: skip
                 break

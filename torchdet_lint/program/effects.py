@@ -57,6 +57,11 @@ class Ref(NamedTuple):
     statement: int
     what: str
 
+    @property
+    def shown(self) -> str:
+        """`what` as messages name it: the models of a library that a name picks go by the name of their module."""
+        return self.what.removesuffix(".*")
+
 
 class Step(NamedTuple):
     """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later` or `process` (of `node`).
