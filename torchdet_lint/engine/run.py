@@ -217,12 +217,12 @@ def examine(linter: Linter, texts: Mapping[str, bytes]) -> tuple[list[Finding], 
     """Lint files that are given as bytes, all of them one project: the findings in order, and complaints.
 
     YAML among them is what programs are configured with."""
-    result = conclude(given(linter, texts), texts)
+    result = conclude(gather_texts(linter, texts), texts)
     return list(result.findings), list(result.errors)
 
 
-def given(linter: Linter, texts: Mapping[str, bytes]) -> Gathered:
-    """What files that are given as bytes yield one by one."""
+def gather_texts(linter: Linter, texts: Mapping[str, bytes]) -> Gathered:
+    """Look at every file by itself, as `gather` does: files that are given as bytes."""
     linter.stand_in(texts)
     with collector_off():
         records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not yaml_names([path])}

@@ -168,7 +168,7 @@ class Analysis:
         by those."""
         linter = self.linter(self.settings(path))
         linter.interrupt = work.go_on if work is not None else None
-        gathered = run.given(linter, project)
+        gathered = run.gather_texts(linter, project)
         by = tuple((path, record.outline.imports) for path, record in gathered.records.items())
         key = f"{linter.settings.root}\0{linter.settings.file}"
         known = self._around.get(key)

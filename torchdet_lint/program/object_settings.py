@@ -72,7 +72,7 @@ class ObjectSettings:
         if told.known:
             return [told.value]
         if self._values is None:
-            self._values = self._given()
+            self._values = self._passed()
         if told.names[:1] == (OFF_WITH,):
             values = self._values.get((owner, place, told.names[1][1:]), [])
             return [] if any(value is UNKNOWN or value for value in values) else values
@@ -85,8 +85,8 @@ class ObjectSettings:
             return [value if value is UNKNOWN else (value is None) is asked for value in values]
         return self._values.get((owner, place, parameter_of(told) or ""), [])
 
-    def _given(self) -> dict[_Slot, list[Any]]:
-        """What each constructor is given for each parameter, followed from one constructor to the next."""
+    def _passed(self) -> dict[_Slot, list[Any]]:
+        """The constants that each constructor is passed for each parameter, from one constructor to the next."""
         found: dict[_Slot, list[Any]] = {}
         leads: dict[_Slot, list[_Slot]] = {}
         for node, notes in self.notes.items():

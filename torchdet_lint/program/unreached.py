@@ -102,7 +102,7 @@ class Unreached:
             if test.parameter.startswith("self."):
                 values = self._kept(asking, test.parameter[5:])
             elif asking.body is asking.maker and (test.dead or test.dead_otherwise):
-                values = self._given(asking, test.parameter)
+                values = self._passed(asking, test.parameter)
             arms = {test.rules_out(value) for value in values}
             if len(arms) == 1:
                 yield arms.pop()
@@ -113,11 +113,11 @@ class Unreached:
         told = summary.setting(asking.word, attribute)
         if told is None or ANY in summary.assigned:
             return []
-        values = [told.value] if told.known else self._given(asking, parameter_of(told) or "")
+        values = [told.value] if told.known else self._passed(asking, parameter_of(told) or "")
         return values if values and not self._project.assignments(attribute, frozenset(self._texts)) else []
 
-    def _given(self, asking: _Asking, parameter: str) -> list[Any]:
-        """What all calls give a parameter, or leave it at; nothing where that is not known."""
+    def _passed(self, asking: _Asking, parameter: str) -> list[Any]:
+        """The constants that all calls pass for a parameter, or leave to its default; none where one is not known."""
         maker, referent = asking.maker, asking.referent
         calls = self._calls(asking) if parameter in parameters_of(referent, maker) else None
         values: list[Any] = []
