@@ -786,6 +786,8 @@ NAMED = "for name, param in model.named_parameters():\n    if TEST:\n        par
         (ALL + "model.fc = nn.Linear(512, 2)", "warning"),
         (ALL + "model.classifier[6] = nn.Linear(512, 2)", "warning"),
         (ALL + "model.conv1 = nn.Conv2d(1, 64, 7)", "error"),
+        (ALL + "model.fc = nn.Linear(512, 2)\nmodel = torchvision.models.resnet18()", "error"),
+        ("model = torchvision.models.resnet18()\n" + ALL + "model.fc = nn.Linear(512, 2)", "error"),
         (ALL + "model.fc = nn.Linear(512, 2)\nmodel.layer4.requires_grad_(True)", "error"),
         (ALL + "model.fc = nn.Linear(512, 2)\nmodel.fc.bias.requires_grad_(False)", "warning"),
         (ALL.replace("False", "bool(model)") + "model.fc = nn.Linear(512, 2)", "error"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.program.syntax.shapes import SIZES, last_word
@@ -112,9 +113,14 @@ def trunks(body: Sequence[ast.stmt]) -> frozenset[str]:
     inside = {id(inner) for loop in loops for inner in ast.walk(loop)}
     if any(_thaws(node) for node in nodes if id(node) not in inside):
         return frozenset()
-    headed = {_headed(target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets}
+    assigned = [(ast.unparse(one), node) for node in nodes if isinstance(node, ast.Assign) for one in node.targets]
+    headed = {_headed(target) for _, node in assigned for target in node.targets}
+    # A name that stands for several models, one after the other, may be frozen as one of them.
+    made = Counter(name for name, node in assigned if ast.unparse(_moved(node.value)) != name)
     return frozenset(
-        owner for loop in loops if (owner := _frozen_in(loop)) in headed or any(map(_leaves_head, ast.walk(loop)))
+        owner
+        for loop in loops
+        if made[owner := _frozen_in(loop)] == 1 and (owner in headed or any(map(_leaves_head, ast.walk(loop))))
     )
 
 
