@@ -234,8 +234,9 @@ def test_comments_say_only_what_code_cannot() -> None:
 
 @pytest.mark.parametrize("package", ["checks", "dataflow", "fixes", "inference", "module.tree"])
 def test_libcst_is_imported_fast(package: str) -> None:
-    """Whichever package comes first, and its nodes stay what they are to others: compared by identity, validated."""
+    """Whichever package comes first, in a process of the linter's own; nodes are compared and validated as ever."""
     program = (
+        "from torchdet_lint.quick import Process\nProcess.is_own = True\n"
         f"import torchdet_lint.{package}, copy, dataclasses, inspect, pickle, libcst as cst\n"
         "name = cst.Name('a')\n"
         "assert not type(name).__dataclass_params__.frozen and isinstance(name, cst.BaseExpression)\n"
@@ -255,3 +256,23 @@ def test_libcst_is_imported_fast(package: str) -> None:
         check=False,
     )
     assert done.stdout == "validated\n", done.stderr
+
+
+def test_whoever_imports_the_linter_has_libcst_as_it_is() -> None:
+    """Nodes that nobody can assign to, and classes of nodes of one's own."""
+    program = (
+        "import dataclasses, torchdet_lint.api, libcst as cst\n"
+        "torchdet_lint.api.lint('.')\n"
+        "assert cst.Name.__dataclass_params__.frozen and type(cst.Name).__name__ == 'ABCMeta'\n"
+        "@dataclasses.dataclass(frozen=True)\nclass Own(cst.BaseExpression):\n    value: str = ''\n"
+        "print('frozen')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT / "examples",
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "frozen\n", done.stderr

@@ -11,9 +11,11 @@ def main() -> None:
     from torchdet_lint.cli.console import FAILED
     from torchdet_lint.cli.main import RUNTIME
     from torchdet_lint.cli.main import main as command
+    from torchdet_lint.quick import Process
 
     if sys.argv[1:2] and sys.argv[1] in RUNTIME:
         sys.exit(command(sys.argv[1:]))
+    Process.is_own = True
     gc.disable()  # a lint frees its data as it goes: the collector would only look at what is still used
     try:
         status = command(sys.argv[1:])

@@ -1,3 +1,5 @@
 """The text of a file -> what its nodes are and mean, parsed on demand."""
 
-from torchdet_lint.module import quick as quick
+from torchdet_lint import quick
+
+quick.import_libcst()
