@@ -89,6 +89,16 @@ SAME = {
         ),
         ("F.cross_entropy(x, labels)", "F.cross_entropy(x, labels, reduction='none').mean()"),
     ],
+    "torch.nn.NLLLoss2d": [
+        (
+            "torch.nn.NLLLoss2d()(x.log_softmax(1), labels)",
+            "torch.nn.NLLLoss()(x.log_softmax(1).flatten(2).transpose(1, 2).flatten(0, 1), labels.flatten())",
+        ),
+        (
+            "torch.nn.NLLLoss2d()(x.log_softmax(1), labels)",
+            "torch.nn.NLLLoss2d(reduction='none')(x.log_softmax(1), labels).mean()",
+        ),
+    ],
     "torch.Tensor.put_(accumulate=False)": [
         (
             "x.clone().put_(unique, x[0, 0, 0, :4])",
