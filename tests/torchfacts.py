@@ -40,6 +40,7 @@ NOT_DOCUMENTED = {
     "torch.nn.functional.max_pool3d_with_indices": "the docstring names the module",
     "torch.nn.functional.pad(mode='reflect')": "the docstring names the modules",
     "torch.nn.functional.pad(mode='replicate')": "the docstring names the modules",
+    "torch.nn.NLLLoss2d": "deprecated, a kind of NLLLoss",
     "torch.nn.Embedding": "documented from 2.14 on",
     "torch.nn.MaxPool2d under torch.compile": "inductor's decomposition",
     "torch.Tensor.__setitem__": "runs index_put",
