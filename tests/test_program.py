@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 
 import pytest
 
@@ -775,6 +776,7 @@ for _ in range(3):
     optimizer.step()
 """
 ALL = "for param in model.parameters():\n    param.requires_grad = False\n"
+WHERE = "import sys\nif OPTION:\n" + textwrap.indent(ALL, "    ") + "model.fc = nn.Linear(512, 2)"
 NAMED = "for name, param in model.named_parameters():\n    if TEST:\n        param.requires_grad = False\n"
 
 
@@ -785,6 +787,8 @@ NAMED = "for name, param in model.named_parameters():\n    if TEST:\n        par
         (ALL, "error"),
         (ALL + "model.fc = nn.Linear(512, 2)", "warning"),
         (ALL + "model.classifier[6] = nn.Linear(512, 2)", "warning"),
+        (WHERE.replace("OPTION", "len(sys.argv) > 1"), "error"),
+        ("fixed = True\n" + WHERE.replace("OPTION", "fixed"), "warning"),
         (ALL + "model.conv1 = nn.Conv2d(1, 64, 7)", "error"),
         (ALL + "model.fc = nn.Linear(512, 2)\nmodel = torchvision.models.resnet18()", "error"),
         ("model = torchvision.models.resnet18()\n" + ALL + "model.fc = nn.Linear(512, 2)", "error"),

@@ -6,10 +6,11 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING, TypeGuard
 
+from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.program.syntax.shapes import SIZES, last_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 _PARAMETERS = frozenset({"parameters", "named_parameters"})
 _SHOWS = frozenset({"print", "repr", "str", "type"})
@@ -106,10 +107,13 @@ def frozen(body: Sequence[ast.stmt]) -> frozenset[str]:
 
 
 def trunks(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """The models of which a function, or a file, trains nothing but a head that it puts there or leaves out: no
-    gradient comes to the layers before."""
+    """The models of which a function, or a file, trains nothing but a head that it puts there or leaves out, whatever
+    its options: no gradient comes to the layers before."""
     nodes = [node for statement in body for node in ast.walk(statement)]
-    loops = [node for node in nodes if isinstance(node, ast.For) and _frozen_in(node)]
+    stored = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    on = (ast.unparse(one) for node in nodes if _is_on(node) for one in node.targets)
+    switched = {name for name in on if stored[name] == 1}
+    loops = [node for node in _certain(body, switched) if isinstance(node, ast.For) and _frozen_in(node)]
     inside = {id(inner) for loop in loops for inner in ast.walk(loop)}
     if any(_thaws(node) for node in nodes if id(node) not in inside):
         return frozenset()
@@ -122,6 +126,23 @@ def trunks(body: Sequence[ast.stmt]) -> frozenset[str]:
         for loop in loops
         if made[owner := _frozen_in(loop)] == 1 and (owner in headed or any(map(_leaves_head, ast.walk(loop))))
     )
+
+
+def _is_on(node: ast.AST) -> TypeGuard[ast.Assign]:
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is True
+
+
+def _certain(body: Sequence[ast.stmt], switched: Set[str]) -> Iterator[ast.stmt]:
+    """The statements that run whenever the function does: no option keeps them from it, but for names in `switched`."""
+    for statement in body:
+        yield statement
+        match statement:
+            case ast.With(body=inner) | ast.Try(body=inner):
+                yield from _certain(inner, switched)
+            case ast.If(test=ast.Name(id=name), body=inner) if name in switched:
+                yield from _certain(inner, switched)
+            case ast.If(body=inner) if is_main_guard(statement):
+                yield from _certain(inner, switched)
 
 
 def _frozen_in(loop: ast.For) -> str:
