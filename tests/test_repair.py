@@ -454,7 +454,7 @@ class Net(torch.nn.Module):
 
 
 def main():
-    torch.manual_seed(int(time.time() * 1000) % 2**31)
+    torch.manual_seed(time.time_ns() % 2**31)
     loader = DataLoader(
         Crops(),
         batch_size=3,
