@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchdet_lint.module.module import Module, Value
+    from torchdet_lint.module.names import Binding
 
 _DEPTH = 4
 _CALLS = 8
@@ -36,11 +37,9 @@ def _single(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[in
         yield node.evaluated_value
     if not isinstance(node, cst.Name) or not depth:
         return
-    home = module.scope_of(node).home(node.value)
-    bindings = home.bindings[node.value] if home is not None else ()
-    if len(bindings) != 1:
+    binding = _only_binding(module, node)
+    if binding is None:
         return
-    binding = bindings[0]
     if binding.kind == "loop" and binding.value is not None and not binding.path:
         for there, one in _several(module, binding.value, depth):
             yield from _single(there, one, depth - 1)
@@ -56,11 +55,17 @@ def _several(module: Module, node: cst.BaseExpression, depth: int) -> Iterator[t
         yield module, one
     if elements is not None or not isinstance(node, cst.Name) or not depth:
         return
+    binding = _only_binding(module, node)
+    if binding is not None and isinstance(binding.node, cst.Param):
+        for there, one in _given(module, binding.node):
+            yield from _several(there, one, depth - 1)
+
+
+def _only_binding(module: Module, node: cst.Name) -> Binding | None:
+    """What a name is bound to, where that is one thing."""
     home = module.scope_of(node).home(node.value)
     bindings = home.bindings[node.value] if home is not None else ()
-    if len(bindings) == 1 and isinstance(parameter := bindings[0].node, cst.Param):
-        for there, one in _given(module, parameter):
-            yield from _several(there, one, depth - 1)
+    return bindings[0] if len(bindings) == 1 else None
 
 
 def _given(module: Module, parameter: cst.Param) -> Iterator[tuple[Module, cst.BaseExpression]]:
