@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.dataflow.seeding.program_seeds import NUMBER, ProgramSeeds
+from torchdet_lint.dataflow.seeding.program_seeds import NUMBER, ProgramSeeds, numbers_given
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.engine.outcome import token
 from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, SetArgument, Violation, Withhold
@@ -16,7 +16,7 @@ from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.lines import split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torchdet_lint.dataflow.seeding.seed_values import Option
     from torchdet_lint.engine.linter import Linter
@@ -41,6 +41,7 @@ class Reporter:
         self._data = data
         self._text = text
         self._modules: dict[str, Module | None] = {}
+        self._known_numbers: dict[tuple[str, str], frozenset[int]] = {}
         self._known_values: dict[str, SeedValues | None] = {}
 
     def report(self, fault: Fault, code: str, cause: Cause | None = None) -> None:
@@ -122,21 +123,24 @@ class Reporter:
         if change.name != "seeds":
             return change
         seeds = module.shared(ProgramSeeds)
-        files = [self._text(path) for path in change.files]
+
+        def elsewhere(library: str) -> Iterator[int]:
+            return (number for path in change.files for number in self._numbers(path, library))
+
         values = self._values(change.options) if change.options else None
         option = values.option if values is not None else None
         if change.beside is not None:
             node = module.places.node_at(change.beside.row, change.beside.column)
-            seed = seeds.beside(node, change.libraries, files)
+            seed = seeds.beside(node, change.libraries, elsewhere)
             if option is not None and (seed.isdecimal() or (option.suits and not option.is_used(module.text))):
                 seed = ""
             change = change._replace(beside=node if seed else None, seed=seed)
         if not change.seed and change.parsed is not None and values is not None and option is not None:
             node = module.places.node_at(change.parsed.row, change.parsed.column)
             seed = seeds.below_arguments(node, option, values)
-            seed = seeds.unlike(seed, change.libraries, files) if seed else ""
+            seed = seeds.unlike(seed, change.libraries, elsewhere) if seed else ""
             change = change._replace(beside=node if seed else None, seed=seed)
-        return change if change.seed else change._replace(seed=seeds.unlike(NUMBER, change.libraries, files))
+        return change if change.seed else change._replace(seed=seeds.unlike(NUMBER, change.libraries, elsewhere))
 
     def _is_unsafe(self, change: Change) -> bool:
         """Whether `change` seeds with a number though the program parses a seed, or seeds several processes alike."""
@@ -148,6 +152,14 @@ class Reporter:
         """The option that is a seed, where the program parses one."""
         values = self._values(change.options) if change.options else None
         return values.option if values is not None else None
+
+    def _numbers(self, path: str, library: str) -> frozenset[int]:
+        """The numbers that a file gives objects which draw as the global generator of `library` does."""
+        key = path, library
+        if key not in self._known_numbers:
+            conventions = self.linter.library.facts.conventions
+            self._known_numbers[key] = numbers_given(conventions, library, self._text(path))
+        return self._known_numbers[key]
 
     def _values(self, path: str) -> SeedValues | None:
         if path not in self._known_values:

@@ -22,8 +22,9 @@ from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from torchdet_lint.catalogue.tables.conventions import Conventions
     from torchdet_lint.dataflow.seeding.call_chain import Function, Site
     from torchdet_lint.dataflow.seeding.ordered import Ordered
     from torchdet_lint.dataflow.seeding.seed_values import Option
@@ -118,23 +119,27 @@ class ProgramSeeds:
         own = not (self._speaks_of_seeds_around(node) or self._option_elsewhere)
         return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
 
-    def unlike(self, text: str, libraries: Sequence[str], files: Sequence[str]) -> str:
-        """`text`, a seed for `libraries`, or a number above it, so that no object draws the same that this file, or one
-        of the other `files` of the program, whose texts these are, gives a seed."""
+    def unlike(self, text: str, libraries: Sequence[str], elsewhere: Callable[[str], Iterable[int]]) -> str:
+        """`text`, a seed for `libraries`, or a number above it, so that no object draws the same that this file, or
+        another of the program, gives a seed; `elsewhere` has the numbers of those, by library."""
         number = int(text) if text.isdecimal() else 0 if text == NUMBER else None
         taken: set[int] = set()
         for library in libraries:
-            given = self.conventions.gives_its_own(library)
-            for one in (self.module.text, *(files if number is not None else ())):
-                for place in (match.end() for match in given.finditer(one)):
-                    if number is not None:
-                        taken.add(_number_at(one, place) - number)
-                    elif one.startswith(text, place) and (found := _OFFSET.match(one, place + len(text))) is not None:
-                        taken.add(int(found[1] or 0))
+            if number is not None:
+                numbers = itertools.chain(
+                    numbers_given(self.conventions, library, self.module.text), elsewhere(library)
+                )
+                taken.update(one - number for one in numbers)
+                continue
+            for match in self.conventions.gives_its_own(library).finditer(self.module.text):
+                place = match.end()
+                found = _OFFSET.match(self.module.text, place + len(text))
+                if self.module.text.startswith(text, place) and found is not None:
+                    taken.add(int(found[1] or 0))
         above = next(above for above in itertools.count() if above not in taken)
         return _added(text, f" + {above}" if above else "")
 
-    def beside(self, node: cst.CSTNode, libraries: Sequence[str], files: Sequence[str] = ()) -> str:
+    def beside(self, node: cst.CSTNode, libraries: Sequence[str], elsewhere: Callable[[str], Iterable[int]]) -> str:
         """What the call `node` seeds with, as it is written, where `libraries` may be given it right below, or what
         they may be given of it, as `unlike` has it; empty where the call may run more than once, or on a condition that
         is not about the seed."""
@@ -152,7 +157,7 @@ class ProgramSeeds:
         if self._perhaps(seeding.call, unless=text if ast.Name in kinds else "__name__"):
             return ""
         text = self._quoted(text)
-        seed = self.unlike(text, libraries, files)
+        seed = self.unlike(text, libraries, elsewhere)
         if suits:
             return seed
         return f"({seed}) % 2**32" if ast.BinOp in kinds or seed != text else f"{seed} % 2**32"
@@ -544,6 +549,12 @@ class ProgramSeeds:
             stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
             self._known_names[function] = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
         return self._known_names[function]
+
+
+def numbers_given(conventions: Conventions, library: str, text: str) -> frozenset[int]:
+    """The numbers that a file with that text gives objects which then draw as the global generator of `library` does;
+    -1 for what is no number."""
+    return frozenset(_number_at(text, match.end()) for match in conventions.gives_its_own(library).finditer(text))
 
 
 def _number_at(text: str, place: int) -> int:
