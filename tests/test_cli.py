@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -344,3 +345,43 @@ def test_the_environment_chooses_where_no_flag_does(
     monkeypatch.setenv("TORCHDET_OUTPUT_FORMAT", "xml")
     assert main(["a.py"]) == 2
     assert "TORCHDET_OUTPUT_FORMAT: 'xml' is none of full, concise" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["-"], ["script"]])
+def test_a_program_of_any_name_is_one(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = "import torch\nif __name__ == '__main__':\n    print(torch.rand(3))\n"
+    Path("script").write_text(program)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(program.encode())))
+    assert main([*arguments, "--output-format", "concise", "-q"]) == 1
+    assert [line.split(" ")[:2] for line in capsys.readouterr().out.splitlines()] == [
+        [f"{arguments[0]}:3:5:", "TDL101"]
+    ]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["a.py", "--output-file", "a.py"],
+        ["a.py", "--diff", "--output-file", "a.py"],
+        ["baseline", "--output-file", "a.py"],
+        ["baseline", "--baseline", "a.py"],
+        ["baseline", "--output-file", "notes.txt"],
+        ["verify", "--output-file", "a.py", "a.py"],
+        ["forecast", "--output-file", "a.py", "a.py"],
+        ["preflight", "--output", "a.py"],
+    ],
+    ids=" ".join,
+)
+def test_no_report_goes_over_a_program(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    text = "import torch\ntorch.backends.cudnn.benchmark = True\n"
+    for name in ("a.py", "notes.txt"):
+        Path(name).write_text(text)
+    try:
+        status = main(arguments)
+    except SystemExit as error:
+        status = error.code
+    assert status == 2
+    assert "not written over" in capsys.readouterr().err
+    assert [Path(name).read_text() for name in ("a.py", "notes.txt")] == [text, text]

@@ -306,6 +306,9 @@ def test_baseline_writes_only_what_it_may(capsys: pytest.CaptureFixture[str], tm
     Path(".torchdet-baseline.json").unlink()
     assert main(["baseline", "-q"]) == 0
     assert main(["baseline", "-q"]) == 0
+    assert main(["baseline", "-q", "--output-file", "link.json"]) == 2
+    assert precious.read_text() == "mine"
+    precious.write_text("")
     assert main(["baseline", "-q", "--output-file", "link.json"]) == 0
     assert "findings" in precious.read_text()
     assert Path("link.json").is_symlink()

@@ -14,6 +14,8 @@ Applicability = Literal["safe", "unsafe"]
 
 WITHHELD = " No fix: "
 _PAGES = "https://github.com/torchdet-lint/torchdet-lint/blob/main/docs/rules"
+NO_REPORTS = (".ipynb", ".py", ".pyi", ".pyw", ".toml")
+"""How the files end that no report is written over: a slip of the keyboard would cost a program."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 

@@ -118,7 +118,7 @@ def test_errors_are_one_line(machine, tmp_path, capsys):
         (["verify", "--preflight", str(machine), str(machine), "--output-format", "html"], "no --output-format html"),
         (["preflight", "-o", str(other), "--data", str(tmp_path / "none")], "no such folder of data"),
         (["preflight", "-o", str(other), "--weights", "none.pt"], "no such file of weights"),
-        (["preflight", "-o", str(tmp_path), "--seed", "1"], "cannot be written"),
+        (["preflight", "-o", str(tmp_path), "--seed", "1"], "is a folder"),
         (
             ["preflight", "-o", str(other), "--data", str(tmp_path / "data"), "--data", str(machine.parent / "data")],
             "two paths of data are called data",

@@ -48,7 +48,10 @@ def _target(given: argparse.Namespace, settings: Settings) -> str:
 
     named: str = given.output_file or given.baseline or ""
     if named:
-        return os.path.realpath(named)
+        target = os.path.realpath(named)
+        if os.path.isfile(target) and os.path.getsize(target) and not baseline.is_one(target):
+            raise UsageError(f"baseline: {named} is no baseline, and is not written over; name another file")
+        return target
     target = settings.baseline or os.path.join(settings.root, ".torchdet-baseline.json")
     if os.path.islink(target) or not inside(target, settings.root):
         reason = "a link" if os.path.islink(target) else "outside of the project"

@@ -141,7 +141,7 @@ def check_parser(command: str) -> argparse.ArgumentParser:
         fixing.add_argument("--diff", action="store_true", help="print the fixes as a patch and write nothing")
         output = parser.add_argument_group("output")
         output.add_argument("--output-format", choices=_FORMATS, metavar="FORMAT", help=f"one of {', '.join(_FORMATS)}")
-        output.add_argument("--output-file", metavar="FILE", help="write the findings there")
+        output.add_argument("--output-file", type=_report_file, metavar="FILE", help="write the findings there")
         output.add_argument(
             "--evidence", metavar="FILE", help="say of each finding what this report of `verify --lint` saw (JSON)"
         )
@@ -162,6 +162,7 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     else:
         parser.add_argument(
             "--output-file",
+            type=_report_file,
             metavar="FILE",
             help="the baseline file (default: the configured one, else .torchdet-baseline.json)",
         )
@@ -180,6 +181,15 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"torchdet-lint {__version__}")
     return parser
+
+
+def _report_file(name: str) -> str:
+    """The name of a file that a report may be written to. Raises `argparse.ArgumentTypeError`."""
+    from torchdet_lint.finding import NO_REPORTS
+
+    if name.endswith(NO_REPORTS) and os.path.exists(name):
+        raise argparse.ArgumentTypeError(f"{name}: a program or a configuration is not written over")
+    return name
 
 
 def _switch(group: argparse._ArgumentGroup, flag: str, text: str) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from torchdet_lint.source.modules import ModuleMap, Place
 
 
-SOURCES = (".py", ".pyw", ".ipynb")
+_SOURCES = (".py", ".pyw", ".ipynb")
 _TEXTS = 64
 _IMPORTED_THROUGH = 8
 _OPTIMIZER = lazy(r"torch\.optim\.(?:\w+\.)?[A-Z]\w*$")
@@ -65,6 +65,11 @@ class ProjectFiles:
         # By the name of an attribute, how often each file that was asked assigns it.
         self._assigned: dict[str, dict[str, int]] = {}
         self._counted: set[str] = set()
+
+    def is_source(self, path: str) -> bool:
+        """Whether `path` is a file of Python and no folder; one that was named may have any name, or only stand for
+        standard input."""
+        return path.endswith(_SOURCES) or path in self._listed
 
     def text(self, file: str) -> str:
         """The text of a file; empty where it cannot be read."""
@@ -150,7 +155,7 @@ class ProjectFiles:
     def assignments(self, attribute: str, files: frozenset[str]) -> int:
         """How often `files` assign to an attribute of that name, of whatever objects, but for `self.name = …`."""
         for file in files - self._counted:
-            for name, count in self.summary(file).assigned.items() if file.endswith(SOURCES) else ():
+            for name, count in self.summary(file).assigned.items() if self.is_source(file) else ():
                 self._assigned.setdefault(name, {})[file] = count
         self._counted |= files
         return sum(count for file, count in self._assigned.get(attribute, {}).items() if file in files)
@@ -201,7 +206,7 @@ class ProjectFiles:
     def _home(self, file: str, tokens: list[str]) -> tuple[str, list[str]]:
         """The module that binds the first of `tokens`, which the module `file` may only import, and its name there."""
         for _ in range(_IMPORTED_THROUGH):
-            names = self.summary(file).stands_for(tokens[0]) if file.endswith(".py") else ()
+            names = self.summary(file).stands_for(tokens[0]) if self.is_source(file) else ()
             if len(names) != 1 or names[0][0] in "@$*?%" or names[0].endswith(")"):
                 break
             place = self.locate(names[0], file)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
 from torchdet_lint.program.events import LOADED, MODULES
-from torchdet_lint.program.files import SOURCES
 from torchdet_lint.program.launch_configs import called
 from torchdet_lint.source.modules import namesake
 
@@ -249,7 +248,7 @@ class Lookup:
     def _member(self, file: str, name: str, level: int) -> list[Referent]:
         """What `name` is in the module `file`: a definition, an import, a value or a submodule."""
         found: list[Referent]
-        if name.endswith("*") and file.endswith(SOURCES):
+        if name.endswith("*") and self.files.is_source(file):
             picked = [one for one in self.files.summary(file).defined if one.startswith(name[:-1])]
             found = [
                 referent for one in picked for referent in self._member(file, one, level) if referent.kind in _CALLED
@@ -261,7 +260,7 @@ class Lookup:
                 if place is not None and not place.rest and place.path != file:
                     found += [one for one in self._member(place.path, name, level - 1) if one.kind in _CALLED]
             return list(dict.fromkeys(found))
-        if file.endswith(SOURCES):
+        if self.files.is_source(file):
             summary = self.files.summary(file)
             found = []
             for full in summary.stands_for(name):
@@ -279,8 +278,8 @@ class Lookup:
         starred = self._starred(file, name, level)
         if starred:
             return starred
-        if not file.endswith(SOURCES) or file.endswith("__init__.py"):
-            folder = os.path.dirname(file) if file.endswith(SOURCES) else file
+        if not self.files.is_source(file) or file.endswith("__init__.py"):
+            folder = os.path.dirname(file) if self.files.is_source(file) else file
             names = self.files.modules.listing(folder)
             if f"{name}.py" in names:
                 return [Referent("module", os.path.join(folder, f"{name}.py"))]
@@ -291,7 +290,7 @@ class Lookup:
         return [Referent("unknown", file, name)]
 
     def _starred(self, file: str, name: str, level: int) -> list[Referent]:
-        if not file.endswith(SOURCES):
+        if not self.files.is_source(file):
             return []
         for module in self.files.summary(file).stars:
             place = self.files.locate(module, file)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import NoReturn
+
+from torchdet_lint.verifier.verification.options import new_file
 
 FORMATS = ("text", "json", "html", "github", "junit", "sarif")
 
@@ -46,28 +47,13 @@ def _fix_options(parser: Parser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed that fixes start from (default 0)")
 
 
-def _new_file(text: str) -> Path:
-    """A file that can be written, as far as can be told before the runs. Raises `argparse.ArgumentTypeError`."""
-    path = Path(text)
-    why = ""
-    if path.is_dir():
-        why = "is a folder"
-    elif not path.parent.is_dir():
-        why = "no such folder"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
-        why = "cannot be written"
-    if why:
-        raise argparse.ArgumentTypeError(f"{text}: {why}")
-    return path
-
-
 def _report_options(parser: Parser) -> None:
     parser.add_argument("--output-format", choices=FORMATS, default="text", help="(default: text)")
     parser.add_argument(
         "-o",
         "--output-file",
         "--output",
-        type=_new_file,
+        type=new_file,
         default=None,
         metavar="FILE",
         help="write the report there; the screen shows the verdict",
@@ -232,7 +218,7 @@ def preflight_parser() -> Parser:
     """The options of `preflight`."""
     about = "Write what a run on this machine will depend on, for `verify --preflight` to compare."
     parser = _parser("preflight", about, "-o FILE.json")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the file, as JSON")
+    parser.add_argument("-o", "--output", type=new_file, required=True, metavar="FILE", help="the file, as JSON")
     parser.add_argument(
         "--weights", action="append", default=[], metavar="FILE", help="a file of weights (may be repeated)"
     )

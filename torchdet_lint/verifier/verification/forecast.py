@@ -20,6 +20,7 @@ import msgspec
 from torchdet_lint.catalogue import loading, measured, ops, verdicts
 from torchdet_lint.verifier.patching.frames import shown
 from torchdet_lint.verifier.probe import validity
+from torchdet_lint.verifier.verification.options import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -191,7 +192,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the table alone")
     found.add_argument("--timeout", type=float, default=None, metavar="SECONDS", help="for the run")
     found.add_argument("--output-format", default="text", choices=("text", "json"), help="(default: text)")
-    found.add_argument("-o", "--output-file", type=Path, default=None, metavar="FILE", help="write the list there")
+    found.add_argument("-o", "--output-file", type=new_file, default=None, metavar="FILE", help="write the list there")
     found.add_argument("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return found
 

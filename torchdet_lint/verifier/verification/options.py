@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from torchdet_lint.finding import NO_REPORTS
 from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.verification.outcome import VerifyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from torchdet_lint.verifier.probe.validity import Valid
     from torchdet_lint.verifier.verification.outcome import Mode
@@ -48,3 +51,20 @@ class VerifyOptions:
         """Refuse what shows nothing."""
         if self.runs < 2:
             raise VerifyError("--runs must be at least 2: one run alone shows nothing")
+
+
+def new_file(text: str) -> Path:
+    """A file that can be written, as far as can be told before the runs. Raises `argparse.ArgumentTypeError`."""
+    path = Path(text)
+    why = ""
+    if path.is_dir():
+        why = "is a folder"
+    elif path.suffix in NO_REPORTS and path.exists():
+        why = "a program or a configuration is not written over"
+    elif not path.parent.is_dir():
+        why = "no such folder"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "cannot be written"
+    if why:
+        raise argparse.ArgumentTypeError(f"{text}: {why}")
+    return path
