@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.dataflow.syntax import last_word
+from torchdet_lint.inference.devices import named_device
 
 if TYPE_CHECKING:
     from torchdet_lint.module.module import Module
@@ -20,11 +21,28 @@ _DEPTH = 4
 
 def stays_on_cpu(module: Module, node: cst.Call) -> bool:
     """Whether the layer that `node` makes has its weights on the CPU wherever it is applied: nothing moves it."""
-    if module.library.facts.devices.moves_all.search(module.text):
+    devices = module.library.facts.devices
+    if devices.moves_all.search(module.text):
         return False
+    if _is_put_there(module, node) and not devices.names_another.search(module.text):
+        return True
     if any(arg.star or (arg.keyword is not None and arg.keyword.value == "device") for arg in node.args):
         return False
     return only_applied(module, node) is not None
+
+
+def _is_put_there(module: Module, node: cst.Call) -> bool:
+    """Whether the layer that `node` makes is put on the CPU as it is made: `nn.LSTM(4, 4).to(device)`, where that is the
+    CPU, `.cpu()`, or `device="cpu"`."""
+    given = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "device"]
+    method, around = module.parent(node), None
+    if isinstance(method, cst.Attribute):
+        around = module.parent(method)
+    if isinstance(method, cst.Attribute) and isinstance(around, cst.Call):
+        if method.attr.value == "cpu":
+            return True
+        given += [arg.value for arg in around.args[:1] if method.attr.value == "to"]
+    return bool(given) and all(named_device(module, one) == "cpu" for one in given)
 
 
 def only_applied(module: Module, node: cst.Call, depth: int = _DEPTH) -> list[cst.Call] | None:
