@@ -243,15 +243,14 @@ def _inductor_is_deterministic(module: Module) -> bool:
 
 def _sums(module: Module, call: Call, sums: tuple[str, ...]) -> bool:
     """Whether the kernel that is tuned may add up: by a call of `sums` or of a function that is not in sight, or into a
-    variable in a loop; nothing is known of one that calls nothing. Elsewhere another block size changes no result."""
+    variable in a loop; nothing is known of one that stores nothing. Elsewhere another block size changes no result."""
     function = module.parent(module.parent(call.node) or call.node)
     if not isinstance(function, cst.FunctionDef):
         return True
     stack: list[tuple[cst.CSTNode, bool]] = [(function.body, False)]
-    calls = False
+    stores = False
     while stack:
         node, looped = stack.pop()
-        calls = calls or isinstance(node, cst.Call)
         if looped and isinstance(node, (cst.Assign, cst.AugAssign)):
             return True
         if isinstance(node, cst.Call):
@@ -259,9 +258,10 @@ def _sums(module: Module, call: Call, sums: tuple[str, ...]) -> bool:
                 library, _, last = name.rpartition(".")
                 if not library.startswith(("triton", "builtins")) or last in sums:
                     return True
+                stores = stores or last == "store"
         looped = looped or isinstance(node, (cst.For, cst.While))
         stack.extend((child, looped) for child in children(node))
-    return not calls
+    return not stores
 
 
 def _several(module: Module, configs: Value) -> bool:

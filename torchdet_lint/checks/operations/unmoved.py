@@ -32,8 +32,7 @@ def stays_on_cpu(module: Module, node: cst.Call) -> bool:
 
 
 def _is_put_there(module: Module, node: cst.Call) -> bool:
-    """Whether the layer that `node` makes is put on the CPU as it is made: `nn.LSTM(4, 4).to(device)`, where that is the
-    CPU, `.cpu()`, or `device="cpu"`."""
+    """Whether the layer that `node` makes is put on the CPU at once: by `.to(device)`, `.cpu()`, or `device="cpu"`."""
     given = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "device"]
     method, around = module.parent(node), None
     if isinstance(method, cst.Attribute):

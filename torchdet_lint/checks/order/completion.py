@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.dataflow.uses import Use
-    from torchdet_lint.module.module import Module
+    from torchdet_lint.module.module import Call, Module
     from torchdet_lint.module.names import Scope
+
+_UNORDERED = "generator_unordered"
 
 
 def completion_order(module: Module, rule: Rule) -> Iterator[Violation]:
@@ -29,6 +31,7 @@ def completion_order(module: Module, rule: Rule) -> Iterator[Violation]:
     calls = {id(call.node): call for call in module.calls_to(*names)}
     for call in module.method_calls(*rule.words["methods"]):
         calls.setdefault(id(call.node), call)
+    calls |= {id(call.node): call for call in _unordered_generators(module)}
     for call in sorted(calls.values(), key=lambda call: call.order):
         use = _first_unordered(module, call.node)
         if use is not None:
@@ -37,6 +40,19 @@ def completion_order(module: Module, rule: Rule) -> Iterator[Violation]:
         use = first_ordered(_uses_of_done(module, call.node))
         if use is not None:
             yield Violation(call.node, {"call": module.code(call.node.func)}, "set", related=telling(use))
+
+
+def _unordered_generators(module: Module) -> Iterator[Call]:
+    """The calls of `joblib.Parallel(return_as="generator_unordered")`."""
+    for call in module.calls_to("joblib.Parallel()") if _UNORDERED in module.text else ():
+        function = call.node.func
+        home = call.scope.home(function.value) if isinstance(function, cst.Name) else None
+        bound = home.bindings[function.value] if home is not None and isinstance(function, cst.Name) else []
+        for made in [one.value for one in bound] or [function]:
+            parallel = module.call_at(made) if isinstance(made, cst.Call) else None
+            given = parallel.argument("return_as") if parallel is not None else None
+            if given is not None and given.constant == _UNORDERED:
+                yield call
 
 
 def _first_unordered(module: Module, node: cst.Call) -> Use | None:
