@@ -1462,3 +1462,23 @@ def test_a_name_that_is_made_of_itself_alone_comes_to_an_end(project):
     loop = GUARD + "    for _ in loader:\n        random.random()\n"
     folder = project(main_DOT_py=f"import random\nfrom config import *\n\nloader = tqdm(list(loader))\n\n{loop}")
     assert [code for code, _ in codes(lint(folder))] == ["TDL103"]
+
+
+def test_what_generates_goes_by_the_class_of_the_model_and_not_by_the_tokenizer_beside_it(project):
+    builder = (
+        "from diffusers import DDPMPipeline\nfrom transformers import AutoModelForCausalLM, AutoTokenizer\n\n"
+        "def load(path):\n    tokenizer = AutoTokenizer.from_pretrained(path)\n"
+        "    model = AutoModelForCausalLM.from_pretrained(path)\n    return tokenizer, model\n\n"
+        "def pipeline(path):\n    return DDPMPipeline.from_pretrained(path)\n"
+    )
+    program = (
+        "from builder import load\n\n"
+        f"{GUARD}    tokenizer, model = load('gpt2')\n    open('out', 'w').write(model.generate([1], do_sample=True))\n"
+    )
+    folder = project(main_DOT_py=program, builder_DOT_py=builder)
+    (finding,) = [one for one in lint(folder) if one.code == "TDL101"]
+    assert finding.message.startswith("`transformers.AutoModelForCausalLM.generate` uses torch's global")
+    images = f"from builder import pipeline\n\n{GUARD}    pipeline('ddpm')(batch_size=2).images[0].save('a.png')\n"
+    (folder / "main.py").write_text(images)
+    (finding,) = [one for one in lint(folder) if one.code == "TDL101"]
+    assert finding.message.startswith("`diffusers.DDPMPipeline` uses torch's global")

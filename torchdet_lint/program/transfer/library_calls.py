@@ -8,6 +8,7 @@ import msgspec
 
 from torchdet_lint.program.effects import IN_TRAINING, ITEMS
 from torchdet_lint.program.transfer.passing import parameter_of
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Draw, Runner, Seed
     from torchdet_lint.program.events import Argument, Event
     from torchdet_lint.program.transfer.recorder import Recorder
+
+# What a class method gives is an object of the class: `Pipeline.from_pretrained()`, of which the object is what draws.
+_OBJECT = lazy(r"(?<=\.)([A-Z]\w*)\.[a-z]\w*\(\)")
 
 
 class LibraryCalls:
@@ -36,7 +40,7 @@ class LibraryCalls:
         if lender is not None and draw.library == "torch":
             rest = {key: value for key, value in event.keywords.items() if key != "generator"}
             if self.facts.meets(msgspec.structs.replace(event, keywords=rest), draw.when, draw.parameters):
-                self.recorder.add("borrow", full.replace("()", ""), lender)
+                self.recorder.add("borrow", _told(full), lender)
 
     def iterated(self, full: str, event: Event) -> None:
         """What a loader draws when it is iterated."""
@@ -46,7 +50,7 @@ class LibraryCalls:
 
     def draw(self, draw: Draw, full: str) -> None:
         """A draw from a global generator."""
-        what = full.replace("()", "")
+        what = _told(full)
         channel: str = draw.library
         initialises = draw.at == "construction" or (self.recorder.initialises and draw.at == "call")
         if channel == "torch" and (initialises or full.startswith("torch.nn.init.")):
@@ -154,6 +158,11 @@ def _is_on_cuda(event: Event) -> bool:
     """Whether a call is told to make its result on CUDA."""
     device = event.keywords.get("device")
     return device is not None and device.known and str(device.value).startswith("cuda")
+
+
+def _told(full: str) -> str:
+    """The name under which a message tells of `full`: an object goes by its class, however it was made."""
+    return _OBJECT.sub(r"\1", full).replace("()", "")
 
 
 def in_training(event: Event) -> bool:
