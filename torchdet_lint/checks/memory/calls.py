@@ -64,7 +64,7 @@ class Calls(Store):
                 refs = self.value(part, state)
                 everything |= refs
                 if reads:
-                    self.read(refs, part, state)
+                    self.read(refs - skipped, part, state)
                 else:
                     self.escape(refs - skipped, state)
         return everything
@@ -120,7 +120,7 @@ class Calls(Store):
                 self.write(refs, state)
                 return refs
             assert isinstance(node.func, cst.Attribute)
-            self.read(refs, node.func.value, state)
+            self.read(some_part(refs) if word in words["picks"] else refs, node.func.value, state)
             self.pass_on(node, NO_REFS, state, reads=True)
             return NO_REFS if not word.endswith("_") else refs
         self.escape(refs, state)
@@ -174,6 +174,11 @@ class Calls(Store):
             return self._arguments(node, state)
         if last in words["part-views"]:
             return some_part(self._arguments(node, state))
+        if last in words["picks"] and node.args:
+            picked = self.value(node.args[0].value, state)
+            self.read(some_part(picked), node.args[0].value, state)
+            self.pass_on(node, picked, state, reads=True)
+            return NO_REFS
         reads = last in words["reads"] and not self._excludes_self(node)
         if reads and self._ignores_input(node):
             reads = False
