@@ -306,7 +306,7 @@ def scalar_kind(module: Module, node: cst.BaseExpression) -> str:
         return "text" if "text" in kinds else "number" if "number" in kinds else "unknown"
     if isinstance(node, (cst.Name, cst.Attribute)) and (told := element_kinds.single(module, node)) != "unknown":
         return told
-    if isinstance(node, cst.Name) and (held := _variable(module, node, ())) != "unknown":
+    if isinstance(node, cst.Name) and (held := module.shared(_Variables).single(node)) != "unknown":
         return held
     if isinstance(node, cst.Name) and len(node.value) == 1 and node.value in "ijkn":
         return "number"
@@ -358,6 +358,22 @@ class _Variables:
             (tuple(map(id, bindings)), path),
             lambda: agreed(self._bound(binding, path) for binding in bindings),
         )
+
+    def single(self, node: cst.Name) -> str:
+        """What the variable `node` is: what it is bound to, or what all calls of the file pass as a parameter."""
+        held = self.of(node, ())
+        function = _taking(self.module, node) if held == "unknown" else None
+        if function is None:
+            return held
+        return self._settled((id(function), node.value, ""), lambda: self._single(node, function))
+
+    def _single(self, node: cst.Name, function: cst.FunctionDef) -> str:
+        self.module.look_for(function.name.value)
+        calls = list(self.module.calls_to(f"@.{function.name.value}"))
+        parameters = positional(function)
+        given = [call.argument(node.value, parameters) for call in calls if not call.opaque]
+        kinds = [scalar_kind(self.module, value.node) for value in given if value is not None]
+        return agreed(kinds) if len(kinds) == len(calls) else "unknown"
 
     def filled(self, node: cst.Name | cst.Attribute) -> str:
         """What the elements are of the list that `node` stands for, by what it is made of and what is put into it."""
