@@ -54,6 +54,9 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         reported.add(call.node)
         details = {"call": module.code(call.node.func)}
         yield Violation(call.node, details, row.variant or "fresh", related=(left,), changes=(table.FOR_CALLERS,))
+    patterns = [re.compile(text) for text in rule.patterns]
+    if any(pattern.search(module.text) for pattern in patterns):
+        module.load_where(lambda text: any(pattern.search(text) for pattern in patterns))
     sinks = list(_sinks(module))
     uses = Uses(module, [sink.value.node for sink in sinks])
     ways = [way for sink in sinks for way in _entropy(module, sink, uses)]
