@@ -145,7 +145,7 @@ def asked(condition: Condition) -> str:
     words = {
         "absent": "is not passed", "missing": "is not passed or is None", "given": "is passed and is not None",
         "truthy": "is true", "falsy": "is false", "in": f"is {values}", "not-in": f"is known and is not {values}",
-        "possible": f"may be {values}", "unless": f"is not {values}",
+        "possible": f"may be {values}", "unless": f"is not {values}", "ranging": "is a range of more than one number",
     }  # fmt: skip
     return f"`{condition.argument}` {words.get(condition.test, f'meets the test {condition.test} {values}'.rstrip())}"
 

@@ -20,7 +20,8 @@ class Condition(Table, frozen=True, kw_only=True):
 
     * `absent`: not passed; `missing`: not passed, or evidently `None`; `given`: passed, and not evidently `None`;
     * `in`: evidently one of `values`; `not-in`: evidently none of `values`; `truthy`, `falsy`: evidently so;
-    * `possible`: one of `values`, or a value that only the run knows; `unless`: not evidently one of `values`.
+    * `possible`: one of `values`, or a value that only the run knows; `unless`: not evidently one of `values`;
+    * `ranging`: two numbers that are not evidently the same, and not evidently a single one.
 
     An argument that is not passed has the value `default`. `opaque`: whether the condition holds where `**options`
     that are not in sight may carry the argument (by default it does not).
@@ -37,12 +38,12 @@ class Condition(Table, frozen=True, kw_only=True):
 
     argument: str
     test: Literal[
-        "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless",
+        "absent", "missing", "given", "in", "not-in", "truthy", "falsy", "possible", "unless", "ranging",
         "tensor", "dims", "sparse", "length", "contains", "repeats", "several",
         "overlapping", "side-by-side", "from", "not-floating",
     ]  # fmt: skip
     values: tuple[Scalar | list[Scalar], ...] = ()
-    default: Scalar = None
+    default: Scalar | list[Scalar] = None
     opaque: bool = False
 
 
@@ -71,7 +72,9 @@ def condition_holds(condition: Condition, *, passed: bool, opaque: bool, known: 
     if test == "given":
         return not (known and value is None)
     if not known:
-        return test in ("possible", "unless")
+        return test in ("possible", "unless", "ranging")
+    if test == "ranging":
+        return isinstance(value, (tuple, list)) and any(not matches(value[0], end) for end in value[1:])
     if test in ("truthy", "falsy"):
         return bool(value) is (test == "truthy")
     return any(matches(value, wanted) for wanted in condition.values) is (test not in ("not-in", "unless"))

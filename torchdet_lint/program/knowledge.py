@@ -132,7 +132,8 @@ class Tables:
                 found = list(self.library.ancestors(name))
                 if name.endswith(".*"):
                     found.append(name)
-            found += [pattern for prefix, suffix, pattern in self._patterns if _matches(name, prefix, suffix)]
+            if name.removesuffix("()") not in self.draws:  # a row for the name itself says when it draws
+                found += [pattern for prefix, suffix, pattern in self._patterns if _matches(name, prefix, suffix)]
             known = self._spellings[name] = tuple(dict.fromkeys(found))
         return known
 
