@@ -1482,3 +1482,43 @@ def test_what_generates_goes_by_the_class_of_the_model_and_not_by_the_tokenizer_
     (folder / "main.py").write_text(images)
     (finding,) = [one for one in lint(folder) if one.code == "TDL101"]
     assert finding.message.startswith("`diffusers.DDPMPipeline` uses torch's global")
+
+
+OPTIONAL = """
+import argparse
+import torch
+
+def train(model, device, batches):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches:
+        model(batch.to(device)).sum().backward()
+        optimizer.step()
+
+def main():
+    args = argparse.ArgumentParser().parse_args()
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 3)
+    {put}
+    train(model, device, [])
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("put", "words"),
+    [
+        ("device = 'cuda'; model.cuda()", "trains"),
+        ("device = torch.device('cuda:0')", "trains"),
+        ("torch.cuda.set_device(args.gpu); device = args.gpu; model.to('cuda' if args.gpu else 'cpu')", "trains"),
+        ("device = 'cuda' if torch.cuda.is_available() else 'cpu'; model.to(device)", "may train"),
+        ("device = torch.device(args.device); model.to(device)", "may train"),
+        ("device = None\n    if args.cuda:\n        model.cuda()", "may train"),
+        ("device = args.gpu and model.cuda() and 'cuda' or 'cpu'", "may train"),
+        ("device = None; model = model.cuda() if args.cuda else model", "may train"),
+    ],
+)
+def test_a_program_is_said_to_train_on_cuda_where_it_does_whatever_its_options_are(project, put, words):
+    (finding,) = lint(project(main_DOT_py=OPTIONAL.format(put=put)))
+    assert finding.message.startswith(f"This program {words} on CUDA (line 8) without")

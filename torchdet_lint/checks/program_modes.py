@@ -38,6 +38,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     reported = entry.reached_ops()
     raising = sorted({ref for ops in reported for ref in ops.raising})
     details = {"place": entry.place(training, here), "ops": _counted(places), "raises": _raising(entry, raising, here)}
+    details["trains"] = "trains" if entry.has("on_cuda") else "may train"
     details["mode"] = f"torch.{'use_deterministic_algorithms' if _has_mode(entry) else 'set_deterministic'}(True)"
     stories = [Story(ref, f"`{ref.shown}` raises in that mode") for ref in raising]
     stories += [Story(ref, f"`{ref.shown}` is deterministic only in that mode") for ref in places]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from torchdet_lint.program.events import GUARD
 from torchdet_lint.regex import lazy
 
 STARTED = "<started>"
@@ -100,6 +101,8 @@ ITEMS = "python_items"
 TRAINING = frozenset(IN_TRAINING.values())
 STEPS = ("steps", "locked", "stepped")
 TRAINING_FLAGS = frozenset({"backward", "fits"})
+# CUDA is used whatever the options say: on no branch.
+ON_CUDA = "flag:on_cuda"
 _DRAWS = frozenset({"draw", "first", "begin", "borrow", "late"})
 _GENERATOR = {
     "python": "python",
@@ -125,7 +128,8 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
     ordered = step.now and step.kind not in ("later", "process")
-    fresh = [key for key in inner if key not in found]
+    sure = ordered and all(arm == GUARD for arm in step.branch)
+    fresh = [key for key in inner if key not in found and (sure or key != ON_CUDA)]
     for key in fresh:
         ref, (kind, _, channel) = inner[key], key.partition(":")
         if kind in ("draw", "flag", "begin") or (kind == "borrow" and (step.node is None or step.lends)):

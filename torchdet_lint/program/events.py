@@ -68,7 +68,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     events run later or in another order (a lambda), `locked` ones stand in a `with …lock…:`, `idle` ones in a statement
     whose draw changes no result, `trained` ones run only `if self.training`, or make colours, `ungraded` ones stand in
     a `with torch.no_grad()`, `sized` ones make a model of which only the parameters are counted, `frozen` ones a module
-    that gets no gradient; the result of a `bare` call is used for nothing.
+    that gets no gradient; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a
+    conditional expression, `and` or `or`.
     """
 
     kind: str
@@ -88,6 +89,7 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     ungraded: bool = False
     sized: bool = False
     frozen: bool = False
+    partly: bool = False
 
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -18,6 +18,7 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     operands: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
+    needing: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()

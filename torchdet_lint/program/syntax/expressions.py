@@ -73,6 +73,7 @@ class Expressions:
         self.sized = False
         self.without_gradient = False
         self.muted = False
+        self.partly = False
         self.trained = 0
         self.bare: ast.expr | None = None
         # What comprehensions of the expression go through, by the name that stands for one of it.
@@ -85,10 +86,10 @@ class Expressions:
 
     def expression(self, root: ast.expr, branch: tuple[int, ...]) -> None:
         """Record the calls of an expression, arguments before the call that takes them."""
-        stack: list[tuple[ast.AST, bool, bool, tuple[int, ...]]] = [(root, False, False, branch)]
+        stack: list[tuple[ast.AST, bool, bool, tuple[int, ...], bool]] = [(root, False, False, branch, False)]
         self._over.clear()
         while stack:
-            node, seen, deferred, branch = stack.pop()
+            node, seen, deferred, branch, self.partly = stack.pop()
             if seen:
                 assert isinstance(node, ast.Call)
                 self.call(node, branch, deferred)
@@ -98,14 +99,16 @@ class Expressions:
                     self.text(node, branch)
                 continue
             if isinstance(node, ast.Call):
-                stack.append((node, True, deferred, branch))
+                stack.append((node, True, deferred, branch, self.partly))
             elif isinstance(node, ast.Name) or self.asks_for_devices(node):
                 continue
             deferred = deferred or isinstance(node, ast.Lambda)
+            partly = self.partly or isinstance(node, (ast.IfExp, ast.BoolOp))
             if isinstance(node, (ast.IfExp, ast.BinOp, ast.BoolOp)) and (chosen := self.chosen(node)):
-                stack.extend((part, False, deferred, branch + arms) for part, arms in reversed(chosen))
+                stack.extend((part, False, deferred, branch + arms, partly) for part, arms in reversed(chosen))
             else:
-                stack.extend((part, False, deferred, branch) for part in reversed(self.parts(node, branch, deferred)))
+                parts = self.parts(node, branch, deferred)
+                stack.extend((part, False, deferred, branch, partly) for part in reversed(parts))
 
     def chosen(self, node: ast.IfExp | ast.BinOp | ast.BoolOp) -> list[tuple[ast.expr, tuple[int, ...]]]:
         """The parts of an expression of which not all count for every parameter of the function, and the arms in which
@@ -288,7 +291,7 @@ class Expressions:
             Event(
                 kind, getattr(node, "lineno", 1), getattr(node, "col_offset", 0), self.statement, names, positional,
                 keywords or {}, opaque, branch, deferred, self.locks > 0, self.idle, self.trained > 0,
-                node is self.bare, self.ungraded > 0, self.sized, self.without_gradient,
+                node is self.bare, self.ungraded > 0, self.sized, self.without_gradient, self.partly,
             )
         )  # fmt: skip
 

@@ -50,6 +50,8 @@ class Recorder:
     ) -> None:
         """Record a step at the event that is being looked at."""
         event = self.event
+        if channel == "cublas" and kind == "draw" and not event.partly:
+            self.add("flag", what, "on_cuda")
         ref = Ref(self.node.file, event.row, event.column, event.statement, what)
         weights = node is not None and kind == "call" and self.initialises
         now = now and not event.deferred
