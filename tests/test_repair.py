@@ -531,3 +531,32 @@ def _sections(output: str) -> Iterator[tuple[str, str]]:
     for section in output.split("== ")[1:]:
         name, _, text = section.partition("\n")
         yield name, text
+
+
+@pytest.mark.parametrize(
+    ("first", "refused"),
+    [
+        ("%%time\ndef f():\n    pass", ""),
+        ("\n%%time\ndef f():\n    pass", "cell 1 of the notebook"),
+        ("%%bash\nls", "cell 1 of the notebook"),
+    ],
+)
+def test_nothing_goes_above_what_a_cell_begins_with_by_magic(first, refused, capsys):
+    """`%%time` in the second row is an error in IPython, and what stands in a cell of bash is run by bash."""
+    rest = ["def g():\n    pass", "from torch.nn import Linear\nprint(Linear(3, 3))"]
+    cells = [{"cell_type": "code", "source": text, "metadata": {}, "outputs": []} for text in (first, *rest)]
+    Path("n.ipynb").write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert run("--fix", "n.ipynb", "--min-severity", "note") == bool(refused)
+    fixed = [cell["source"] for cell in json.loads(Path("n.ipynb").read_text())["cells"]]
+    assert fixed[0].startswith(first if refused else "%%time\n\nimport torch\n"), fixed[0]
+    assert (fixed == [first, *rest]) is bool(refused)
+    assert f"No fix: {refused}" in capsys.readouterr().out or not refused
+
+
+@pytest.mark.parametrize("line", ["torch.manual_seed(3); main()", "torch.manual_seed(3) if main else main()"])
+def test_no_seed_goes_below_a_line_that_draws_too(line, capsys):
+    text = f"import numpy as np\nimport torch\n\n\ndef main():\n    return np.random.rand()\n\n\n{line}\n"
+    Path("a.py").write_text(text)
+    assert run("--fix", "a.py", "--min-severity", "note") == 1
+    assert Path("a.py").read_text() == text
+    assert "the seed of line 9 is not a statement by itself" in capsys.readouterr().out

@@ -61,7 +61,7 @@ def subtract(path: str, findings: Iterable[Finding], texts: Mapping[str, bytes] 
     except OSError as error:
         raise ConfigError(f"baseline: {path}: {(error.strerror or str(error)).lower()}") from error
     except (ValueError, RecursionError, msgspec.MsgspecError) as error:
-        raise ConfigError(f"baseline: {path}: not a baseline file: {error}") from error
+        raise ConfigError(f"baseline: {path}: not a baseline file: {' '.join(str(error).split())}") from error
     if known.version != _VERSION:
         raise ConfigError(f"baseline: {path}: version {known.version} is not {_VERSION}; write it again")
     left = Counter(

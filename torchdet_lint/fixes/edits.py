@@ -9,7 +9,8 @@ import libcst as cst
 from torchdet_lint.finding import Edit, Location
 from torchdet_lint.fixes.layout import first_row, line_end
 from torchdet_lint.regex import lazy
-from torchdet_lint.source.lines import comments
+from torchdet_lint.source.lines import comments, split_lines
+from torchdet_lint.source.magics import closed_rows
 
 if TYPE_CHECKING:
     from torchdet_lint.fixes.layout import Layout
@@ -52,6 +53,12 @@ class Editor:
         else:
             place = Location(inside, len(line) + 1)
             content = newline + content[: -len(newline)]
+        return self._inserted(content, place, cell)
+
+    def _inserted(self, content: str, place: Location, cell: int | None) -> Edit:
+        held = self.module.source.cell(cell)
+        if held is not None and (place.row, place.column) <= (closed_rows(split_lines(held.text)), 1):
+            raise Refusal(f"cell {cell} of the notebook is the place for it, and takes no Python there")
         return Edit(content, place, place, cell)
 
     def _raw_line(self, row: int) -> str:
@@ -68,7 +75,7 @@ class Editor:
         cell, inside = self.module.source.place(row)
         line = self.layout.lines[row - 1] if row <= len(self.layout.lines) else ""
         place = Location(inside, 1)
-        return Edit(content.replace("\n", line_end(line) or self.layout.newline), place, place, cell)
+        return self._inserted(content.replace("\n", line_end(line) or self.layout.newline), place, cell)
 
     def statement_of(self, node: cst.CSTNode) -> cst.CSTNode:
         """The statement around `node` before which a line can be put: an `elif` is none."""

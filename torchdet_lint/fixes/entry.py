@@ -11,6 +11,7 @@ from torchdet_lint.fixes.bound_names import required_parameters
 from torchdet_lint.fixes.commented_seeds import commented_seeds
 from torchdet_lint.fixes.edits import Refusal
 from torchdet_lint.fixes.statements import inserted
+from torchdet_lint.module.names import dotted
 from torchdet_lint.module.tree import children
 from torchdet_lint.regex import lazy
 
@@ -88,14 +89,31 @@ def _enter_beside(draft: Draft, need: NeedHelper) -> bool:
     header = ""
     if isinstance(statement, cst.If) and isinstance(statement.body, cst.SimpleStatementSuite) and not statement.orelse:
         # `if args.seed is not None: torch.manual_seed(args.seed)`
+        if not _only_seeds(draft, statement.body.body, need.beside):
+            return False
         header = draft.module.text[slice(draft.layout.span(statement)[0], draft.layout.span(statement.body.body[0])[0])]
-    elif not isinstance(statement, cst.SimpleStatementLine) or not isinstance(block, (cst.IndentedBlock, cst.Module)):
+    elif (
+        not isinstance(statement, cst.SimpleStatementLine)
+        or not isinstance(block, (cst.IndentedBlock, cst.Module))
+        or not _only_seeds(draft, statement.body, need.beside)
+    ):
         return False
     row = draft.module.span(statement)[1].row
     statements = _present(draft, _seed_lines(need.libraries, need.seed))
     lines = [header + draft.filled(text, statement) for _, text in _unshown(draft, row, statements)]
     draft.file_edits.append(draft.editor.lines_after(row, draft.editor.indented("\n".join(lines), statement)))
     return True
+
+
+def _only_seeds(draft: Draft, line: Sequence[cst.BaseSmallStatement], seed: cst.CSTNode) -> bool:
+    """Whether `line` only assigns, or calls `seed` and its like: what else it does may use what is seeded below it."""
+    if len(line) == 1 and isinstance(line[0], (cst.Assign, cst.AnnAssign)):
+        return True
+    place = draft.module.span(seed)[0]
+    calls = [one.value for one in line if isinstance(one, cst.Expr) and isinstance(one.value, cst.Call)]
+    return len(calls) == len(line) and all(
+        draft.module.span(call)[0] == place or "seed" in dotted(call.func) for call in calls
+    )
 
 
 def _project_function(draft: Draft, function: str) -> str:

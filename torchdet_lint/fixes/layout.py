@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _INSTALL = lazy(r"\s*(?:# |pass  # )?\s*[!%]\s*(?:\w+ -m )?(?:pip3?|conda|mamba|uv)\b.*\binstall\b")
 _DUNDER = lazy(r"__\w+__")
 _FIRST_LINES = lazy(r"#!|#.*?coding[:=]")
+_FIRST_LINES_OF_NOTEBOOKS = lazy(r"#!|# %%|#.*?coding[:=]")
 
 
 IMPORTS = ("import", "imports")
@@ -129,7 +130,8 @@ class Layout:
         if last + 1 < first and not self.lines[last].strip():
             return last
         # What stands right above the first statement is about it, but for these.
-        return sum(bool(_FIRST_LINES.match(line)) for line in self.lines[: min(last, 2)])
+        stays = _FIRST_LINES_OF_NOTEBOOKS if self.module.source.cells else _FIRST_LINES
+        return sum(bool(stays.match(line)) for line in self.lines[: min(last, 2)])
 
     @functools.cached_property
     def runs(self) -> list[list[Top]]:
@@ -167,7 +169,8 @@ class Layout:
         if wanted is not None and row is not None:
             cell = self.module.source.place(wanted)[0]
             held = [last for last in self._import_ends if last < row and self.module.source.place(last)[0] == cell]
-            return self._below_magics(self._below_dunders(held[-1]), row)
+            if held:
+                return self._below_magics(self._below_dunders(held[-1]), row)
         if row is None or row > self.imports_end:
             return self._below_magics(self.imports_end, row)
         at = bisect.bisect_left(self._import_ends, row)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.lines import logical_rows, split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _PYTHON_CELL = lazy(r"%%(?:capture|prun|pypy|python3?|time|timeit)\b")
 _MAGIC_VALUE = lazy(r"\s*[A-Za-z_][\w.,\s\[\]]*=\s*(?:%[A-Za-z]|!(?!=))")
@@ -22,11 +27,11 @@ def without_magics(text: str) -> str:
     if not any(character in text for character in "%!?/,;") and _BARE_MAGIC.search(text) is None:
         return text
     lines = split_lines(text)
-    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
-    if lines and lines[first].startswith("%%"):
-        if not _PYTHON_CELL.match(lines[first]):
-            return "".join(_commented(line) for line in lines)
-        lines[first] = _commented(lines[first])
+    closed = closed_rows(lines)
+    if closed > len(lines):
+        return "".join(_commented(line) for line in lines)
+    if closed:
+        lines[closed - 1] = _commented(lines[closed - 1])
     starts = logical_rows("".join(lines))
     going_on = False
     for index, line in enumerate(lines):
@@ -38,6 +43,15 @@ def without_magics(text: str) -> str:
         if magic:
             lines[index] = _commented(line, statement=index in starts)
     return "".join(lines)
+
+
+def closed_rows(lines: Sequence[str]) -> int:
+    """How many rows at the start of a cell take no Python above them: those up to its `%%time`, and more than it has
+    where all of the cell is in another language."""
+    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    if not lines or not lines[first].startswith("%%"):
+        return 0
+    return first + 1 if _PYTHON_CELL.match(lines[first]) else len(lines) + 1
 
 
 def _commented(line: str, *, statement: bool = False) -> str:

@@ -166,7 +166,7 @@ class Reads(Calls):
             return
         sides: list[cst.BaseExpression] = [node.left]
         if isinstance(node, cst.BinaryOperation):
-            sides.append(node.right)
+            sides = _terms(node)
         elif all(isinstance(one.operator, (cst.Is, cst.IsNot, cst.In, cst.NotIn)) for one in node.comparisons):
             for side in (node.left, *(one.comparator for one in node.comparisons)):
                 self.value(side, state)
@@ -227,6 +227,16 @@ class Reads(Calls):
             for bound in children(index):
                 if isinstance(bound, cst.BaseExpression):
                     self.read(self.value(bound, state), bound, state)
+
+
+def _terms(node: cst.BinaryOperation) -> list[cst.BaseExpression]:
+    """The operands of `a + b + c`, in the order in which they are evaluated; a sum may be long."""
+    terms = [node.right]
+    left = node.left
+    while isinstance(left, cst.BinaryOperation):
+        terms.append(left.right)
+        left = left.left
+    return [left, *reversed(terms)]
 
 
 def free_names(module: Module, node: cst.CSTNode) -> set[str]:

@@ -266,7 +266,7 @@ class Resolver(Registries):
                 found.extend(name for one in picked for name in self.resolve_name(one, self.scopes.module, depth - 1))
             elif function in self.words.instantiates:
                 part = configuration_of(node)
-                paths = self.path(part, scope) if part is not None else ()
+                paths = self.path(part, scope, depth - 1) if part is not None else ()
                 found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
             elif function in self.wrappers:
                 found.extend(self._wrapped(node, scope, depth))
@@ -328,7 +328,7 @@ class Resolver(Registries):
         found.extend(f"{name}()" for name in self.dictionary(function, scope, depth) if name.startswith("@"))
         return found
 
-    def path(self, node: ast.expr, scope: Scope) -> Names:
+    def path(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """`$cfg.model.net` of `cfg.model["net"]`, where `cfg` is a parameter."""
         parts: list[str] = []
         while True:
@@ -339,7 +339,7 @@ class Resolver(Registries):
             else:
                 break
             node = node.value
-        names = self.resolve(node, scope)
+        names = self.resolve(node, scope, depth)
         return tuple(".".join([name, *reversed(parts)]) for name in names if name[0] == "$" and "." not in name)
 
     def _wrapped(self, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
