@@ -246,7 +246,7 @@ class Collecting(Trace):
             return
         made = any(binding.kind == "assign" for binding in home.bindings[table.value])
         sorts = self.orders.sorts(self.module.text)
-        if not made or (sorts and (function is None or self.orders.sorts(self.module.code(function)))):
+        if not made or (sorts and (function is None or self._sorts_beside(function, loop))):
             yield Use(loop, "stored")
             return
         for load in self.definitions.loads_after(table, outermost(self.module, loop, table.value)):
@@ -257,6 +257,14 @@ class Collecting(Trace):
                 yield Use(call, kind if kind in KEEPING else "other")
             elif isinstance(parent, cst.Return) and self._is_kept(load, parent):
                 yield Use(parent, "returned")
+
+    def _sorts_beside(self, function: cst.FunctionDef, loop: cst.CSTNode) -> bool:
+        """Whether anything in `function` is sorted but what the loops around `loop` go through."""
+        text = self.module.code(function)
+        for around in self.module.ancestors(loop) if self.orders.sorts(text) else ():
+            if isinstance(around, cst.For):
+                text = text.replace(self.module.code(around.iter), "", 1)
+        return self.orders.sorts(text)
 
     def _is_kept(self, table: cst.BaseExpression, parent: cst.Return) -> bool:
         """Whether a caller in sight does anything with the table that is returned, or none is in sight."""
