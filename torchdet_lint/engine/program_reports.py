@@ -74,8 +74,7 @@ class Reporter:
             self._modules[path] = None
             try:
                 module = Module(decode(self.paths[path], self._data(path)), self.linter.library, self.target)
-                module.ask_for_stars(lambda name, stars: self.linter.cross_file.starred(name, stars, path))
-                module.own = lambda package: self.linter.neighbours.own(package, path)
+                self.linter.connect(module, path)
                 self._modules[path] = module
             except (OSError, SourceFault, SyntaxFault):
                 pass
