@@ -1522,3 +1522,29 @@ if __name__ == "__main__":
 def test_a_program_is_said_to_train_on_cuda_where_it_does_whatever_its_options_are(project, put, words):
     (finding,) = lint(project(main_DOT_py=OPTIONAL.format(put=put)))
     assert finding.message.startswith(f"This program {words} on CUDA (line 8) without")
+
+
+def test_a_draw_that_a_branch_may_pass_by_is_told_with_its_condition(project):
+    made = (
+        "import random\n\ndef make(kind):\n    if kind == 'random':\n        return [random.random()]\n    return []\n"
+    )
+    start = "import random\nimport sys\nfrom made import make\n\n"
+
+    def told(body: str) -> str:
+        (finding,) = [
+            one for one in lint(project(main_DOT_py=start + GUARD + body, made_DOT_py=made)) if "106" in one.code
+        ]
+        return finding.message
+
+    seed = "    random.seed(1)\n    print(random.random())\n"
+    assert told("    print(make(sys.argv[1]))\n" + seed).endswith(
+        "its numbers differ in every run (if the branch of that call runs)"
+    )
+    assert told("    if sys.argv[1:]:\n        print(random.random())\n" + seed).endswith(
+        " (if the branch of that call runs)"
+    )
+    assert told("    print(random.random())\n" + seed).endswith("its numbers differ in every run")
+    indented = "    if sys.argv[1:]:\n        print(random.random())\n    " + seed.replace("\n    ", "\n        ")
+    assert told(indented).endswith("its numbers differ in every run")
+    after = "    weights = [random.random()]\n    if sys.argv[1:]:\n        print(random.random(), weights)\n" + seed
+    assert told(after).endswith("its numbers differ in every run")

@@ -70,7 +70,8 @@ def late_seed(entry: Entry, rule: Rule) -> Iterator[Fault]:
             if seed in done or any(row.entropy for row in entry.project.facts.seeds.get(seed.what, ())):
                 continue
             done.add(seed)
-            details = {"seed": seed.what, "draw": draw.shown, "place": entry.place(draw, seed)}
+            when = " (if the branch of that call runs)" if f"unsure:{channel}" in entry.effects else ""
+            details = {"seed": seed.what, "draw": draw.shown, "place": entry.place(draw, seed), "when": when}
             changes = (_earlier_seed(entry, library, seed),)
             story = Story(draw, f"`{draw.shown}` uses random numbers before the seed")
             yield Fault(seed, details, related=(story,), changes=changes, at_call=True)

@@ -92,8 +92,8 @@ class Step(NamedTuple):
 
 Effects = dict[str, Any]
 """`draw:c` (there is one), `first:c` (before any seed), `borrow:p` (from the parameter p), `seed:c`, `flag:f` -> Ref;
-`late:c` -> (draw, seed); `begin:g` -> (channel, draw), the first draw of a generator that is
-not dropout's, which draws only when it runs."""
+`late:c` -> (draw, seed), and `unsure:c` where a branch may pass by that draw, as `branch:c` says of `first:c`;
+`begin:g` -> (channel, draw), the first draw of a generator that is not dropout's, which draws only when it runs."""
 
 IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 # What transforms draw from `random` when an item of a data set is made.
@@ -103,7 +103,7 @@ STEPS = ("steps", "locked", "stepped")
 TRAINING_FLAGS = frozenset({"backward", "fits"})
 # CUDA is used whatever the options say: on no branch.
 ON_CUDA = "flag:on_cuda"
-_DRAWS = frozenset({"draw", "first", "begin", "borrow", "late"})
+_DRAWS = frozenset({"draw", "first", "begin", "borrow", "late", "branch", "unsure"})
 _GENERATOR = {
     "python": "python",
     "numpy": "numpy",
@@ -138,6 +138,10 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
             found[key] = ref
             if kind == "first":
                 arms[channel] = step.branch
+            passed = {"first": "branch", "late": "unsure"}[kind] + f":{channel}"
+            if passed in inner or (kind == "first" and step.branch):
+                # None: by the `if`s of this function alone, which may hold the seed too.
+                found[passed] = ref if passed in inner else None
     for key in [key for key in fresh if key.startswith("seed:")]:
         if step.kind == "process" and any(f"first:{channel}" in found for channel in _of(key[5:])):
             continue
@@ -197,8 +201,9 @@ def _as_weights(inner: Effects) -> Effects:
         changed.setdefault("draw:weights", changed.pop("draw:torch"))
     if changed.get("begin:torch") == ("torch", first):
         changed["begin:torch"] = ("weights", first)
-    if "late:torch" in changed:
-        changed.setdefault("late:weights", changed.pop("late:torch"))
+    for kind in ("late", "branch", "unsure"):
+        if f"{kind}:torch" in changed:
+            changed.setdefault(f"{kind}:weights", changed.pop(f"{kind}:torch"))
     return changed
 
 
@@ -208,8 +213,12 @@ def _judge(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, generat
         first = found.get(f"first:{channel}")
         if home != generator or first is None or f"first:{channel}" in inner:
             continue
-        if not _exclusive(arms.get(channel, ()), step.branch):
-            found.setdefault(f"late:{channel}", (first, inner[f"seed:{generator}"]))
+        around = arms.get(channel, ())
+        if not _exclusive(around, step.branch) and f"late:{channel}" not in found:
+            found[f"late:{channel}"] = (first, inner[f"seed:{generator}"])
+            branch = f"branch:{channel}"
+            if branch in found and (found[branch] is not None or not set(around) <= set(step.branch)):
+                found[f"unsure:{channel}"] = first
 
 
 def _exclusive(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
