@@ -25,6 +25,7 @@ def codes(findings):
 
 
 GUARD = "if __name__ == '__main__':\n"
+HANDLED = "    try:\n        print(tasks)\n    except ValueError as shuffle:\n        shuffle()\n"
 
 
 def test_a_chain_of_calls_may_be_long(project):
@@ -104,6 +105,17 @@ def test_a_function_is_looked_at_once_however_many_ways_lead_to_it(project, monk
     (finding,) = lint(folder)
     assert finding.code == "TDL103"
     assert len(looked) == len(set(looked)) == 302
+
+
+@pytest.mark.parametrize(
+    "passing",
+    ["    for one in [shuffle() for shuffle in tasks]:\n        print(one)\n", HANDLED],
+    ids=["loop", "handler"],
+)
+def test_what_a_comprehension_or_a_handler_names_comes_from_no_other_file(passing, project):
+    helpers = "import random\n\ndef shuffle():\n    return random.random()\n"
+    main = f"from helpers import *\n\ndef main(tasks):\n{passing}\n{GUARD}    main(input())\n"
+    assert lint(project(helpers_DOT_py=helpers, main_DOT_py=main)) == ()
 
 
 def test_linting_one_file_reads_what_it_imports_and_no_more(project, monkeypatch):

@@ -198,7 +198,7 @@ class Resolver(Registries):
         if home is None:
             if name in BUILTINS:
                 return [f"builtins.{name}"]
-            return [f"*.{name}"] if self.scopes.stars else []
+            return [f"*.{name}"] if self.scopes.stars and name not in scope.passing else []
         found: list[str] = []
         for bound in home.bindings[name]:
             if bound.kind == "import":

@@ -52,7 +52,7 @@ class Bound(NamedTuple):
 class Scope:
     """A module, class or function with the names that its statements bind."""
 
-    __slots__ = ("_lent", "_loops", "bindings", "given", "kind", "name", "node", "outer")
+    __slots__ = ("_lent", "_loops", "_passing", "bindings", "given", "kind", "name", "node", "outer")
 
     def __init__(self, kind: str, outer: Scope | None, node: Any, name: str) -> None:
         self.kind = kind
@@ -64,6 +64,7 @@ class Scope:
         self.given: dict[str, list[Bound]] = {}
         self._lent: frozenset[str] | None = None
         self._loops: tuple[tuple[int, int], ...] | None = None
+        self._passing: frozenset[str] | None = None
 
     def bind(self, name: str, bound: Bound) -> None:
         """Record that `bound` binds `name` here."""
@@ -87,6 +88,16 @@ class Scope:
             inner = (node.names for node in ast.walk(self.node) if isinstance(node, ast.Nonlocal))
             self._lent = frozenset(itertools.chain.from_iterable(inner))
         return self._lent
+
+    @property
+    def passing(self) -> frozenset[str]:
+        """The names that comprehensions bind for themselves, and handlers for what they caught."""
+        if self._passing is None:
+            inside = list(ast.walk(self.node))
+            targets = (part for node in inside if isinstance(node, ast.comprehension) for part in ast.walk(node.target))
+            caught = {node.name for node in inside if isinstance(node, ast.ExceptHandler) and node.name}
+            self._passing = frozenset(caught.union(part.id for part in targets if isinstance(part, ast.Name)))
+        return self._passing
 
     @property
     def loops(self) -> tuple[tuple[int, int], ...]:
