@@ -204,6 +204,19 @@ class Linter:
             outline(source.text, self.catalogue.facts.conventions, bodies), body, self.relied(),
         )  # fmt: skip
 
+    def sketch(self, path: str, data: bytes) -> Record:
+        """What the whole run goes by of a file that nobody named, read off its text: all but the findings."""
+        try:
+            source = decode(path, data)
+        except SourceFault:
+            return Record()
+        suppressions = _shifted(suppress.parse(source.text, self._codes), source)
+        if suppressions.skip:
+            return Record()
+        cells = tuple((cell.number, cell.first_row) for cell in source.cells)
+        told = outline(source.text, self.catalogue.facts.conventions)
+        return Record((), (), suppressions.entries, cells, outline=told)
+
     def connect(self, module: Module, path: str) -> None:
         """Let the module of the file `path` ask what other files of the project say of its names and functions."""
         absolute = os.path.abspath(path)

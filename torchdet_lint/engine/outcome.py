@@ -14,7 +14,8 @@ DRAWN = "TDL107"
 FRESH = "TDL105"
 RECURRENT = "TDL404"
 OPS = "TDL4"
-MISSED = {"TDL101": "seed:torch", "TDL102": "seed:numpy", "TDL103": "seed:python", "TDL203": "flag:mode"}
+MODE = "TDL203"
+MISSED = {"TDL101": "seed:torch", "TDL102": "seed:numpy", "TDL103": "seed:python", MODE: "flag:mode"}
 """Rule -> the effect that a program lacks of which the rule speaks."""
 BACKWARD = frozenset({"TDL403", "TDL405"})
 LOADERS = frozenset({WORKERS, "TDL302", "TDL303"})

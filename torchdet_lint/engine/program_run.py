@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.checks.programs import PROGRAM_CHECKS
 from torchdet_lint.engine.entry_points import TEST, EntryPoints
-from torchdet_lint.engine.outcome import MISSED, Outcome, token
+from torchdet_lint.engine.outcome import MISSED, MODE, Outcome, token
 from torchdet_lint.engine.program_reports import Reporter
+from torchdet_lint.engine.record import Whole
 from torchdet_lint.engine.settled import Settling
 from torchdet_lint.finding import Cause, Location
 from torchdet_lint.program.call_graph import Project
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
     from torchdet_lint.engine.linter import Linter
-    from torchdet_lint.engine.record import Record
+    from torchdet_lint.engine.record import Look, Record
     from torchdet_lint.finding import Finding, Severity
     from torchdet_lint.source.suppress import Rows
 
@@ -44,9 +45,11 @@ class ProgramRun:
         given: Mapping[str, bytes],
         cache: Cache,
         context: Set[str] = frozenset(),
+        look: Look = lambda _: {},
     ) -> None:
         """`paths` are the files of `records` as the user names them, `given` those that are not as on disk; `cache`
-        keeps what functions do; `context` are those of the files that the user did not name."""
+        keeps what functions do; `context` are those of the files that the user did not name, of which `look` gives the
+        whole records."""
         self.linter = linter
         self.records = records
         self.paths = paths
@@ -61,12 +64,15 @@ class ProgramRun:
             {path: record.module for path, record in records.items() if record.module is not None}, linter.modules,
         )  # fmt: skip
         self.points = EntryPoints(records, linter.settings, self.project.files)
-        self.settling = Settling(self.project, records, self.points, linter.catalogue.facts.tensors)
+        self.whole = Whole(records, context, paths, look)
+        self.settling = Settling(self.project, records, self.whole, self.points, linter.catalogue.facts.tensors)
         self.entries: list[Entry] = []
         self._reported: dict[str, dict[int, Reported]] = {}
         # The functions that speak of seeds, and the files that were asked for theirs.
         self._seeders: list[tuple[str, str]] = []
         self._asked: set[str] = set()
+        self._looked = False
+        self._in_named: dict[str, Sequence[Node]] = {}
         self.reporter = Reporter(linter, paths, self.data, self.project.files.text)
 
     def data(self, path: str) -> bytes:
@@ -119,6 +125,8 @@ class ProgramRun:
             for code in codes:
                 rule = self.linter.catalogue.rules[code]
                 self.linter.pause()
+                if code in MISSED and not self._concerns(entry, code):
+                    continue
                 try:
                     for fault in PROGRAM_CHECKS[code](entry, rule):
                         cause = self._cause(entry, code) if fault.ref.file in self.context else None
@@ -142,8 +150,12 @@ class ProgramRun:
             },
             tuple(self.errors),
             {folder: self.project.files.modules.state(folder) for folder in self.project.files.modules.folders},
-            self.linter.relied(),
+            tuple(sorted({*self.linter.relied(), *self.whole.relied})),
         )
+
+    def _concerns(self, entry: Entry, code: str) -> bool:
+        """Whether the user is told what the program lacks: it is a named file's, or such a file brings it about."""
+        return entry.file not in self.context or self._cause(entry, code) is not None
 
     def _remember(self) -> None:
         for path, summary in self.project.files.summaries.items():
@@ -161,9 +173,7 @@ class ProgramRun:
             return None
         functions: list[Cause] = []
         files: list[Cause] = []
-        for node in entry.reached():
-            if node.file not in self.records or node.file in self.context or node.file.endswith(".ipynb"):
-                continue
+        for node in self._named_nodes(entry):
             if missed in entry.project.effects(node):
                 continue
             if node.name == MODULE:
@@ -171,6 +181,13 @@ class ProgramRun:
             else:
                 functions += self._function(entry.project, node)
         return min(functions or files, default=None)
+
+    def _named_nodes(self, entry: Entry) -> Sequence[Node]:
+        """The nodes in files that the user named, but for notebooks, which a program reaches."""
+        if entry.file not in self._in_named:
+            files = {path for path in self.whole.named if not path.endswith(".ipynb")}
+            self._in_named[entry.file] = [node for node in entry.reached() if node.file in files]
+        return self._in_named[entry.file]
 
     def _function(self, project: Project, node: Node) -> list[Cause]:
         """The function of `node`, if it seeds a generator, turns the mode on or has a name that says so."""
@@ -214,7 +231,8 @@ class ProgramRun:
         which but a warning is left raises in deterministic mode, and is the same in every run."""
         if path not in self._reported:
             functions = self._reported[path] = {}
-            record = self.records.get(path)
+            self._look_at_programs()
+            record = self.whole.known.get(path)
             found: dict[int, list[tuple[Sequence[Ref], bool]]] = {}
             files, scored = self.settling.ungraded(self.entries) if record is not None else (set(), {})
             unreached = self.settling.unreached.get(path, ()) if record is not None else ()
@@ -231,6 +249,14 @@ class ProgramRun:
                 raising = (*raising, *(ref for refs, _ in found[row] for ref in refs))
                 functions[above or 0] = Reported(raising, varies or any(one for _, one in found[row]))
         return self._reported[path]
+
+    def _look_at_programs(self) -> None:
+        """Look at the files that programs reach of which the user may be told that they are not in deterministic
+        mode."""
+        if self.context and not self._looked:
+            self._looked = True
+            told = [entry for entry in self.entries if self._concerns(entry, MODE)]
+            self.whole.ask({node.file for entry in told for node in entry.reached()})
 
     def seeders(self) -> list[tuple[str, str]]:
         """The functions that speak of seeds, of the files linted and of those that were read on the way."""

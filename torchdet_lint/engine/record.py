@@ -1,7 +1,9 @@
-"""What one file yields by itself, plain data: findings, suppressions, and what the whole program goes by."""
+"""What one file yields by itself, plain data: findings, suppressions, and what the whole program goes by; and the files
+of a run of which that is known whole."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,7 +15,7 @@ from torchdet_lint.source.modules import Relied
 from torchdet_lint.source.suppress import Rows, Suppression
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Set
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -39,3 +41,27 @@ class Record(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
         return len(self.rows) == len(self.findings) and all(
             finding.sound(codes) and min(rows) > 0 for finding, rows in zip(self.findings, self.rows, strict=True)
         )
+
+
+Look = Callable[[Sequence[str]], Mapping[str, "Record"]]
+
+
+class Whole:
+    """Records with findings, by absolute path: `named` are those of the files that the user named, `known` moreover
+    those that somebody asked for."""
+
+    def __init__(self, records: Mapping[str, Record], context: Set[str], paths: Mapping[str, str], look: Look) -> None:
+        """`context` are those of `records` that the user did not name; `paths` are all as `look` takes them, which
+        gives whole records."""
+        self.named = {path: record for path, record in records.items() if path not in context}
+        self.known = dict(self.named)
+        self.relied: set[Relied] = set()
+        self._left = {path: paths[path] for path in context if path in paths}
+        self._look = look
+
+    def ask(self, files: Iterable[str]) -> None:
+        """Look at `files` too, as far as they are among the records."""
+        asked = {shown: path for path in sorted(files) if (shown := self._left.pop(path, None)) is not None}
+        for shown, record in self._look(list(asked)).items() if asked else ():
+            self.known[asked[shown]] = record
+            self.relied.update(record.relied)

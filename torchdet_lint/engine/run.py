@@ -84,7 +84,7 @@ def gather(
     cache = Cache(settings.cache_dir, linter.key())
     looked = _look(files, linter, cache, progress)
     records |= looked.records
-    beside = Looked({}, {}, []) if _whole(paths, settings) else around(linter, cache, records)
+    beside = Looked({}, {}, []) if _whole(paths, settings) else around(linter, records)
     cache.save()
     contents = looked.contents | beside.contents
     return Gathered(linter, records, errors + looked.errors, contents, beside.records)
@@ -107,12 +107,11 @@ def _folder(path: str) -> str:
 
 def around(
     linter: Linter,
-    cache: Cache,
     records: Mapping[str, Record],
     shown: Callable[[str], str] = os.path.relpath,
     progress: Progress | None = None,
 ) -> Looked:
-    """What the project's files yield that import one of `records`, and those that they import, by the paths that
+    """Sketches of the project's files that import one of `records`, and of those that they import, by the paths that
     `shown` makes of absolute ones. `progress` is told how many of those files are done."""
     settings = linter.settings
     root = os.path.abspath(settings.root)
@@ -126,8 +125,18 @@ def around(
     wanted |= context.imported(
         {*mine, *wanted}, lambda path: outlines[path].imports if path in outlines else context.names(path)
     )
-    files = [File(shown(path), context.files[path].size) for path in sorted(wanted)]
-    return _look(files, linter, cache, progress)
+    looked = Looked({}, {}, [])
+    for done, path in enumerate(sorted(wanted), 1):
+        linter.pause()
+        try:
+            data = read(path)
+        except OSError:
+            continue
+        looked.records[shown(path)] = linter.sketch(path, data)
+        looked.contents[shown(path)] = content_hash(data)
+        if progress is not None:
+            progress(done, len(wanted))
+    return looked
 
 
 def _look(files: Sequence[File], linter: Linter, cache: Cache, progress: Progress | None = None) -> Looked:
@@ -153,6 +162,13 @@ def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Re
     """The result of a run whose files were gathered; `texts` are those that are not as they are on disk."""
     settings, records = gathered.linter.settings, gathered.records
     gathered.linter.stand_in(texts or {})
+
+    def look(paths: Sequence[str]) -> Mapping[str, Record]:
+        cache = Cache(settings.cache_dir, gathered.linter.key())
+        looked = _look([File(path, os.path.getsize(path)) for path in paths], gathered.linter, cache)
+        cache.save()
+        return looked.records
+
     with collector_off():
         together, complaints = whole_program.conclude(
             gathered.linter,
@@ -160,6 +176,7 @@ def conclude(gathered: Gathered, texts: Mapping[str, bytes] | None = None) -> Re
             texts or {},
             gathered.contents,
             gathered.context.keys(),
+            look,
         )
     findings = _of_given(gathered.linter, together, records, texts or {})
     kept = findings

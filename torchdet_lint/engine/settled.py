@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.facts import Tensors
     from torchdet_lint.engine.entry_points import EntryPoints
-    from torchdet_lint.engine.record import Record
+    from torchdet_lint.engine.record import Record, Whole
     from torchdet_lint.finding import Finding
     from torchdet_lint.program.call_graph import Project
     from torchdet_lint.program.effects import Node
@@ -147,8 +147,12 @@ def _rows_of_ops(record: Record) -> tuple[int, ...]:
 class Settling:
     """Works out what programs say of the files whose findings they have a say in."""
 
-    def __init__(self, project: Project, records: Mapping[str, Record], points: EntryPoints, tensors: Tensors) -> None:
+    def __init__(
+        self, project: Project, records: Mapping[str, Record], whole: Whole, points: EntryPoints, tensors: Tensors
+    ) -> None:
+        """`records` are all there are, `whole` those with findings."""
         self.project = project
+        self.whole = whole
         self.tensors = tensors
         self.records = records
         self.points = points
@@ -157,9 +161,11 @@ class Settling:
     def of(self, entries: Iterable[Entry], *, deterministic: bool) -> dict[str, Settled]:
         """What the programs `entries` say of files, for those where it matters; `deterministic` where the user says
         that every program is in that mode."""
-        wanted = {path for path, record in self.records.items() if any(is_open(finding) for finding in record.findings)}
+        named = self.whole.named
+        wanted = {path for path, record in named.items() if any(is_open(finding) for finding in record.findings)}
         entries = list(entries)
-        aside = {entry.file: rows for entry in entries if self.points.tries_out(entry) and (rows := self._aside(entry))}
+        tried = [entry for entry in entries if entry.file in named and self.points.tries_out(entry)]
+        aside = {entry.file: rows for entry in tried if (rows := self._aside(entry))}
         if not wanted and not aside:
             return {}
         if deterministic:
@@ -182,7 +188,7 @@ class Settling:
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
         repeated = self._run(entry.node for entry in entries if entry.seeded("torch"))
-        fresh = reach(entry.file for entry in entries if self._seeds_afresh(entry.file))
+        fresh = self._fresh(entries, wanted)
         return {
             path: Settled(
                 path in covered and path not in exposed,
@@ -240,7 +246,7 @@ class Settling:
         return self._ungraded
 
     def _without_gradients(self, entries: Sequence[Entry]) -> tuple[set[str], dict[str, tuple[int, ...]]]:
-        rows = {path: told for path in self.records if (told := self._graded_rows(path))}
+        rows = {path: told for path in self.whole.known if (told := self._graded_rows(path))}
         if not rows:
             return set(), {}
         without = {entry.file: entry for entry in entries if entry.without_gradients(self.tensors)}
@@ -265,7 +271,7 @@ class Settling:
     @functools.cached_property
     def unreached(self) -> Mapping[str, tuple[int, ...]]:
         """By file the rows of the findings about ops in arms that all calls of the project rule out."""
-        rows = {path: told for path, record in self.records.items() if (told := _rows_of_ops(record))}
+        rows = {path: told for path, record in self.whole.known.items() if (told := _rows_of_ops(record))}
         # What is made by a name that is worked out is made with whatever that is given.
         if not rows or self.points.imports_by_name:
             return {}
@@ -276,13 +282,22 @@ class Settling:
         own = {node.name for node in entry.reached() if node.file == entry.file}
         return sorted(name for name in own - {MODULE, STARTED} if not others.reaches(entry.file, name))
 
+    def _fresh(self, entries: Sequence[Entry], wanted: Iterable[str]) -> set[str]:
+        """The files that a program reaches which may seed itself with something that is different in every run: asked
+        of those that reach a loader."""
+        named = self.whole.named
+        loaders = {path for path in wanted if any(one.code in LOADERS for one in named[path].findings)}
+        loading = [entry.file for entry in entries if not loaders.isdisjoint(self.points.reached([entry.file]))]
+        self.whole.ask(loading)
+        return self.points.reached(path for path in loading if self._seeds_afresh(path))
+
     def _seeds_afresh(self, path: str) -> bool:
-        """Whether a program may seed itself with something that is different in every run."""
-        return any(one.code == FRESH and one.severity == "error" for one in self.records[path].findings)
+        record = self.whole.known.get(path)
+        return record is not None and any(one.code == FRESH and one.severity == "error" for one in record.findings)
 
     def _graded_rows(self, path: str) -> list[int]:
         """The rows of the findings about gradients in a file."""
-        record = self.records[path]
+        record = self.whole.known[path]
         pairs = zip(record.findings, record.rows, strict=True)
         return sorted({rows.first for finding, rows in pairs if finding.gradient})
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from torchdet_lint.engine.linter import Linter
-    from torchdet_lint.engine.record import Record
+    from torchdet_lint.engine.record import Look, Record
     from torchdet_lint.finding import Finding
     from torchdet_lint.source.suppress import Rows
 
@@ -32,11 +32,13 @@ def conclude(
     texts: Mapping[str, bytes],
     contents: Mapping[str, str],
     context: Collection[str] = (),
+    look: Look = lambda _: {},
 ) -> tuple[Mapping[str, Record], list[str]]:
     """The records with what the files say together, and complaints.
 
     `texts` are files that are given as bytes, `contents` the content hashes of the others, both by the path shown;
-    `context` are those of `records` that the user did not name.
+    `context` are those of `records` that the user did not name, which are sketches; `look` gives such files' whole
+    records.
     """
     paths = {os.path.abspath(path): path for path in records}
     if not paths:
@@ -58,7 +60,7 @@ def conclude(
             by_path = {path: records[shown] for path, shown in paths.items()}
             unnamed = frozenset(map(os.path.abspath, context))
             summaries = Cache(_folder(linter, texts), key, "summaries")
-            program = ProgramRun(linter, by_path, paths, given, summaries, unnamed)
+            program = ProgramRun(linter, by_path, paths, given, summaries, unnamed, look)
             outcome = program.run()
             changed = any(
                 content != contents.get(paths.get(path, ""), content) for path, content in program.read.items()

@@ -11,7 +11,7 @@ import msgspec
 from torchdet_lint import config
 from torchdet_lint.engine import repair, run
 from torchdet_lint.engine.linter import Linter
-from torchdet_lint.source.cache import Cache, content_hash
+from torchdet_lint.source.cache import content_hash
 from torchdet_lint.source.discovery import Exclusion, discover
 from torchdet_lint.source.modules import Still
 
@@ -173,12 +173,8 @@ class Analysis:
         key = f"{linter.settings.root}\0{linter.settings.file}"
         known = self._around.get(key)
         if known is None or known.by != by:
-            cache = Cache(linter.settings.cache_dir, linter.key())
             progress = work.progress if work is not None else None
-            found = run.around(linter, cache, gathered.records, shown=str, progress=progress).records
-            cache.save()
-            for path in found:
-                linter.known.pop(path, None)
+            found = run.around(linter, gathered.records, shown=str, progress=progress).records
             known = self._around[key] = Around(by, found)
         return gathered._replace(context=known.records)
 

@@ -30,6 +30,7 @@ class Context:
         self.modules = modules
         self.files = {file.path: file for file in islice(files, _MOST_FILES) if file.path not in self.given}
         self._imports: dict[str, frozenset[str]] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
 
     def importers(self) -> set[str]:
         """The files that import a given one, directly or not."""
@@ -46,7 +47,7 @@ class Context:
             named = re.compile(b"|".join(re.escape(stem) for stem in sorted(_stems(frontier))))
             for path, data in texts.items():
                 if path not in self._imports and named.search(data):
-                    self._imports[path] = self._imported(path, data)
+                    self._imports[path] = self._located(path, self._named(path, data))
             frontier = {path for path, wanted in self._imports.items() if path not in reached and wanted & reached}
             reached |= frontier
             found |= frontier
@@ -67,16 +68,14 @@ class Context:
 
     def names(self, path: str) -> tuple[str, ...]:
         """The dotted names that the file `path` imports."""
-        try:
-            return imports(decode(path, _bytes(path)).text)
-        except SourceFault:
-            return ()
+        return self._named(path, _bytes(path)) if path not in self._names else self._names[path]
 
-    def _imported(self, path: str, data: bytes) -> frozenset[str]:
+    def _named(self, path: str, data: bytes) -> tuple[str, ...]:
         try:
-            return self._located(path, imports(decode(path, data).text))
+            found = self._names[path] = imports(decode(path, data).text)
         except SourceFault:
-            return frozenset()
+            found = self._names[path] = ()
+        return found
 
     def _located(self, path: str, names: Iterable[str]) -> frozenset[str]:
         places = (self.modules.locate(dotted, path) for dotted in names)
