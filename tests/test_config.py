@@ -52,13 +52,13 @@ def test_the_nearest_file_wins_and_paths_are_relative_to_it(root: Path) -> None:
         ("selekt = ['TDL1']", "[tool.torchdet-lint] unknown key 'selekt'; did you mean 'select'?"),
         ("torch_version = '2.1'", "unknown key 'torch_version'; did you mean 'torch-version'?"),
         ("zzz = 1", "unknown key 'zzz'; known are baseline, cache-dir,"),
-        ("jobs = 'two'", "[tool.torchdet-lint] jobs: expected 'int', got 'str'"),
-        ("select = 'TDL1'", "select: expected 'array', got 'str'"),
-        ("select = [1]", "select: expected 'str', got 'int' (at [0])"),
+        ("jobs = 'two'", "[tool.torchdet-lint] jobs: expected a whole number, got text"),
+        ("select = 'TDL1'", "select: expected a list, got text"),
+        ("select = [1]", "select: expected text, got a whole number (at [0])"),
         ("output-format = 'xml'", "output-format: 'xml' is none of full, concise, grouped, json"),
         ("min-severity = 'low'", "min-severity: 'low' is none of error, warning, note"),
         ("devices = []", "devices: none is named"),
-        ("per-file-ignores = {'a.py' = 'TDL1'}", "per-file-ignores: expected 'array', got 'str'"),
+        ("per-file-ignores = {'a.py' = 'TDL1'}", "per-file-ignores: expected a list, got text"),
         ("torch-version = 'new'", "torch-version: 'new' is not a release such as '2.13'"),
         ("devices = ['gpu']", "devices: 'gpu' is none of cpu, cuda, mps, xpu"),
         ("seed = -1", "seed: -1 is not between"),
@@ -71,6 +71,17 @@ def test_a_wrong_key_is_named_with_its_file(root: Path, text: str, complaint: st
         settings(root, f"[tool.torchdet-lint]\n{text}\n")
     assert str(caught.value).startswith(f"{root / 'pyproject.toml'}: ")
     assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["torchdet_lint", "torchdetlint", "TorchDet-Lint"])
+def test_a_table_of_a_misspelt_name_is_not_passed_over(root: Path, name: str) -> None:
+    (root / "pyproject.toml").write_text(f"[tool.{name}]\nselect = ['TDL1']\n")
+    (error,) = config.find([str(root)]).errors
+    assert error.endswith(f"pyproject.toml: unknown table [tool.{name}]; did you mean [tool.torchdet-lint]?")
+
+
+def test_a_byte_order_mark_is_no_error(root: Path) -> None:
+    assert settings(root, "\ufeff[tool.torchdet-lint]\nseed = 3\n").seed == 3
 
 
 def test_a_file_that_is_no_toml_is_a_complaint_and_no_end(root: Path) -> None:

@@ -60,6 +60,8 @@ def read(paths: Iterable[Path]) -> list[tuple[Path, str]]:
     for path in paths:
         try:
             texts.append((path, reading.read(str(path), reading.LARGEST_CONFIGURATION).decode()))
-        except (OSError, UnicodeDecodeError) as error:
-            raise CatalogueError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+        except OSError as error:
+            raise CatalogueError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from error
+        except UnicodeDecodeError as error:
+            raise CatalogueError(f"{path}: not UTF-8 text (byte {error.start})") from error
     return texts

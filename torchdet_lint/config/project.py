@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 TABLE = "torchdet-lint"
+_MISSPELT = ("torchdet", "torchdetlint")
+_TYPES = {
+    "'array'": "a list",
+    "'bool'": "true or false",
+    "'int'": "a whole number",
+    "'float'": "a number",
+    "'object'": "a table",
+    "'str'": "text",
+}
 _CHOICES = {"output-format": FORMATS, "min-severity": SEVERITIES, "fail-on": SEVERITIES}
 
 
@@ -166,7 +175,7 @@ def _toml(path: Path) -> dict[str, Any]:
     import tomli
 
     try:
-        return tomli.loads(read(str(path), LARGEST_CONFIGURATION).decode())
+        table = tomli.loads(read(str(path), LARGEST_CONFIGURATION).decode("utf-8-sig"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such configuration file") from error
     except OSError as error:
@@ -175,6 +184,11 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from error
     except (ValueError, RecursionError) as error:  # a number of 5000 digits is a bare ValueError
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    tool = table.get("tool")
+    for key in tool if isinstance(tool, dict) else ():
+        if key != TABLE and key.lower().replace("_", "").replace("-", "") in _MISSPELT:
+            raise ConfigError(f"{path}: unknown table [tool.{key}]; did you mean [tool.{TABLE}]?")
+    return table
 
 
 def _options(table: Any, path: Path, prefix: str) -> Options:
@@ -202,4 +216,7 @@ def _plain(message: str, key: str) -> str:
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix(f"$.{key}")
     text = text.replace(" | null", "").replace("`", "'")
+    if text.startswith("Expected"):
+        for theirs, ours in _TYPES.items():
+            text = text.replace(theirs, ours)
     return f"{text[:1].lower()}{text[1:]}{f' (at {place})' if place else ''}"
