@@ -1695,3 +1695,51 @@ print(list(DataLoader(Stream(), num_workers=2)))
 def test_a_generator_is_a_copy_unless_the_worker_makes_it(project, made, severity):
     folder = project(main_DOT_py=STREAM.replace("MADE", made))
     assert severity_of_the_loader(folder) == severity
+
+
+SPELLS = """
+import sys
+import torch
+import models
+from models import build
+
+class Small(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 3, 3)
+
+def main():
+    torch.manual_seed(0)
+    name = sys.argv[1]
+    model = {made}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.cuda()(torch.ones(1, 3, 9, 9)).sum().backward()
+    optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "count"),
+    [
+        ('eval("models." + name + ".get_net")(3)', 1),
+        ('eval(f"models.{name}.get_net")(3)', 1),
+        ('eval("models.%s" % name)(3)', 0),
+        ('eval("models." + name)(3)', 1),
+        ('eval(f"{name}()")', 2),
+        ('eval("{}({})".format(name, 3))', 2),
+        ("eval(name)", 0),
+        ('eval("models." + name + ".get_other")(3)', 0),
+    ],
+)
+def test_a_text_that_is_evaluated_picks_what_its_gap_leaves_open(project, made, count):
+    net = "import torch\n\ndef get_net(size):\n    return torch.nn.Conv2d(3, size, 3)\n"
+    folder = project(main_DOT_py=SPELLS.format(made=made))
+    (folder / "models").mkdir()
+    (folder / "models" / "net.py").write_text(net)
+    (folder / "models" / "__init__.py").write_text("from models.net import get_net as build\n")
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert (f"; calls that are nondeterministic without it: {count} × Conv2d" in finding.message) == bool(count)
+    assert finding.severity == ("error" if count else "warning")

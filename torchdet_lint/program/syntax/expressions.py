@@ -215,6 +215,8 @@ class Expressions:
             positional = (Argument(self.names.path(part, self.scope)),)
             keywords.pop("config", None)
         self.add("call", node, branch, names, positional, keywords, opaque, deferred)
+        if names[0] == "builtins.eval" and (spelled := self.names.spelled_calls(node, self.scope)):
+            self.add("call", node, branch, spelled, opaque=True, deferred=deferred)
         if isinstance(function, ast.Name) and function.id in _CONSUMES and node.args:
             self.iteration(node.args[0], branch, deferred=deferred)
         if names[0].rpartition(".")[2] in self.words.tells and any(map(is_computed, node.args)):

@@ -42,6 +42,8 @@ _LONGEST = 200
 _OPTION = lazy(
     r"\.add_argument\([^()]{0,80}[\"']--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}=[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
 )
+# The pattern of a text: a path, what nobody knows, an attribute of that, and a call.
+_GAP = lazy(r"((?:\w+\\\.)*)(?:\.\*)+((?:\\\.\w+)?)((?:\\\(.*)?)\$*")
 # A name of a function that is called, no class's and no object's.
 _FUNCTION = lazy(r"[@.\w]*?(?:^|\.)[a-z_]\w*\(\)$")
 
@@ -264,6 +266,7 @@ class Resolver(Registries):
             elif function == "builtins.eval" and node.args:
                 picked = self._spelled(node.args[0], scope)
                 found.extend(name for one in picked for name in self.resolve_name(one, self.scopes.module, depth - 1))
+                found.extend(self._spelled_path(node.args[0], scope, depth - 1))
             elif function in self.words.instantiates:
                 part = configuration_of(node)
                 paths = self.path(part, scope, depth - 1) if part is not None else ()
@@ -310,6 +313,29 @@ class Resolver(Registries):
         values = table.values if isinstance(table, ast.Dict) else [node]
         patterns = [pattern_of(followed(value, scope)[0]) for value in values[: 4 * NAMES]]
         return tuple(name for one in patterns if one.strip(".*$") for name in self.defined(f"(?:{one})$"))
+
+    def spelled_calls(self, node: ast.Call, scope: Scope) -> Names:
+        """What a text that is evaluated calls: `eval(f"{name}()")`."""
+        names = self._spelled_path(node.args[0], scope, DEPTH) if node.args else ()
+        return tuple(name.removesuffix("()") for name in names if name.endswith("()"))
+
+    def _spelled_path(self, node: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
+        """What a text with a gap spells: `f"{name}()"` calls something of the module, `"models." + name` is something
+        of `models`, and `"models." + name + ".build"` a function of a module of that package."""
+        spelled = _GAP.fullmatch(pattern_of(followed(node, scope)[0]))
+        if spelled is None:
+            return
+        path, last, called = (part.replace("\\", "") for part in spelled.groups())
+        after = "()" if called else ""
+        if not path:
+            picked = self.defined(".") if called and not last else ()
+            others = (name for name in picked if name != scope.name)
+            yield from (f"{one}()" for name in others for one in self.resolve_name(name, self.scopes.module, depth))
+            return
+        first, _, rest = path[:-1].partition(".")
+        for owner in self.resolve_name(first, self.scopes.module, depth):
+            package = self._joined(owner, rest) if rest else owner
+            yield (f"{package}.{MODULES}{last}" if last else self._joined(package, "*")) + after
 
     @functools.cached_property
     def _defaults(self) -> dict[str, Names]:
