@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # What a class method gives is an object of the class: `Pipeline.from_pretrained()`, of which the object is what draws.
 _OBJECT = lazy(r"(?<=\.)([A-Z]\w*)\.[a-z]\w*\(\)")
+# What a function gives back beside the model has no such method: the one that draws goes by the method alone.
+_BESIDE = lazy(r"\.\w*(?:Tokenizer|Processor|Extractor|Config)\w*\.(?=generate$)")
 
 
 class LibraryCalls:
@@ -164,7 +166,9 @@ def _is_on_cuda(event: Event) -> bool:
 
 def _told(full: str) -> str:
     """The name under which a message tells of `full`: an object goes by its class, however it was made."""
-    return _OBJECT.sub(r"\1", full).replace("()", "")
+    told = _OBJECT.sub(r"\1", full).replace("()", "")
+    beside = _BESIDE.search(told)
+    return told[beside.end() :] if beside is not None else told
 
 
 def in_training(event: Event) -> bool:
