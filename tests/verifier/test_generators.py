@@ -50,53 +50,6 @@ def test_the_state_of_python_is_asked_for_where_it_is_not_found_in_memory(monkey
     assert generators.quick_python_digest() == generators.python_digest() != before
 
 
-def _normal(dtype):
-    return lambda: torch.randn(1, dtype=dtype)
-
-
-def test_the_state_of_torch_is_read_in_memory_with_the_normal_numbers_that_it_keeps_for_later():
-    generators._torch_state.cache_clear()
-    assert generators._torch_state() is not None
-    single, double = _normal(torch.float32), _normal(torch.float64)
-    moves = (lambda: torch.manual_seed(3), single, single, double, double, lambda: torch.rand(700), torch.seed)
-    seen = set()
-    for move in moves:
-        move()
-        seen.add(generators.quick_torch_digest())
-        assert generators.quick_torch_digest() == generators.torch_digest()
-    assert len(seen) == len(moves)
-
-
-def test_looking_for_the_state_of_torch_leaves_its_generator_alone():
-    before = generators.torch_digest()
-    generators._torch_state.cache_clear()
-    generators._torch_state()
-    assert generators.torch_digest() == before
-
-
-@pytest.mark.parametrize("hidden", [20, 24, 28, 36, 624 * 4])
-def test_the_state_of_torch_is_asked_for_where_a_part_of_it_is_not_found_in_memory(monkeypatch, hidden):
-    found = generators._engine
-
-    class Blind:
-        def __init__(self, memory):
-            self.memory = memory
-
-        @property
-        def raw(self):
-            return self.memory.raw[hidden:]
-
-    monkeypatch.setattr(generators, "_engine", lambda *where: Blind(found(*where)))
-    generators._torch_state.cache_clear()
-    try:
-        assert generators._torch_state() is None
-        before = generators.quick_torch_digest()
-        torch.rand(1)
-        assert generators.quick_torch_digest() == generators.torch_digest() != before
-    finally:
-        generators._torch_state.cache_clear()
-
-
 @pytest.mark.parametrize("seed", [0, 7])
 def test_a_state_that_was_kept_has_the_digest_of_the_generator_itself(seed):
     np.random.seed(seed)

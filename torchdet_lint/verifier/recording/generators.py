@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 
 _MT19937 = ctypes.c_char * (624 * 4 + 4)
 """The state of this generator in memory: 624 words, and the position in them."""
-_STATE = struct.Struct("=QiiQ624Q3dixxxxfBxxx")
-"""What `torch.Generator.get_state()` gives on the CPU: seed, words left, seeded, position, words, a second normal
-number (three doubles and whether there is one), and one of single precision.
-"""
-_BEFORE_WORDS, _AFTER_WORDS = 20, 28
-"""How many bytes of an engine lie before its words: seed, left, seeded, position; after them: the normal numbers."""
-_HEAD = 512
-"""The words of an engine begin within so many bytes of a generator's object, which is larger."""
 _digest = hashing.hasher()
 
 
@@ -70,10 +62,10 @@ def generator_digests() -> tuple[int, int, int]:
 
 
 def quick_digests() -> tuple[int, int, int]:
-    """As `generator_digests`, in a tenth of the time, for all data that comes in: without the second normal number that
+    """As `generator_digests`, in a third of the time, for all data that comes in: without the second normal number that
     NumPy's generator may keep for later.
     """
-    return quick_python_digest(), quick_numpy_digest(), quick_torch_digest()
+    return quick_python_digest(), quick_numpy_digest(), torch_digest()
 
 
 def python_digest() -> int:
@@ -145,58 +137,3 @@ def quick_state_digest(state: dict[str, Any]) -> int:
 def torch_digest() -> int:
     """The digest of the state of torch's global CPU generator."""
     return _digest(torch.default_generator.get_state())
-
-
-def quick_torch_digest() -> int:
-    """As `torch_digest`, which is worked out where the state in memory is not what it was the last time."""
-    found = _torch_state()
-    return _torch_digest_at(hashing.digest_bytes(found, 0)) if found is not None else torch_digest()
-
-
-@functools.lru_cache(maxsize=1)
-def _torch_digest_at(_memory: int) -> int:
-    return torch_digest()
-
-
-@functools.cache
-def _torch_state() -> ctypes.Array[ctypes.c_char] | None:
-    """The state of torch's global CPU generator in memory; None where our own generator does not show how it lies."""
-    try:
-        offset = _engine_offset(torch.Generator())
-        if offset is None:
-            return None
-        return _engine(torch.default_generator, offset)
-    except (AttributeError, RuntimeError, TypeError, ValueError, struct.error):
-        return None
-
-
-def _engine(generator: Any, offset: int) -> ctypes.Array[ctypes.c_char]:
-    """The memory of a generator from the seed to the normal numbers kept for later."""
-    size = _BEFORE_WORDS + 624 * 4 + _AFTER_WORDS
-    return (ctypes.c_char * size).from_address(generator._cdata + offset - _BEFORE_WORDS)
-
-
-def _engine_offset(generator: Any) -> int | None:
-    """Where the words begin in the object of a generator that nobody else uses, if all that its state consists of lies
-    around them.
-    """
-    first = _STATE.unpack(generator.get_state().numpy().tobytes())
-    words = struct.pack("=624I", *first[4:628])
-    offset = ctypes.string_at(generator._cdata, _HEAD).find(words[:16])
-    if offset < _BEFORE_WORDS or ctypes.string_at(generator._cdata + offset, len(words)) != words:
-        return None
-    memory, seen = _engine(generator, offset), set()
-    seed, left, seeded, position, *rest = first
-    normal, single = [0.25, 0.5, 0.75, 1, *rest[-2:]], [*rest[-6:-2], 0.25, 1]
-    states = (
-        first,
-        (seed + 1, left, seeded, position, *rest),
-        (seed, left + 1, seeded, position, *rest),
-        (seed, left, seeded, position + 1, *rest),
-        (seed, left, seeded, position, *rest[:-6], *normal),
-        (seed, left, seeded, position, *rest[:-6], *single),
-    )
-    for state in states:
-        generator.set_state(torch.frombuffer(bytearray(_STATE.pack(*state)), dtype=torch.uint8))
-        seen.add(memory.raw)
-    return offset if len(seen) == len(states) else None
