@@ -125,7 +125,7 @@ async def test_round_trip(tmp_path: Path) -> None:
 async def test_a_newer_edit_drops_the_first_pass_over_the_project(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.torchdet-lint]\ncache-dir = ''\n")
     (tmp_path / "base.py").write_text("import torch\n")
-    for number in range(600):
+    for number in range(3000):
         body = "".join(f"def f{one}(x, i):\n    x.index_add_(0, i, x * {one})\n" for one in range(10))
         (tmp_path / f"user{number}.py").write_text(f"import base\nimport torch\n{body}")
     async with session(tmp_path, "neovim") as client:
