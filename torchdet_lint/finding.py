@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
@@ -14,9 +15,14 @@ Applicability = Literal["safe", "unsafe"]
 
 WITHHELD = " No fix: "
 _PAGES = "https://github.com/torchdet-lint/torchdet-lint/blob/main/docs/rules"
-NO_REPORTS = (".ipynb", ".py", ".pyi", ".pyw", ".toml")
-"""How the files end that no report is written over: a slip of the keyboard would cost a program."""
+_NO_REPORTS = (".ipynb", ".py", ".pyi", ".pyw", ".toml")
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+def why_no_report(path: str) -> str:
+    """Why no report is written over the file `path`, a program for a slip of the keyboard; empty where one may be."""
+    code = path.endswith(_NO_REPORTS) and Path(path).exists()
+    return "a program or a configuration is not written over" if code else ""
 
 
 def page_of(code: str, name: str) -> str:

@@ -185,10 +185,10 @@ def check_parser(command: str) -> argparse.ArgumentParser:
 
 def _report_file(name: str) -> str:
     """The name of a file that a report may be written to. Raises `argparse.ArgumentTypeError`."""
-    from torchdet_lint.finding import NO_REPORTS
+    from torchdet_lint.finding import why_no_report
 
-    if name.endswith(NO_REPORTS) and os.path.exists(name):
-        raise argparse.ArgumentTypeError(f"{name}: a program or a configuration is not written over")
+    if why := why_no_report(name):
+        raise argparse.ArgumentTypeError(f"{name}: {why}")
     return name
 
 

@@ -210,12 +210,7 @@ class Linter:
             source = decode(path, data)
         except SourceFault:
             return Record()
-        suppressions = _shifted(suppress.parse(source.text, self._codes), source)
-        if suppressions.skip:
-            return Record()
-        cells = tuple((cell.number, cell.first_row) for cell in source.cells)
-        told = outline(source.text, self.catalogue.facts.conventions)
-        return Record((), (), suppressions.entries, cells, outline=told)
+        return self._without_findings(source)
 
     def connect(self, module: Module, path: str) -> None:
         """Let the module of the file `path` ask what other files of the project say of its names and functions."""
@@ -239,20 +234,21 @@ class Linter:
                 return module_body(cut, Vocabulary.of(self.library))
         return None
 
-    def _without_findings(self, source: Source, cut: Skeleton) -> Record:
-        """The record of a file in which no rule has anything to say. The library is not read for it alone."""
+    def _without_findings(self, source: Source, cut: Skeleton | None = None) -> Record:
+        """The record of a file in which no rule has anything to say, or, without `cut`, of which no rule was asked. The
+        library is not read for it alone."""
         suppressions = _shifted(suppress.parse(source.text, self._codes), source)
         cells = tuple((cell.number, cell.first_row) for cell in source.cells)
         if suppressions.skip:
             return Record()
-        body = self._module_body(cut) if self._library is not None else None
+        body = self._module_body(cut) if cut is not None and self._library is not None else None
         return Record(
             (),
             (),
             suppressions.entries,
             cells,
             (),
-            outline(source.text, self.catalogue.facts.conventions, cut.bodies),
+            outline(source.text, self.catalogue.facts.conventions, cut.bodies if cut is not None else ()),
             body,
         )
 

@@ -73,6 +73,7 @@ class ProgramRun:
         self._asked: set[str] = set()
         self._looked = False
         self._in_named: dict[str, Sequence[Node]] = {}
+        self._causes: dict[tuple[str, str], Cause | None] = {}
         self.reporter = Reporter(linter, paths, self.data, self.project.files.text)
 
     def data(self, path: str) -> bytes:
@@ -125,9 +126,9 @@ class ProgramRun:
             for code in codes:
                 rule = self.linter.catalogue.rules[code]
                 self.linter.pause()
-                if code in MISSED and not self._concerns(entry, code):
-                    continue
                 try:
+                    if code in MISSED and not self._concerns(entry, code):
+                        continue
                     for fault in PROGRAM_CHECKS[code](entry, rule):
                         cause = self._cause(entry, code) if fault.ref.file in self.context else None
                         self.reporter.report(fault._replace(severity=severity or fault.severity), code, cause)
@@ -171,6 +172,11 @@ class ProgramRun:
         missed = MISSED.get(code)
         if missed is None:
             return None
+        if (entry.file, missed) not in self._causes:
+            self._causes[entry.file, missed] = self._first_cause(entry, missed)
+        return self._causes[entry.file, missed]
+
+    def _first_cause(self, entry: Entry, missed: str) -> Cause | None:
         functions: list[Cause] = []
         files: list[Cause] = []
         for node in self._named_nodes(entry):

@@ -200,9 +200,7 @@ def _passed(module: Module, node: cst.Name, depth: int) -> str:
     function = _taking(module, node)
     if function is None:
         return "unknown"
-    module.look_for(function.name.value)
-    calls = [(module, call) for call in module.calls_to(f"@.{function.name.value}")]
-    return _agreed(node, function, calls, depth)
+    return _agreed(node, function, _calls_here(module, function), depth)
 
 
 def passed_elsewhere(module: Module, made: cst.BaseExpression) -> str:
@@ -219,12 +217,26 @@ def _taking(module: Module, node: cst.Name) -> cst.FunctionDef | None:
     return function if bound == ["parameter"] and isinstance(function, cst.FunctionDef) else None
 
 
+def _calls_here(module: Module, function: cst.FunctionDef) -> list[tuple[Module, Call]]:
+    """The calls of `function` in its own file, each with that."""
+    module.look_for(function.name.value)
+    return [(module, call) for call in module.calls_to(f"@.{function.name.value}")]
+
+
+def _given(
+    node: cst.Name, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]]
+) -> list[tuple[Module, cst.BaseExpression]]:
+    """What `calls` of `function` pass for its parameter `node`; nothing where one of them does not show it."""
+    parameters = positional(function)
+    values = [(there, call.argument(node.value, parameters)) for there, call in calls if not call.opaque]
+    given = [(there, value.node) for there, value in values if value is not None]
+    return given if len(given) == len(calls) else []
+
+
 def _agreed(node: cst.Name, function: cst.FunctionDef, calls: Sequence[tuple[Module, Call]], depth: int) -> str:
     """What the elements are of what all `calls` of `function`, each with its file, pass for its parameter `node`."""
-    parameters = positional(function)
-    given = [(there, call.argument(node.value, parameters)) for there, call in calls if not call.opaque]
-    passed = [_handed(there, value.node, depth) for there, value in given if value is not None]
-    return passed[0] if len(passed) == len(calls) and len(set(passed)) == 1 else "unknown"
+    kinds = {_handed(there, value, depth) for there, value in _given(node, function, calls)}
+    return kinds.pop() if len(kinds) == 1 else "unknown"
 
 
 def _handed(module: Module, node: cst.BaseExpression, depth: int) -> str:
@@ -368,12 +380,8 @@ class _Variables:
         return self._settled((id(function), node.value, ""), lambda: self._single(node, function))
 
     def _single(self, node: cst.Name, function: cst.FunctionDef) -> str:
-        self.module.look_for(function.name.value)
-        calls = list(self.module.calls_to(f"@.{function.name.value}"))
-        parameters = positional(function)
-        given = [call.argument(node.value, parameters) for call in calls if not call.opaque]
-        kinds = [scalar_kind(self.module, value.node) for value in given if value is not None]
-        return agreed(kinds) if len(kinds) == len(calls) else "unknown"
+        calls = _calls_here(self.module, function)
+        return agreed(scalar_kind(there, value) for there, value in _given(node, function, calls))
 
     def filled(self, node: cst.Name | cst.Attribute) -> str:
         """What the elements are of the list that `node` stands for, by what it is made of and what is put into it."""
@@ -396,11 +404,9 @@ class _Variables:
         return self._settled((id(function), node.value), lambda: self._passed(node, function))
 
     def _passed(self, node: cst.Name, function: cst.FunctionDef) -> str:
-        word = function.name.value
-        self.module.look_for(word)
-        own = [(self.module, call) for call in self.module.calls_to(f"@.{word}")]
+        own = _calls_here(self.module, function)
         assert self.module.callers is not None
-        return _agreed(node, function, [*own, *self.module.callers(word)], _DEEP)
+        return _agreed(node, function, [*own, *self.module.callers(function.name.value)], _DEEP)
 
     def _entry(self, table: cst.BaseExpression) -> str:
         whole, single = self.module.shared(Entries).of(table)

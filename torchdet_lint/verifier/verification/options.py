@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from torchdet_lint.finding import NO_REPORTS
+from torchdet_lint.finding import why_no_report
 from torchdet_lint.verifier.launch.interventions import Interventions
 from torchdet_lint.verifier.verification.outcome import VerifyError
 
@@ -56,15 +56,13 @@ class VerifyOptions:
 def new_file(text: str) -> Path:
     """A file that can be written, as far as can be told before the runs. Raises `argparse.ArgumentTypeError`."""
     path = Path(text)
-    why = ""
     if path.is_dir():
         why = "is a folder"
-    elif path.suffix in NO_REPORTS and path.exists():
-        why = "a program or a configuration is not written over"
     elif not path.parent.is_dir():
         why = "no such folder"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
-        why = "cannot be written"
+    else:
+        writable = os.access(path if path.exists() else path.parent, os.W_OK)
+        why = why_no_report(text) or ("" if writable else "cannot be written")
     if why:
         raise argparse.ArgumentTypeError(f"{text}: {why}")
     return path
