@@ -88,6 +88,34 @@ def test_output_that_cannot_be_written_is_one_line_and_status_2(arguments: list[
     assert (done.returncode, done.stderr) == (2, line)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes as POSIX has them")
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["a.py"], 1),
+        (["a.py", "--exit-zero", "--output-format", "json"], 0),
+        (["a.py", "--diff", "--quiet"], 1),
+        (["a.py", "--show-files"], 0),
+        (["--show-settings"], 0),
+        (["rule", "--all"], 0),
+        (["nowhere.py"], 2),
+    ],
+)
+@pytest.mark.parametrize("both", [False, True])
+def test_a_pipe_that_nobody_reads_ends_the_run_quietly(arguments: list[str], status: int, both: bool) -> None:
+    Path("a.py").write_text("import torch\ntorch.backends.cudnn.benchmark = True\n")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "torchdet_lint", *arguments],
+        stdout=write, stderr=write if both else subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    os.close(write)
+    assert done.returncode == status
+    if not both and status != 2:
+        assert done.stderr == ""
+
+
 def test_a_fault_of_our_own_is_not_taken_for_findings() -> None:
     program = (
         "import sys\nsys.argv = ['torchdet-lint', '.']\n"

@@ -12,6 +12,7 @@ from torchdet_lint.cli.console import (
     FINDINGS,
     Progress,
     UsageError,
+    ending,
     fail,
     flush,
     paint,
@@ -57,15 +58,15 @@ def _once(given: argparse.Namespace) -> int:
     if given.verbose:
         _verbose(settings)
     if given.show_settings:
-        return _shown(settings)
+        with ending(CLEAN):
+            _shown(settings)
+        return CLEAN
     texts = dict([stdin]) if stdin else {}
     parts, errors = _parts(given, [] if stdin else paths, settings)
     if not stdin and not any(part.files for part in parts) and not errors and not settings.force_exclude:
         say(f"torchdet-lint: warning: no Python file or notebook found in {', '.join(paths)}", sys.stderr)
     if given.show_files:
-        for path in sorted(file.path for part in parts for file in part.files):
-            say(path)
-        return max([fail(error) for error in errors], default=FAILED if complaints else CLEAN)
+        return _files_shown(parts, errors, FAILED if complaints or errors else CLEAN)
     if given.add_noqa is not None:
         from torchdet_lint.cli.noqa import checked_reason
 
@@ -88,10 +89,22 @@ def _once(given: argparse.Namespace) -> int:
     result = _with_evidence(given, result)
     for error in result.errors:
         fail(error)
-    _write(given, settings, result, Snippets(texts))
+    status = FINDINGS if _failing(result, settings) and not given.exit_zero else CLEAN
     if complaints or result.errors:
-        return FAILED
-    return FINDINGS if _failing(result, settings) and not given.exit_zero else CLEAN
+        status = FAILED
+    with ending(status):
+        _write(given, settings, result, Snippets(texts))
+    return status
+
+
+def _files_shown(parts: Sequence[Part], errors: Sequence[str], status: int) -> int:
+    """Print the files that would be linted, and what cannot be read; `status` is the exit status."""
+    for error in errors:
+        fail(error)
+    with ending(status):
+        for path in sorted(file.path for part in parts for file in part.files):
+            say(path)
+    return status
 
 
 def _with_evidence(given: argparse.Namespace, result: Result) -> Result:
@@ -115,14 +128,13 @@ def _rule_files(parts: Sequence[Part]) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted({part.settings.rule_files for part in parts} - {()}))
 
 
-def _shown(settings: Settings) -> int:
+def _shown(settings: Settings) -> None:
     """Print what holds, one key a line."""
     import msgspec
 
     for name, value in msgspec.to_builtins(settings).items():
         told = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
         say(f"{name.replace('_', '-')}: {told}")
-    return CLEAN
 
 
 def _failing(result: Result, settings: Settings) -> bool:
@@ -209,11 +221,7 @@ def _fixed(
     changes = {path: change for one in repaired for path, change in one.changes.items()}
     result = projects.together((one.result for one in repaired), errors)
     errors = list(result.errors)
-    if given.diff:
-        show_patch(given, b"".join(patch.diff(path, one.old, one.new) for path, one in sorted(changes.items())))
-    elif texts:
-        flush(b"".join(changes[name].new if name in changes else data for name, data in texts.items()))
-    else:
+    if not (given.diff or texts):
         unwritten = repair.write(changes)
         errors += unwritten.values()
         if unwritten:
@@ -222,18 +230,30 @@ def _fixed(
             result = projects.together(one.result for one in repaired)
     given.fixed = repair.total(changes)
     given.rule_files = _rule_files(parts)
-    if not given.diff:
-        snippets = Snippets({path: change.new for path, change in changes.items()})
-        _write(given, settings, result, snippets, sys.stderr if texts else sys.stdout)
-    elif not given.quiet:
-        number = sum(given.fixed.values())
-        say(f"Would fix {number} finding{'s' * (number != 1)}." if number else "Nothing to fix.", sys.stderr)
-    for error in errors:
-        fail(error)
-    if errors:
-        return FAILED
-    if given.exit_zero and not (given.exit_non_zero_on_fix and changes):
+    status = FAILED if errors else _after_fixing(given, bool(changes), _failing(result, settings))
+    try:
+        with ending(status):
+            if given.diff:
+                show_patch(given, b"".join(patch.diff(path, one.old, one.new) for path, one in sorted(changes.items())))
+                if not given.quiet:
+                    number = sum(given.fixed.values())
+                    told = f"Would fix {number} finding{'s' * (number != 1)}." if number else "Nothing to fix."
+                    say(told, sys.stderr)
+            else:
+                if texts:
+                    flush(b"".join(changes[name].new if name in changes else data for name, data in texts.items()))
+                snippets = Snippets({path: change.new for path, change in changes.items()})
+                _write(given, settings, result, snippets, sys.stderr if texts else sys.stdout)
+    finally:
+        for error in errors:
+            fail(error)
+    return status
+
+
+def _after_fixing(given: argparse.Namespace, changed: bool, failing: bool) -> int:
+    """The exit status where nothing went wrong: `changed` files, or, with --diff, files that would be."""
+    if given.exit_zero and not (given.exit_non_zero_on_fix and changed):
         return CLEAN
     if given.diff:
-        return FINDINGS if changes else CLEAN
-    return FINDINGS if _failing(result, settings) or (given.exit_non_zero_on_fix and changes) else CLEAN
+        return FINDINGS if changed else CLEAN
+    return FINDINGS if failing or (given.exit_non_zero_on_fix and changed) else CLEAN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,34 @@ class UsageError(Exception):
     """An option that cannot be used; shown as one line."""
 
 
+class Unread(BrokenPipeError):
+    """Whoever reads the output has had enough; `status` is what the run ends with all the same."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        self.status = status
+
+
+@contextlib.contextmanager
+def ending(status: int) -> Iterator[None]:
+    """What is written here is all that is left to do of a run that ends with `status`. Raises `Unread`."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise Unread(status) from error
+
+
+def hang_up(stream: Any) -> None:
+    """Drop what is still written to `stream`: nobody reads it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def fail(message: str) -> int:
     """Say on standard error what went wrong; returns the exit status for that."""
-    say(f"torchdet-lint: error: {message}", sys.stderr)
+    try:
+        say(f"torchdet-lint: error: {message}", sys.stderr)
+    except BrokenPipeError:
+        hang_up(sys.stderr)
     return FAILED
 
 

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from torchdet_lint import __version__
-from torchdet_lint.cli.console import CLEAN, FAILED, INTERRUPTED, UsageError, emit, fail
+from torchdet_lint.cli.console import CLEAN, FAILED, INTERRUPTED, Unread, UsageError, emit, fail, hang_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,9 @@ _OTHER_WORDS = {
     "lint": "check",
     "rules": "rule --all",
     "server": "lsp",
+    "version": "--version",
 }
+_ONLY_SHOW = ("rule", "config", "completion", "show", "--version", "--help", "-h")
 _UNWRITTEN = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC)
 
 
@@ -34,15 +36,18 @@ def main(arguments: Sequence[str]) -> int:
         return fail(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Unread as error:
+        hang_up(sys.stdout)
+        return error.status
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        hang_up(sys.stdout)
+        return CLEAN if arguments and arguments[0] in _ONLY_SHOW else FAILED
     except OSError as error:
         if isinstance(error, FileNotFoundError) and _stranded():
             return fail("the working directory is no longer there")
         if error.filename is not None or error.errno not in _UNWRITTEN:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        hang_up(sys.stdout)
         return fail(f"standard output: {(error.strerror or str(error)).lower()}")
 
 

@@ -45,6 +45,8 @@ def watch(given: argparse.Namespace, run: Callable[[argparse.Namespace], int], f
                 _again(given, run)
     except KeyboardInterrupt:
         pass
+    except BrokenPipeError:
+        raise
     except OSError as error:
         return fail(f"--watch: {error}")
     return CLEAN
