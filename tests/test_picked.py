@@ -477,6 +477,21 @@ def test_an_lstm_that_may_be_picked_is_an_error(made, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("picked", "told"),
+    [
+        ("pool.imap_unordered if workers > 1 else map", "`apply` may yield results in the order"),
+        ("pool.imap_unordered", "`apply` yields results in the order"),
+    ],
+)
+def test_an_order_of_completion_that_only_some_runs_have_is_told_as_possible(picked, told, tmp_path):
+    text = "from multiprocessing import Pool\n\n\ndef run(work, items, workers):\n    pool = Pool(workers)\n"
+    text += f"    apply = {picked}\n    return [result for result in apply(work, items)]\n"
+    (tmp_path / "work.py").write_text(text)
+    (found,) = [one for one in lint(tmp_path) if one.code == "TDL306"]
+    assert found.message.startswith(told)
+
+
+@pytest.mark.parametrize(
     ("crop", "told"), [("RandomCrop", "use only generators"), ("CenterCrop", "nothing in the workers needs a seed")]
 )
 def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, told):

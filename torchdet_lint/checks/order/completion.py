@@ -35,7 +35,8 @@ def completion_order(module: Module, rule: Rule) -> Iterator[Violation]:
     for call in sorted(calls.values(), key=lambda call: call.order):
         use = _first_unordered(module, call.node)
         if use is not None:
-            yield Violation(call.node, {"call": module.code(call.node.func)}, related=telling(use))
+            other = {name in names for name in call.own} == {True, False}
+            yield Violation(call.node, {"call": module.code(call.node.func)}, "may" * other, related=telling(use))
     for call in module.calls_to(*sets):
         use = first_ordered(_uses_of_done(module, call.node))
         if use is not None:
