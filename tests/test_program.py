@@ -347,6 +347,13 @@ def test_a_seed_that_reaches_no_process_is_no_fix(project, start, draw, fixed):
         ("nn.Sequential(nn.Embedding(4, 4), nn.Conv1d(4, 4, 3))", {}, "error", "it: 1 × Conv1d, 1 × Embedding"),
         ("torchvision.models.resnet18()", {}, "error", "without it: 1 × resnet18"),
         ("timm.models.vgg11(timm.models.layers.Drop())", {}, "error", "without it: 1 × vgg11"),
+        (
+            "nn.Sequential(timm.models.vision_transformer.Mlp(4), timm.models.vision_transformer.PatchEmbed(4))",
+            {},
+            "error",
+            "without it: 1 × PatchEmbed",
+        ),
+        ("timm.models.vision_transformer.Block(4, 2)", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         ("timm.create_model('vgg11')", {}, "error", "without it: 1 × timm.create_model"),
         (
             "torchvision.models.__dict__[sorted(torchvision.models.__dict__.keys())[0]]()",
