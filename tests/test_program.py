@@ -1134,6 +1134,65 @@ def test_a_model_that_a_name_picks_goes_by_its_module(project):
     assert [place.message for place in finding.related] == ["`torchvision.models` uses random numbers here"]
 
 
+PICKED = (
+    "import argparse\nimport importlib\nimport sys\nimport torch\n{imported}\n\ndef main(args):\n"
+    "    torch.manual_seed(0)\n    net = {picked}().cuda()\n    net(torch.ones(1, 3, 8, 8).cuda()).sum().backward()\n"
+    "    torch.optim.SGD(net.parameters(), lr=1).step()\n\n"
+    f"{GUARD}    main(argparse.ArgumentParser().parse_args())\n"
+)
+NETS = "import torch.nn as nn\n\ndef build():\n    return nn.Conv{}d(3, 3, 3)\n"
+ADDED = "import os, sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'lib'))\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "package", "imported", "picked"),
+    [
+        ("main.py", "nets", "from nets import MAKERS", "MAKERS[args.net]"),
+        ("main.py", "nets", "from nets import makers", "makers[args.net]"),
+        ("main.py", "nets", "import nets", "nets.makers[args.net]"),
+        ("main.py", "nets", "", "importlib.import_module('nets.' + args.net).build"),
+        ("tools/main.py", "lib/nets", f"{ADDED}import nets.wide", "eval('nets.' + args.net + '.build')"),
+        ("tools/main.py", "lib/nets", ADDED, "importlib.import_module('nets.' + args.net).build"),
+    ],
+)
+def test_of_what_a_name_picks_in_another_file_all_is_counted(project, script, package, imported, picked):
+    folder = project()
+    for path in (script, f"{package}/wide.py"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / script).write_text(PICKED.format(imported=imported, picked=picked))
+    shared = "from . import wide, deep\n\nmakers = {'wide': wide.build, 'deep': deep.build}\nMAKERS = dict(makers)\n"
+    (folder / package / "__init__.py").write_text(shared.replace("dict(makers)", "{0: wide.build, 1: deep.build}"))
+    for number, name in enumerate(("wide", "deep"), 1):
+        (folder / package / f"{name}.py").write_text(NETS.format(number))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.endswith("without it: 1 × Conv1d, 1 × Conv2d")
+
+
+def test_a_package_picks_its_own_modules_by_name(project):
+    folder = project()
+    (folder / "src/nets").mkdir(parents=True)
+    (folder / "src/main.py").write_text(PICKED.format(imported="from nets import Net", picked="Net"))
+    made = "importlib.import_module('nets.' + str(len(sys.argv))).build()"
+    (folder / "src/nets/__init__.py").write_text(
+        "import importlib\nimport sys\nfrom torch import nn\n\nclass Net(nn.Module):\n"
+        f"    def __init__(self):\n        super().__init__()\n        self.net = {made}\n"
+    )
+    (folder / "src/nets/wide.py").write_text(NETS.format(2))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.endswith("without it: 1 × Conv2d")
+
+
+def test_a_long_table_of_models_is_counted_whole(project):
+    makers = "".join(f"def make_{n}():\n    return nn.Conv2d(3, 3, {n})\n\n" for n in range(20))
+    table = ", ".join(f"'{n}': make_{n}" for n in range(20))
+    folder = project(
+        main_DOT_py=PICKED.format(imported="from nets import table", picked="table[args.net]"),
+        nets_DOT_py=f"from torch import nn\n\n{makers}table = {{{table}}}\n",
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.endswith("without it: 20 × Conv2d")
+
+
 def test_what_stands_beside_the_networks_of_a_library_is_no_network(project):
     program = (
         "import segmentation_models_pytorch as smp\nimport timm\nimport torch\n"

@@ -11,7 +11,7 @@ STARTED = "<started>"
 # What a step does that runs the target of a process, where another one tells of it: this one, what it is handed.
 BESIDE = "beside"
 LEVELS = 4
-REFERENTS = 12
+REFERENTS = 32
 TOKEN = lazy(r"\(\)|[^.()]+")
 ITEM = "[]"
 # What a registry makes an object of what is registered with.

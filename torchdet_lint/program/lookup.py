@@ -194,7 +194,8 @@ class Lookup:
             following: list[Referent] = []
             for referent in current:
                 if token == ITEM:
-                    following.append(Referent("item"))
+                    # A name that stands for classes and functions is of a display that holds them.
+                    following.append(referent if referent.kind in _CALLED else Referent("item"))
                 elif token == LOADED:
                     following.extend([referent._replace(kind="loader")] if referent.kind == "instance" else [])
                 elif token == "()":
@@ -207,9 +208,15 @@ class Lookup:
         return current
 
     def _modules(self, package: str, file: str) -> list[Referent]:
-        """The modules of the package `package`, beside `file` or below the root."""
-        for base in (os.path.dirname(file), self.files.modules.root):
-            folder = os.path.join(base, *package.split("."))
+        """The modules of the package `package`: where an import of it in `file` leads, or in a folder around `file`, which
+        may be in the package itself."""
+        place = self.files.locate(package, file)
+        folders = [place.path.removesuffix(f"{os.sep}__init__.py")] if place is not None and not place.rest else []
+        base = os.path.dirname(file)
+        while base.startswith(self.files.modules.root):
+            folders.append(os.path.join(base, *package.split(".")))
+            base = os.path.dirname(base)
+        for folder in folders:
             names = [name for name in sorted(self.files.modules.listing(folder)) if name.endswith(".py")]
             if names:
                 return [Referent("module", os.path.join(folder, name)) for name in names if name != "__init__.py"]

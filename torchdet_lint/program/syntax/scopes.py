@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _GLOBAL = lazy(r"\bglobal[ \t]+([\w, \t]+)")
 DEPTH = 14
-NAMES = 8
+NAMES = 24
 _NAMELESS = "lambda"
 # So much of the text behind a name is looked at, for what is assigned to it: alone, among others, or annotated.
 _LINE = 80
