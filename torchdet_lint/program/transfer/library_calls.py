@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import IN_TRAINING, ITEMS
+from torchdet_lint.program.events import PLAIN, Argument
 from torchdet_lint.program.transfer.passing import parameter_of
 from torchdet_lint.regex import lazy
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torchdet_lint.catalogue.facts import Draw, Runner, Seed
-    from torchdet_lint.program.events import Argument, Event
+    from torchdet_lint.program.events import Event
     from torchdet_lint.program.transfer.recorder import Recorder
 
 # What a class method gives is an object of the class: `Pipeline.from_pretrained()`, of which the object is what draws.
@@ -34,6 +35,7 @@ class LibraryCalls:
         """A draw from the global generator, or from one that is a parameter of this function."""
         if event.idle or (draw.at == "construction" and full.endswith("()")):  # the object that was made is called
             return
+        event = self._with_settings(event, draw)
         if self.facts.meets(event, draw.when, draw.parameters):
             self.draw(draw, full)
             return
@@ -43,6 +45,17 @@ class LibraryCalls:
             rest = {key: value for key, value in event.keywords.items() if key != "generator"}
             if self.facts.meets(msgspec.structs.replace(event, keywords=rest), draw.when, draw.parameters):
                 self.recorder.add("borrow", _told(full), lender)
+
+    def _with_settings(self, event: Event, draw: Draw) -> Event:
+        """The call with the constants that attributes of `self` are known to be, of those that decide about a draw."""
+        known: dict[str, Argument] = {}
+        for condition in draw.when:
+            given = event.keywords.get(condition.argument)
+            if given is not None and not given.known and any(name.startswith("$self.") for name in given.names):
+                value = self.recorder.constant_here(given)
+                if isinstance(value, PLAIN):
+                    known[condition.argument] = Argument((), known=True, value=value)
+        return msgspec.structs.replace(event, keywords={**event.keywords, **known}) if known else event
 
     def iterated(self, full: str, event: Event) -> None:
         """What a loader draws when it is iterated."""
