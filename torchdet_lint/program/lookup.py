@@ -208,8 +208,7 @@ class Lookup:
         return current
 
     def _modules(self, package: str, file: str) -> list[Referent]:
-        """The modules of the package `package`: where an import of it in `file` leads, or in a folder around `file`, which
-        may be in the package itself."""
+        """The modules of the package `package`: where an import of it in `file` leads, or in a folder around `file`."""
         place = self.files.locate(package, file)
         folders = [place.path.removesuffix(f"{os.sep}__init__.py")] if place is not None and not place.rest else []
         base = os.path.dirname(file)
