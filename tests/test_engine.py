@@ -74,7 +74,7 @@ def test_what_is_no_python_is_a_finding(
     ("cells", "reason"),
     [
         (("a = 1\n", "b = 2\n\nfor x in y:\n"), "'for' statement on line 3"),
-        (("a = 1\n", "def f():\n", "b = 2\n"), "function definition on line 1 of cell 2"),
+        (("a = 1\n", "def f():\n", "b = 2\n"), "function definition on line 1"),
         (("a = 1\n", "b = 2\nc = 'it\n"), "unterminated string literal (detected at line 2)"),
     ],
 )
@@ -185,8 +185,44 @@ def test_notebooks(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows == [
         ("broken.ipynb", None, 1, "TDL001"),
         ("n.ipynb", 3, 2, "TDL002"),
+        ("syntax.ipynb", 3, 2, "TDL002"),
         ("syntax.ipynb", 4, 2, "TDL001"),
     ]
+
+
+UNFINISHED = {
+    "one": (["model = # TODO: a network"], "invalid syntax"),
+    "two": (["model = # TODO", "1 epoch of 3"], "invalid syntax (nor can 1 other cell)"),
+    "three": (
+        ["def step(x):\n    # TODO", "(", "loss ="],
+        "expected an indented block after function definition on line 1 (nor can 2 other cells)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("cells", "told"), UNFINISHED.values(), ids=UNFINISHED)
+def test_the_cells_beside_one_that_is_not_python_are_linted_and_fixed(
+    cells: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole notebook is a program all the same, and nothing is changed in the cells that do not parse."""
+    sources = ["import torch\n\nx = torch.randn(3)", *cells, "torch.backends.cudnn.benchmark = True"]
+    made = [{"cell_type": "code", "source": source} for source in sources]
+    Path("n.ipynb").write_text(json.dumps({"cells": made, "metadata": {}}))
+    _, findings, err = lint(capsys)
+    assert err == ""
+    found = [(one["filename"], one["cell"], one["location"]["row"], one["code"]) for one in findings[:3]]
+    assert found == [
+        ("n.ipynb", 1, 3, "TDL101"),
+        ("n.ipynb", 2, cells[0].count("\n") + 1, "TDL001"),
+        ("n.ipynb", len(sources), 1, "TDL201"),
+    ]
+    assert findings[1]["message"] == f"Cannot be parsed: {told}"
+    main(["check", "--fix", "-q", "n.ipynb"])
+    capsys.readouterr()
+    after = ["".join(cell["source"]) for cell in json.loads(Path("n.ipynb").read_text())["cells"]]
+    assert after[-1] == "torch.backends.cudnn.benchmark = False"
+    assert "torch.manual_seed(0)" in after[0]
+    assert after[1:-1] == cells
 
 
 def test_a_check_that_fails_costs_no_other_finding(

@@ -19,6 +19,7 @@ from torchdet_lint.engine.linter import Linter
 from torchdet_lint.inference.abstract_values import UNKNOWN, AbstractValue
 from torchdet_lint.inference.gradients import Gradients
 from torchdet_lint.inference.infer import Inference
+from torchdet_lint.module.cells import legible
 from torchdet_lint.module.module import Module, SyntaxFault, Target
 from torchdet_lint.reading import read
 from torchdet_lint.regex import lazy
@@ -43,7 +44,7 @@ class Inspection:
         """Raises `OSError`, `SourceFault` and `SyntaxFault` where the file cannot be read."""
         self.linter = linter
         self.path = path
-        source = decode(path, read(path))
+        source = legible(decode(path, read(path)))[0]
         self.row = source.row(cell, row)
         self.module = Module(source, linter.library, Target(linter.settings.torch, linter.settings.devices))
         linter.connect(self.module, path)

@@ -25,7 +25,7 @@ from torchdet_lint.source.suppress import Rows, Suppressions
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from torchdet_lint.catalogue.loading import Catalogue
     from torchdet_lint.catalogue.rules import Rule
@@ -182,8 +182,10 @@ class Linter:
         if not wanted and not self.triggers.marked(source.text):
             with contextlib.suppress(SyntaxFault):
                 return self._without_findings(source, skeleton.hollowed(source.text))
+        from torchdet_lint.module.cells import legible
         from torchdet_lint.module.module import Module, Target
 
+        source, broken = legible(source)
         try:
             module = Module(source, self.library, Target(self.settings.torch, self.settings.devices), wanted)
         except SyntaxFault as fault:
@@ -193,6 +195,8 @@ class Linter:
             return Record()
         self.connect(module, path)
         found, errors = self._checked(module, path)
+        if broken:
+            found += _pairs(self._faulty(_told(broken), source))
         bodies = module.skeleton.bodies
         body = self._module_body(module.skeleton)
         module.release()
@@ -260,8 +264,7 @@ class Linter:
     def _unread(self, module: Module) -> Iterator[tuple[Finding, Rows]]:
         """What the user is told of statements that are Python, and that libcst could not read."""
         for row, reason in sorted(module.skipped) if SYNTAX in self.codes else ():
-            record = self._faulty(SyntaxFault(row, 1, reason), module.source)
-            yield record.findings[0], record.rows[0]
+            yield from _pairs(self._faulty(SyntaxFault(row, 1, reason), module.source))
 
     def _faulty(self, fault: Any, source: Source | None = None) -> Record:
         if SYNTAX not in self.codes:
@@ -364,6 +367,17 @@ def _in_cells(reason: str, source: Source, here: int | None) -> str:
         return f"line {row}" if cell == here else f"line {row} of cell {cell}"
 
     return _LINE.sub(counted, reason)
+
+
+def _told(faults: Sequence[SyntaxFault]) -> SyntaxFault:
+    """One complaint about the cells of a notebook that cannot be read, at the first of them."""
+    first, others = faults[0], len(faults) - 1
+    told = f" (nor can {others} other cell{'s' * (others > 1)})" if others else ""
+    return SyntaxFault(first.row, first.column, first.reason + told)
+
+
+def _pairs(record: Record) -> Iterator[tuple[Finding, Rows]]:
+    return zip(record.findings, record.rows, strict=True)
 
 
 def _shifted(found: Suppressions, source: Source) -> Suppressions:

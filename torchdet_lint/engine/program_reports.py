@@ -10,6 +10,7 @@ from torchdet_lint.dataflow.seeding.program_seeds import NUMBER, ProgramSeeds, n
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.engine.outcome import token
 from torchdet_lint.finding import Location, NeedHelper, Related, SeedFunction, SetArgument, Violation, Withhold
+from torchdet_lint.module.cells import legible
 from torchdet_lint.module.module import Module, SyntaxFault, Target
 from torchdet_lint.prefilter.skeleton import parsed
 from torchdet_lint.source.decoding import SourceFault, decode
@@ -73,7 +74,8 @@ class Reporter:
         if path not in self._modules:
             self._modules[path] = None
             try:
-                module = Module(decode(self.paths[path], self._data(path)), self.linter.library, self.target)
+                source = legible(decode(self.paths[path], self._data(path)))[0]
+                module = Module(source, self.linter.library, self.target)
                 self.linter.connect(module, path)
                 self._modules[path] = module
             except (OSError, SourceFault, SyntaxFault):

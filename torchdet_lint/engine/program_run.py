@@ -92,9 +92,14 @@ class ProgramRun:
             self.read[path] = content_hash(data)
             self._recall(path)
         try:
-            return decode(path, data).text
+            source = decode(path, data)
         except SourceFault:
             return None
+        if source.cells:
+            from torchdet_lint.module.cells import legible
+
+            return legible(source)[0].text
+        return source.text
 
     def _recall(self, path: str) -> None:
         """Take what earlier runs summarised of the file from the cache."""

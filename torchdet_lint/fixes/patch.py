@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.module.cells import legible
 from torchdet_lint.prefilter.chains import too_long
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 from torchdet_lint.source.decoding import SourceFault, decode
@@ -254,7 +255,8 @@ def _fault(source: Source, data: bytes, texts: dict[int | None, str], chosen: Se
         new = decode(source.path, data)
     except SourceFault:
         return "the result could not be read"
-    if not _still_parses(source.text, new.text):
+    (was, broken), (becomes, still) = legible(source), legible(new)
+    if len(still) > len(broken) or not _still_parses(was.text, becomes.text):
         return "the result would not parse"
     lost = Counter(comment for _, comment in comments(source.text))
     lost.subtract(comment for _, comment in comments(new.text))
