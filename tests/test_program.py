@@ -1193,6 +1193,103 @@ def test_a_long_table_of_models_is_counted_whole(project):
     assert finding.message.endswith("without it: 20 × Conv2d")
 
 
+NEEDING = """
+import argparse, os, sys
+import lightning
+import torch
+
+def train(net, device):
+    net(torch.ones(1, 3, device=device)).sum().backward()
+    torch.optim.SGD(net.parameters(), lr=1).step()
+
+{main}
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    main(argparse.ArgumentParser().parse_args())
+"""
+DEVICE = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+CHOSEN = f"    device = {DEVICE}\n    train(torch.nn.Linear(3, 3).to(device), device)\n"
+ALONE = """
+def begin(args):
+    if "RANK" in os.environ:
+        args.gpu = int(os.environ["LOCAL_RANK"])
+    elif {test}:
+        {what}
+    torch.cuda.set_device(args.gpu)
+
+def main(args):
+    begin(args)
+    train(torch.nn.Linear(3, 3).to(args.device), args.device)
+"""
+LIT = """
+class Net(lightning.LightningModule):
+    def training_step(self, batch, index):
+        return batch.sum()
+
+def main(args):
+    lightning.Trainer(accelerator={}).fit(Net())
+"""
+
+
+LEAVES = """
+def main(args):
+    if {test}:
+        {what}
+        {leaves}
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    train(torch.nn.Linear(3, 3).to(device), device)
+"""
+BELOW = """
+def main(args):
+    net = torch.nn.Linear(3, 3)
+    for size in range(3):
+        if {test}:
+            {leaves}
+        train(net.cuda(), "cuda")
+"""
+ELSE = """
+def main(args):
+    Cuda = True
+    net = torch.nn.Linear(3, 3)
+    if {test}:
+        net = net.cuda()
+    {otherwise}
+    train(net, args.device)
+"""
+NO_GPU = "not torch.cuda.is_available()"
+
+
+@pytest.mark.parametrize(
+    ("main", "says"),
+    [
+        (f'def main(args):\n    assert torch.cuda.is_available(), "needs a GPU"\n{CHOSEN}', "trains"),
+        (f"def main(args):\n    assert args.net\n{CHOSEN}", "may train"),
+        (LEAVES.format(test=NO_GPU, what="print('no GPU')", leaves="sys.exit(1)"), "trains"),
+        (LEAVES.format(test=NO_GPU, what="print('no GPU')", leaves="return"), "may train"),
+        (LEAVES.format(test=NO_GPU, what="args.cpu = True", leaves="sys.exit(1)"), "may train"),
+        (LEAVES.format(test="args.size < 1", what="print(args)", leaves="raise ValueError"), "may train"),
+        (
+            ALONE.format(test='"SLURM_PROCID" in os.environ', what="args.gpu = 0\n    else:\n        return"),
+            "may train",
+        ),
+        (ALONE.format(test="args.alone", what="return"), "may train"),
+        (ALONE.format(test="args.alone", what="args.gpu = 0\n    else:\n        raise ValueError"), "trains"),
+        (BELOW.format(test="size == 1", leaves="continue"), "trains"),
+        (BELOW.format(test="args.size < 1", leaves="raise ValueError"), "trains"),
+        (BELOW.format(test="args.cpu", leaves="return train(net, 'cpu')"), "may train"),
+        (ELSE.format(test="args.net == 'linear'", otherwise="else:\n        raise ValueError"), "trains"),
+        (ELSE.format(test="args.net == 'linear'", otherwise="print(net)"), "may train"),
+        (ELSE.format(test="Cuda", otherwise="print(net)"), "trains"),
+        (LIT.format("'gpu'"), "trains"),
+        (LIT.format("'auto'"), "may train"),
+        (LIT.format("args.accelerator"), "may train"),
+    ],
+)
+def test_a_program_trains_on_cuda_where_a_run_without_fails(project, main, says):
+    (finding,) = [one for one in lint(project(main_DOT_py=NEEDING.format(main=main))) if one.code == "TDL203"]
+    assert finding.message.startswith(f"This program {says} on CUDA")
+
+
 def test_what_stands_beside_the_networks_of_a_library_is_no_network(project):
     program = (
         "import segmentation_models_pytorch as smp\nimport timm\nimport torch\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from torchdet_lint.program.events import GUARD
+from torchdet_lint.program.events import FAILS, GUARD
 from torchdet_lint.regex import lazy
 
 STARTED = "<started>"
@@ -128,7 +128,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
     ordered = step.now and step.kind not in ("later", "process")
-    sure = ordered and all(arm == GUARD for arm in step.branch)
+    sure = ordered and all(arm == GUARD or arm < -FAILS for arm in step.branch)
     fresh = [key for key in inner if key not in found and (sure or key != ON_CUDA)]
     for key in fresh:
         ref, (kind, _, channel) = inner[key], key.partition(":")

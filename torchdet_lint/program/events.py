@@ -14,6 +14,8 @@ MODULE = ""
 # Arms are counted from 1; that of the main guard, and those of calls that may be of several functions.
 GUARD = 1_000_000
 CHOICE = 2_000_000
+# Below the negative of this: what runs in every run that does not fail, below `if …: raise …`.
+FAILS = 3_000_000
 Names = tuple[str, ...]
 PASSED = "passed"
 HANDED = "handed"
@@ -60,16 +62,16 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """One thing that a body does.
 
     `kind`: `call` (of `names`), `import`, `set` (an attribute `names` is given `positional[0]`), `env` (the variable
-    `names[0]` is set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`), `update` (`p.grad
-    += …`), `tell` (a value is printed, `names[0]` is `tells`, or a loop waits for somebody: `serves`), `read` (an
-    attribute `names` of what may be an object of the project, not called), `iterate` (a loader that a call of `names`
-    with these arguments makes is iterated). Rows count from 1, columns from 0 in bytes, as `ast` has them; `statement`
-    is the row of the statement. `branch` holds the arms of `if`s around it: `n` and `-n` exclude each other. `deferred`
-    events run later or in another order (a lambda), `locked` ones stand in a `with …lock…:`, `idle` ones in a statement
-    whose draw changes no result, `trained` ones run only `if self.training`, or make colours, `ungraded` ones stand in
-    a `with torch.no_grad()`, `sized` ones make a model of which only the parameters are counted, `frozen` ones a module
-    that gets no gradient; the result of a `bare` call is used for nothing; one that runs `partly` stands in a part of a
-    conditional expression, `and` or `or`.
+    `names[0]` is set), `cuda` (a text speaks of the device: `names[0]` is `evident` or `possible`; or the program fails
+    without: `needed`), `update` (`p.grad += …`), `tell` (a value is printed, `names[0]` is `tells`, or a loop waits for
+    somebody: `serves`), `read` (an attribute `names` of what may be an object of the project, not called), `iterate` (a
+    loader that a call of `names` with these arguments makes is iterated). Rows count from 1, columns from 0 in bytes,
+    as `ast` has them; `statement` is the row of the statement. `branch` holds the arms of `if`s around it: `n` and `-n`
+    exclude each other. `deferred` events run later or in another order (a lambda), `locked` ones stand in a `with
+    …lock…:`, `idle` ones in a statement whose draw changes no result, `trained` ones run only `if self.training`, or
+    make colours, `ungraded` ones stand in a `with torch.no_grad()`, `sized` ones make a model of which only the
+    parameters are counted, `frozen` ones a module that gets no gradient; the result of a `bare` call is used for
+    nothing; one that runs `partly` stands in a part of a conditional expression, `and` or `or`.
     """
 
     kind: str

@@ -19,6 +19,7 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
     modules: tuple[str, ...] = ()
     queries: tuple[str, ...] = ()
     needing: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()

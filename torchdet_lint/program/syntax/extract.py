@@ -10,7 +10,7 @@ from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.main_guard import asks_for_main
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import defaults_of
-from torchdet_lint.program.events import GUARD, MODELS, OWN, Test
+from torchdet_lint.program.events import FAILS, GUARD, MODELS, OWN, Test
 from torchdet_lint.program.syntax.conditions import (
     decided,
     device_asked,
@@ -26,6 +26,8 @@ from torchdet_lint.program.syntax.shapes import (
     FUNCTIONS,
     TRY,
     asks_for_training,
+    fails_without,
+    goes_on,
     is_type_checking,
     last_word,
     leaves_early,
@@ -307,12 +309,13 @@ class Extractor(Expressions):
                 self.trained += trained
                 self.condition(node.test, branch)
                 if not guards:
-                    self.arms += 1
-                    arm = self.arms
+                    arm = self._arm(node)
                     if self.scope.kind == "function":
                         self.tests.extend(tested(node.test, self.scope, -arm, arm))
-                self.block(node.body, (*branch, arm))
+                self.block(node.body, branch if holds else (*branch, arm))
                 self.trained -= 0 if guards else trained
+                if (needed := fails_without(node)) is not None:
+                    self.need(needed, branch)
                 if number < _ARMS:
                     branch = (*branch, -arm)
             if number == 0 and not checking and not guards:
@@ -320,6 +323,11 @@ class Extractor(Expressions):
                     first = -arm
                 elif node.orelse and leaves_early(node.orelse):
                     first = arm
+            elif not (first or checking or guards) and any(
+                one and leaves_early(one) and not goes_on(one) for one in (node.body, node.orelse)
+            ):
+                self.arms += 1
+                first = self.arms
             if holds:
                 return first
             if len(node.orelse) != 1 or not isinstance(node.orelse[0], ast.If):
@@ -327,6 +335,21 @@ class Extractor(Expressions):
                 return first
             node = node.orelse[0]
             self.statement = node.lineno
+
+    def _arm(self, node: ast.If) -> int:
+        """The arm in which the body of an `if` stands, its opposite that of all else: below `-FAILS` for the one that
+        runs in every run that does not fail."""
+        self.arms += 1
+        if leaves_early(node.body) and goes_on(node.body):
+            return FAILS + self.arms
+        if node.orelse and leaves_early(node.orelse) and goes_on(node.orelse):
+            return -FAILS - self.arms
+        return self.arms
+
+    def need(self, call: ast.Call, branch: tuple[int, ...]) -> None:
+        """Record that the program fails where `call` gives False, if that asks for CUDA."""
+        if "torch.cuda.is_available" in self.names.resolve(call.func, self.scope):
+            self.add("cuda", call, branch, ("needed",))
 
     def context(self, node: ast.With | ast.AsyncWith, branch: tuple[int, ...]) -> None:
         """Record a `with`, whose body may hold a lock, or run without gradients."""
@@ -414,6 +437,8 @@ class Extractor(Expressions):
             elif any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node.value)):
                 self.add("update", node, branch, ("step",))
         elif isinstance(node, (ast.Assert, ast.Raise, ast.Delete)):
+            if isinstance(node, ast.Assert) and (needed := fails_without(node)) is not None:
+                self.need(needed, branch)
             for child in ast.iter_child_nodes(node):
                 if isinstance(child, ast.expr):
                     self.expression(child, branch)

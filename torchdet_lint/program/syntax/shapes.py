@@ -18,6 +18,8 @@ ASKS_OF_TEXT = frozenset({"startswith", "endswith", "hasattr", "getattr", "print
 SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
 # Functions of which the result is a text, a size or a type.
 _SHOWN = frozenset({"len", "type", "str", "repr", "tuple", "list", "format", "join"})
+# Functions with which a program says why it ends.
+_COMPLAINS = frozenset({"critical", "error", "exception", "fatal", "info", "print", "print_help", "warn", "warning"})
 # What Python calls the file that it starts, and `multiprocessing` calls it in a process that it spawns.
 _STARTED = ("__main__", "__mp_main__")
 _SPECIAL = lazy(r"__\w+__")
@@ -222,6 +224,32 @@ def leaves_early(body: list[ast.stmt]) -> bool:
         and isinstance(last.value, ast.Call)
         and last_word(last.value) in ("exit", "_exit", "quit")
     )
+
+
+def goes_on(body: list[ast.stmt]) -> bool:
+    """Whether a block that leaves ends one turn of a loop, or the program with a complaint: a run that succeeds has
+    passed what follows it."""
+    *before, last = body
+    if isinstance(last, (ast.Raise, ast.Continue, ast.Break)):
+        return True
+    said = (last_word(one.value) for one in before if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call))
+    return (
+        not isinstance(last, ast.Return)
+        and bool(before)
+        and [word in _COMPLAINS for word in said] == [True] * len(before)
+    )
+
+
+def fails_without(node: ast.If | ast.Assert) -> ast.Call | None:
+    """The call that has to give True for the program to go on: `assert ready()`, `if not ready(): raise …`."""
+    test = node.test
+    if isinstance(node, ast.If):
+        if not (isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) and leaves_early(node.body)):
+            return None
+        test = test.operand
+        if isinstance(node.body[-1], (ast.Continue, ast.Break)) or not goes_on(node.body):
+            return None
+    return test if isinstance(test, ast.Call) else None
 
 
 def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -117,7 +117,7 @@ class LibraryCalls:
             enabled = event.keywords.get("enabled", event.positional[0] if event.positional else None)
             if enabled is None or not enabled.known or enabled.value is not False:
                 self.recorder.add("flag", channel="cuda")
-        if name in devices.needing:
+        if name in devices.needing or (name in devices.told and _is_told_cuda(event)):
             self.recorder.add("flag", name, "on_cuda")
         if name.startswith("torch.") and _is_on_cuda(event):
             self.recorder.add("draw", name, "cublas")
@@ -169,6 +169,12 @@ def handed(runner: Runner, event: Event) -> list[Argument]:
         elif name in runner.parameters and runner.parameters.index(name) < len(event.positional):
             found.append(event.positional[runner.parameters.index(name)])
     return found
+
+
+def _is_told_cuda(event: Event) -> bool:
+    """Whether a trainer is told to use CUDA."""
+    told = event.keywords.get("accelerator")
+    return told is not None and told.known and told.value in ("cuda", "gpu")
 
 
 def _is_on_cuda(event: Event) -> bool:

@@ -125,8 +125,10 @@ class Transfer(Recorder):
         self.environment(event.names)
 
     def on_cuda(self, event: Event) -> None:
-        """A text speaks of CUDA."""
+        """A text speaks of CUDA, or the program fails without."""
         self.add("flag", channel="cuda")
+        if event.names == ("needed",):
+            self.add("flag", channel="on_cuda")
 
     def on_tell(self, event: Event) -> None:
         """A value is printed, or a loop waits for somebody."""
