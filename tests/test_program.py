@@ -1280,6 +1280,13 @@ NO_GPU = "not torch.cuda.is_available()"
         (ELSE.format(test="args.net == 'linear'", otherwise="else:\n        raise ValueError"), "trains"),
         (ELSE.format(test="args.net == 'linear'", otherwise="print(net)"), "may train"),
         (ELSE.format(test="Cuda", otherwise="print(net)"), "trains"),
+        (ELSE.format(test="args.one", otherwise="else:\n        net = torch.nn.DataParallel(net).cuda()"), "trains"),
+        (
+            ELSE.format(test="args.a", otherwise="elif args.b:\n        net.cuda()\n    else:\n        net.cuda()"),
+            "trains",
+        ),
+        (ELSE.format(test="args.a", otherwise="elif args.b:\n        net.cuda()"), "may train"),
+        (ELSE.format(test="args.a", otherwise="else:\n        if args.b:\n            net.cuda()"), "may train"),
         (LIT.format("'gpu'"), "trains"),
         (LIT.format("'auto'"), "may train"),
         (LIT.format("args.accelerator"), "may train"),

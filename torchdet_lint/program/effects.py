@@ -128,7 +128,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
     ordered = step.now and step.kind not in ("later", "process")
-    sure = ordered and all(arm == GUARD or arm < -FAILS for arm in step.branch)
+    sure = ordered and ON_CUDA in inner and _in_every_run(arms, step.branch)
     fresh = [key for key in inner if key not in found and (sure or key != ON_CUDA)]
     for key in fresh:
         ref, (kind, _, channel) = inner[key], key.partition(":")
@@ -148,6 +148,19 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
         if ordered:
             _judge(found, arms, step, key[5:], inner)
         found.setdefault(key, inner[key])
+
+
+def _in_every_run(arms: dict[str, tuple[int, ...]], branch: tuple[int, ...]) -> bool:
+    """Whether every run that does not fail uses CUDA, which is used in `branch`: it is on none, or was used in the
+    other arm of each `if` around it too. `arms` remembers in which it was."""
+    branch = tuple(arm for arm in branch if arm != GUARD and arm >= -FAILS)
+    while branch:
+        *around, arm = branch
+        arms[f"{ON_CUDA}{branch}"] = branch
+        if f"{ON_CUDA}{(*around, -arm)}" not in arms:
+            return False
+        branch = tuple(around)
+    return True
 
 
 def _of(generator: str) -> list[str]:
