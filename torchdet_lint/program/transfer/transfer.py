@@ -534,7 +534,8 @@ class Transfer(Recorder):
 
     def _steps_an_optimizer(self, event: Event, referents: set[Referent]) -> bool:
         """Whether a call of a method `step` may be that of an optimizer, the project's own among them."""
-        return any(name.startswith("torch.optim.") for name in event.names) or any(
+        made = (referent.name for referent in referents if referent.kind == "external")
+        return any(name.startswith("torch.optim.") for name in (*event.names, *made)) or any(
             referent.kind == "function" and self.lookup.derives(referent.owner, self.facts.words.optimizers)
             for referent in referents
         )
