@@ -310,15 +310,15 @@ def _walked(module: Module, call: Call) -> Violation | None:
     if not (isinstance(loop, cst.For) and isinstance(loop.target, cst.Tuple) and len(loop.target.elements) == 3):
         return _listed(module, call, _uses(module, call), {})
     _, folders, files = (element.value for element in loop.target.elements)
+    body = module.code(loop.body)
     if _takes_one_folder(loop):
-        uses = [use for one in (folders, files) if isinstance(one, cst.Name) for use in follower.uses_in(one, loop)]
-        use = first_ordered(uses)
+        lists = [one for one in (folders, files) if isinstance(one, cst.Name) and not _sorts(body, one.value)]
+        use = first_ordered([use for one in lists for use in follower.uses_in(one, loop)])
         details = {"call": module.code(node.func)}
         return Violation(node, details, related=telling(use)) if use is not None else None
     use = first_ordered(follower.uses(node))
     if use is None and isinstance(files, cst.Name):
         use = first_ordered(follower.uses_in(files, loop))
-    body = module.code(loop.body)
     if use is None:
         return None
     in_order = not isinstance(files, cst.Name) or _sorts(body, files.value) or _only_sorted(body, files.value)
