@@ -29,6 +29,9 @@ _COLLECTIONS = frozenset(
     "AbstractSet Collection Deque FrozenSet Generator Iterable Iterator KeysView List MutableSequence MutableSet "
     "Sequence Set ValuesView deque frozenset list set".split()
 )
+# An array that does not say what it holds is one of numbers.
+_ARRAYS = frozenset(("NDArray", "ndarray"))
+_TEXTS = frozenset(("bytes_", "object_", "str_"))
 _SETS = frozenset("AbstractSet FrozenSet MutableSet Set frozenset set".split())
 _TABLES = frozenset("DefaultDict Dict Mapping MutableMapping OrderedDict defaultdict dict".split())
 
@@ -132,6 +135,8 @@ def _elements(node: ast.expr | None, path: Sequence[int] = ()) -> str:
         return "identity"
     node = _given(node)
     word, parts = _word(node.value) if isinstance(node, ast.Subscript) else "", _arguments(node)
+    if "".join((word, _word(node))) in _ARRAYS:
+        return "text" if parts and _word(parts[-1]) in _TEXTS else "number"
     if word in ("Optional", "Union"):
         return agreed(_elements(part, path) for part in parts if not _is_none(part))
     if word in ("Tuple", "tuple"):
