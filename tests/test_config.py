@@ -228,6 +228,93 @@ def test_a_file_that_is_no_pattern_is_named(tmp_path: Path) -> None:
         config.merge(config.isolated([str(tmp_path)]), config.Options(per_file_ignores={"[z-a]": ("TDL2",)}))
 
 
+@pytest.mark.parametrize("pattern", ["", " ", "#old", "[", "a/[!", r"\[[x"])
+def test_a_pattern_that_fits_nothing_at_all_is_named(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(config.ConfigError, match="is not a pattern"):
+        config.merge(config.isolated([str(tmp_path)]), config.Options(exclude=(pattern,)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "top"),
+    [
+        ("./sub", "/sub"), ("./sub/", "/sub/"), ("!./sub/*.py", "!/sub/*.py"), ("./", "/*"), ("{root}/sub", "/sub"),
+        ("./sub/../a.py", "/a.py"), ("/scripts", "/scripts"), ("sub/*", "sub/*"), (r"\[x", r"\[x"), ("[]a]", "[]a]"),
+    ],
+)  # fmt: skip
+def test_a_path_is_a_pattern_too(root: Path, pattern: str, top: str) -> None:
+    given = pattern.format(root=root)
+    found = config.Configuration(str(root), "pyproject.toml", config.Options(exclude=(given,), entry_points=(given,)))
+    settings = config.merge(found, config.Options())
+    assert (settings.exclude, settings.entry_points) == ((top,), (top,))
+
+
+def test_a_path_in_a_flag_begins_at_the_working_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "sub").mkdir()
+    monkeypatch.chdir(root / "sub")
+    flags = config.Options(exclude=("./a.py", "../b.py"), per_file_ignores={"./*.py": ("TDL1",)})
+    settings = config.merge(config.Configuration(str(root)), flags)
+    assert settings.exclude == ("/sub/a.py", "/b.py")
+    assert settings.per_file_ignores == {"/sub/*.py": ("TDL1",)}
+    with pytest.raises(config.ConfigError, match=r"--exclude: '\.\./\.\./x' leads out of the project"):
+        config.merge(config.Configuration(str(root)), config.Options(exclude=("../../x",)))
+
+
+@pytest.mark.parametrize("name", ["a b", "", "seed()", "mylib:seed", "mylib..seed"])
+def test_what_is_no_name_of_a_function_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(config.ConfigError, match=r"seed-functions: .* is not the name of a function"):
+        config.merge(config.isolated([str(tmp_path)]), config.Options(seed_functions=(name,)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--select", "TDL101 TDL102"], "did you mean TDL101,TDL102?"),
+        (["--ignore", "TDL101;unseeded-numpy"], "did you mean TDL101,unseeded-numpy?"),
+        (["--select", "TDL101 NOPE"], "`torchdet-lint rule --all` lists them"),
+    ],
+)
+def test_several_rules_in_one_text_are_parted(
+    root: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert main([*arguments, str(root)]) == 2
+    assert capsys.readouterr().err.endswith(f"; {said}\n")
+
+
+def test_several_rules_in_one_text_of_a_file_are_parted(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "torchdet-lint.toml").write_text('select = ["TDL1 TDL2"]\n')
+    assert main([str(root)]) == 2
+    assert capsys.readouterr().err.endswith("; did you mean ['TDL1', 'TDL2']?\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('entry-points = ["nope.py", "train.py"]\n', "entry-points: nothing matches 'nope.py'"),
+        ("select = []\n", "no rule is selected"),
+        ('ignore = ["TDL"]\n', "no rule is selected"),
+        ('entry-points = ["*.py"]\n', ""),
+        ('select = []\nextend-select = ["TDL1"]\n', ""),
+    ],
+)
+def test_a_setting_that_does_nothing_is_warned_of(
+    root: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    (root / "train.py").write_text("x = 1\n")
+    (root / "torchdet-lint.toml").write_text(text)
+    assert main([str(root)]) == 0
+    expected = f"torchdet-lint: warning: {root}/torchdet-lint.toml: {said}\n" if said else ""
+    assert capsys.readouterr().err == expected
+
+
+def test_an_entry_point_elsewhere_in_the_project_is_no_mistake(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "scripts").mkdir()
+    (root / "scripts/train.py").write_text("x = 1\n")
+    (root / "other.py").write_text("x = 1\n")
+    (root / "torchdet-lint.toml").write_text('entry-points = ["scripts/train.py", "train.py"]\nexclude = ["scripts"]\n')
+    assert main([str(root / "other.py")]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_a_file_of_its_own_has_the_keys_at_the_top(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "torchdet-lint.toml").write_text("[tool.torchdet-lint]\nseed = 1\n")
     assert main([str(tmp_path)]) == 2

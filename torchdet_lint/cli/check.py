@@ -65,6 +65,7 @@ def _once(given: argparse.Namespace) -> int:
     parts, errors = _parts(given, [] if stdin else paths, settings)
     if not stdin and not any(part.files for part in parts) and not errors and not settings.force_exclude:
         say(f"torchdet-lint: warning: no Python file or notebook found in {', '.join(paths)}", sys.stderr)
+    _warn_of_entry_points(given, parts, paths)
     if given.show_files:
         return _files_shown(parts, errors, FAILED if complaints or errors else CLEAN)
     if given.add_noqa is not None:
@@ -95,6 +96,14 @@ def _once(given: argparse.Namespace) -> int:
     with ending(status):
         _write(given, settings, result, Snippets(texts))
     return status
+
+
+def _warn_of_entry_points(given: argparse.Namespace, parts: Sequence[Part], paths: Sequence[str]) -> None:
+    from torchdet_lint.engine import projects
+
+    for settings, pattern in projects.without_entry_points(parts, paths):
+        where = f"{settings.file}: " if settings.file and given.entry_points is None else "--"
+        say(f"torchdet-lint: warning: {where}entry-points: nothing matches {pattern!r}", sys.stderr)
 
 
 def _files_shown(parts: Sequence[Part], errors: Sequence[str], status: int) -> int:

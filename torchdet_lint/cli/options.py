@@ -313,7 +313,10 @@ def _merged(given: argparse.Namespace, found: Configuration) -> Settings:
     config.must_fit(flags.extend_select or (), names, "--extend-select: ")
     for pattern, codes in (flags.per_file_ignores or {}).items():
         config.must_fit(codes, names, f"--per-file-ignores: {pattern}: ")
-    emit((f"torchdet-lint: warning: {note}\n" for note in settings.notes), sys.stderr)
+    notes = settings.notes
+    if not config.selection(settings, names):
+        notes += (f"{found.file}: no rule is selected" if found.file else "no rule is selected",)
+    emit((f"torchdet-lint: warning: {note}\n" for note in notes), sys.stderr)
     if given.no_cache:
         settings = msgspec.structs.replace(settings, cache_dir="")
     if given.no_baseline:

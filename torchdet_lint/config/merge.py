@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.config.options import NEWEST_TORCH, OLDEST_TORCH, ConfigError, Options, Settings
-from torchdet_lint.patterns import is_one
+from torchdet_lint.patterns import from_top, is_one
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ def merge(found: Configuration, flags: Options) -> Settings:
 
     `--select` on the command line replaces the configuration's whole choice of rules, as in ruff.
     """
-    file, root = found.options, Path(found.root)
-    where = f"{found.file}: " if found.file else ""
-    _check(file, where)
+    root, where = Path(found.root), f"{found.file}: " if found.file else ""
+    _check(found.options, where)
     _check(flags, "")
+    file = _with_patterns_from_top(found.options, where, found.root, found.root)
+    flags = _with_patterns_from_top(flags, "--", found.root, os.getcwd())
     chosen = flags.select is not None
     given: dict[str, Any] = {}
     for name in (
@@ -122,19 +123,37 @@ def _check(options: Options, where: str) -> None:
     for device in options.devices or ():
         if device not in _DEVICES:
             raise ConfigError(f"{where}devices: {device!r} is none of {', '.join(_DEVICES)}")
-    for key, patterns in (
-        ("exclude", options.exclude),
-        ("extend-exclude", options.extend_exclude),
-        ("entry-points", options.entry_points),
-        ("per-file-ignores", options.per_file_ignores),
-    ):
-        for pattern in patterns or ():
-            if not is_one(pattern):
-                raise ConfigError(f"{where}{key}: {pattern!r} is not a pattern such as '*.py' or '/scripts'")
+    for name in options.seed_functions or ():
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ConfigError(f"{where}seed-functions: {name!r} is not the name of a function such as 'mylib.seed_all'")
     if options.jobs is not None and options.jobs < 0:
         raise ConfigError(f"{where}jobs: {options.jobs} is negative; 0 means one for each processor")
     if options.seed is not None and not 0 <= options.seed < 2**32:
         raise ConfigError(f"{where}seed: {options.seed} is not between 0 and 2**32 - 1 (NumPy takes no other)")
+
+
+def _with_patterns_from_top(options: Options, where: str, root: str, base: str) -> Options:
+    """`options` with patterns as the top of the project has them; a `./` of theirs is the folder `base`."""
+    changed: dict[str, Any] = {}
+    for key in ("exclude", "extend_exclude", "entry_points"):
+        if (patterns := getattr(options, key)) is not None:
+            told = f"{where}{key.replace('_', '-')}"
+            changed[key] = tuple(_pattern(pattern, told, root, base) for pattern in patterns)
+    if options.per_file_ignores:
+        told = f"{where}per-file-ignores"
+        changed["per_file_ignores"] = {
+            _pattern(pattern, told, root, base): codes for pattern, codes in options.per_file_ignores.items()
+        }
+    return msgspec.structs.replace(options, **changed)
+
+
+def _pattern(pattern: str, told: str, root: str, base: str) -> str:
+    if not is_one(pattern):
+        raise ConfigError(f"{told}: {pattern!r} is not a pattern such as '*.py' or '/scripts'")
+    try:
+        return from_top(pattern, root, base)
+    except ValueError as error:
+        raise ConfigError(f"{told}: {pattern!r} leads out of the project {root}") from error
 
 
 def _expanded(patterns: Iterable[str], root: Path, where: str) -> Iterable[str]:

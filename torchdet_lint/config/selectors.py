@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.config.options import ConfigError
@@ -39,7 +40,8 @@ def must_fit(selectors: Iterable[str], codes: Mapping[str, str], where: str) -> 
     """Raise `ConfigError`, which begins with `where`, for a selector that fits no rule."""
     for selector in selectors:
         if selector != "ALL" and not any(fits(selector, code, name) for code, name in codes.items()):
-            raise ConfigError(f"{where}no rule has the code, prefix or name {selector!r}{_meant(selector, codes)}")
+            meant = _several(selector, codes, where) or _meant(selector, codes)
+            raise ConfigError(f"{where}no rule has the code, prefix or name {selector!r}{meant}")
 
 
 def fits(selector: str, code: str, name: str) -> int:
@@ -49,6 +51,14 @@ def fits(selector: str, code: str, name: str) -> int:
     if selector == "ALL":
         return 1
     return len(selector) if selector and code.startswith(selector.upper()) else 0
+
+
+def _several(selector: str, codes: Mapping[str, str], where: str) -> str:
+    """How several selectors are named, where `selector` is several in one text."""
+    words = re.split(r"[\s,;]+", selector.strip())
+    if len(words) < 2 or not all(any(fits(word, code, name) for code, name in codes.items()) for word in words):
+        return ""
+    return f"; did you mean {','.join(words)}?" if where.startswith("--") else f"; did you mean {words}?"
 
 
 def _meant(selector: str, codes: Mapping[str, str]) -> str:

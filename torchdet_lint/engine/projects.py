@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.engine.run import exclusion
 from torchdet_lint.finding import Result
+from torchdet_lint.patterns import compiled
 from torchdet_lint.source.discovery import Excluded, File, discover
 
 if TYPE_CHECKING:
@@ -47,6 +48,25 @@ def parts(
             continue
         files.append(file)
     return [Part(mine, tuple(files)) for mine, files, _ in found.values()] or [Part(settings, ())], errors
+
+
+def without_entry_points(parts: Iterable[Part], paths: Sequence[str]) -> list[tuple[Settings, str]]:
+    """The patterns of entry points that fit no file, of the projects that lie below `paths` as a whole."""
+    looked_at = [os.path.join(os.path.realpath(path), "") for path in paths]
+    found: dict[str, Settings] = {}
+    matched: set[str] = set()
+    for part in parts:
+        root = part.settings.root
+        if not os.path.join(os.path.realpath(root), "").startswith(tuple(looked_at)):
+            continue
+        relative = [os.path.relpath(file.path, root).replace(os.sep, "/") for file in part.files]
+        for pattern in part.settings.entry_points:
+            found.setdefault(pattern, part.settings)
+            if os.path.lexists(os.path.join(root, pattern.lstrip("/"))) or any(
+                compiled((pattern,)).match_files(relative)
+            ):
+                matched.add(pattern)
+    return [(settings, pattern) for pattern, settings in sorted(found.items()) if pattern not in matched]
 
 
 def together(results: Iterable[Result], errors: Iterable[str] = ()) -> Result:
