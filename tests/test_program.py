@@ -1460,9 +1460,10 @@ def test_a_process_that_is_started_afresh_differs_in_every_run(start, process, s
 
 
 @pytest.mark.parametrize(
-    ("library", "draw", "severity"), [("numpy", "random.rand()", "warning"), ("random", "random()", "error")]
+    ("library", "draw", "severity", "told"),
+    [("numpy", "random.rand()", "warning", "NumPy"), ("random", "random()", "error", "`random`")],
 )
-def test_python_seeds_its_own_generator_anew_in_a_forked_process(library, draw, severity, project):
+def test_python_seeds_its_own_generator_anew_in_a_forked_process(library, draw, severity, told, project):
     text = (
         f"import multiprocessing\nimport {library}\n\ndef work():\n    print({library}.{draw})\n\n{GUARD}"
         f"    {library}{'.random' if library == 'numpy' else ''}.seed(0)\n"
@@ -1470,6 +1471,7 @@ def test_python_seeds_its_own_generator_anew_in_a_forked_process(library, draw, 
     )
     (finding,) = lint(project(main_DOT_py=text))
     assert (finding.code, finding.severity) == ("TDL108", severity)
+    assert f" never seeds {told}" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.effects import Node, Ref
     from torchdet_lint.program.entry import Entry
 
+_GENERATORS = {"torch": "torch", "numpy": "NumPy", "python": "`random`"}
 _IN_PROCESSES = "only new processes use random numbers, and each has to seed itself (TDL108)"
 
 
@@ -117,6 +118,7 @@ def unseeded_process(entry: Entry, rule: Rule) -> Iterator[Fault]:
                 draw = inner[f"draw:{channels[0]}"]
                 details = {
                     "target": step.node.name.rpartition(".")[2],
+                    "library": _GENERATORS[library],
                     "draw": draw.shown,
                     "place": entry.place(draw, step.ref),
                 }
