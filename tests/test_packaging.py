@@ -203,6 +203,23 @@ def test_the_action_writes_sarif_where_the_upload_step_finds_it(tmp_path: Path, 
     assert not Path(runner["GITHUB_STEP_SUMMARY"]).exists()
 
 
+def test_the_action_names_a_report_elsewhere_as_it_was_named(tmp_path: Path, runner: dict[str, str]) -> None:
+    report = tmp_path / "temp" / "all.sarif"
+    variables = _inputs(working_directory="ml", output_format="sarif", output_file=str(report), fail="false")
+    done = _bash(_steps()["Lint"]["run"], tmp_path / "checkout/ml", {**runner, **variables})
+    assert done.returncode == 0, done.stderr
+    assert _lines(runner["GITHUB_OUTPUT"])["report"] == str(report)
+    assert report.exists()
+
+
+def test_the_action_counts_whatever_its_options_say_of_formats(tmp_path: Path, runner: dict[str, str]) -> None:
+    variables = _inputs(args="--output-format json --output-file all.json", fail="false")
+    done = _bash(_steps()["Lint"]["run"], tmp_path / "checkout", {**runner, **variables})
+    assert done.returncode == 0, done.stderr
+    assert _lines(runner["GITHUB_OUTPUT"]) == {"exit-status": "1", "findings": "2"}
+    assert len(json.loads((tmp_path / "checkout/all.json").read_text())) == 2
+
+
 def test_the_action_fails_where_the_run_fails(tmp_path: Path, runner: dict[str, str]) -> None:
     variables = _inputs(args="--select TDL999", fail="false")
     done = _bash(_steps()["Lint"]["run"], tmp_path / "checkout", {**runner, **variables})

@@ -34,7 +34,7 @@ further commands (each with --help):
   show TRACE            what is in a trace
   forecast PROGRAM      run it on the CPU, and list what would differ on a GPU
   preflight             what a run here will depend on, to compare two machines
-  probe                 measure which operations vary on this machine
+  probe                 measure which operations are nondeterministic here
 
 exit status: 0 nothing to report, 1 findings, 2 the run failed"""
 
