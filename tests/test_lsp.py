@@ -300,6 +300,25 @@ def test_options_of_the_client(tmp_path: Path) -> None:
     session(tmp_path, conversation, {"settings": {"select": ["TDL3"]}})
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"select": "TDL3"}, "select: expected a list, got text"),
+        ({"settings": {"selct": []}}, "unknown key 'selct'; did you mean 'select'?"),
+        ({"settings": []}, "must be a table"),
+    ],
+)
+def test_wrong_options_of_the_client_are_told_as_those_of_a_file(tmp_path: Path, options: Any, said: str) -> None:
+    async def conversation(client: Client) -> None:
+        uri = client.open(tmp_path / "a.py", BENCHMARK)
+        await client.until(lambda: uri in client.diagnostics)
+        assert client.codes(uri) == ["TDL201"]
+        assert client.messages[0].startswith("torchdet-lint: the client's settings")
+        assert client.messages[0].endswith(said)
+
+    session(tmp_path, conversation, options)
+
+
 def test_excluded_files_are_silent(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.torchdet-lint]\nextend-exclude = ["old"]\n')
     (tmp_path / "old").mkdir()

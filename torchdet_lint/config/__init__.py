@@ -2,7 +2,17 @@
 
 from torchdet_lint.config.merge import merge
 from torchdet_lint.config.options import FORMATS, NEWEST_TORCH, ConfigError, Options, Settings
-from torchdet_lint.config.project import Configuration, explicit, find, isolated, load, nested, starts_project, top_of
+from torchdet_lint.config.project import (
+    Configuration,
+    explicit,
+    find,
+    isolated,
+    load,
+    nested,
+    options_of,
+    starts_project,
+    top_of,
+)
 from torchdet_lint.config.releases import newest_allowed, required_torch
 from torchdet_lint.config.selectors import chosen, fits, must_fit, near, nearest, selection
 
@@ -25,6 +35,7 @@ __all__ = [
     "nearest",
     "nested",
     "newest_allowed",
+    "options_of",
     "required_torch",
     "selection",
     "starts_project",

@@ -62,7 +62,7 @@ def find(paths: Sequence[str]) -> Configuration:
                 return Configuration(str(folder), errors=tuple(complaints))
             tool = table.get("tool")
             if isinstance(tool, dict) and TABLE in tool:
-                return _found(folder, pyproject, _options(tool[TABLE], pyproject, f"[tool.{TABLE}] "), complaints)
+                return _found(folder, pyproject, options_of(tool[TABLE], f"{pyproject}: [tool.{TABLE}] "), complaints)
             project = project or str(folder)
         if not project and _starts_project(folder):
             project = str(folder)
@@ -94,7 +94,7 @@ def _own(folder: Path) -> Configuration | None:
         except ConfigError as error:
             return Configuration(str(folder), errors=(str(error),))
         if isinstance(tool, dict) and TABLE in tool:
-            return _found(folder, pyproject, _options(tool[TABLE], pyproject, f"[tool.{TABLE}] "), ())
+            return _found(folder, pyproject, options_of(tool[TABLE], f"{pyproject}: [tool.{TABLE}] "), ())
     return None
 
 
@@ -113,8 +113,8 @@ def load(path: Path) -> Options:
     table = _toml(path)
     if path.name == "pyproject.toml":
         tool = table.get("tool")
-        return _options(tool.get(TABLE, {}) if isinstance(tool, dict) else {}, path, f"[tool.{TABLE}] ")
-    return _options(table, path, "")
+        return options_of(tool.get(TABLE, {}) if isinstance(tool, dict) else {}, f"{path}: [tool.{TABLE}] ")
+    return options_of(table, f"{path}: ")
 
 
 def explicit(path: str) -> Configuration:
@@ -191,15 +191,16 @@ def _toml(path: Path) -> dict[str, Any]:
     return table
 
 
-def _options(table: Any, path: Path, prefix: str) -> Options:
+def options_of(table: Any, where: str) -> Options:
+    """The options that `table` holds. Raises `ConfigError`, which begins with `where`."""
     if not isinstance(table, dict):
-        raise ConfigError(f"{path}: {prefix.strip()} must be a table")
+        raise ConfigError(f"{where.rstrip(': ')} must be a table")
     known = [field.encode_name for field in msgspec.structs.fields(Options)]
     for key in table:
         if key not in known:
-            own = key == "tool" and not prefix
+            own = key == "tool" and not where.endswith("] ")
             hint = "; the keys stand at the top of this file" if own else nearest(key, known)
-            raise ConfigError(f"{path}: {prefix}unknown key {key!r}{hint}")
+            raise ConfigError(f"{where}unknown key {key!r}{hint}")
     for key, value in table.items():
         try:
             msgspec.convert({key: value}, Options)
@@ -207,7 +208,7 @@ def _options(table: Any, path: Path, prefix: str) -> Options:
             reason = _plain(str(error), key)
             if key in _CHOICES and isinstance(value, str):
                 reason = f"{value!r} is none of {', '.join(_CHOICES[key])}"
-            raise ConfigError(f"{path}: {prefix}{key}: {reason}") from error
+            raise ConfigError(f"{where}{key}: {reason}") from error
     return msgspec.convert(table, Options)
 
 

@@ -231,11 +231,11 @@ def _initialize(ls: Server, params: types.InitializeParams) -> None:
     _take(ls, options)
 
 
-def _take(server: Server, options: Mapping[str, Any]) -> None:
+def _take(server: Server, options: Any) -> None:
     try:
-        server.analysis = Analysis(msgspec.convert(options, config.Options))
-    except msgspec.ValidationError as error:
-        server.complain(f"the client's settings: {error}")
+        server.analysis = Analysis(config.options_of(options, "the client's settings: "))
+    except config.ConfigError as error:
+        server.complain(str(error))
 
 
 def _configuration_changed(server: Server, params: types.DidChangeConfigurationParams) -> None:
