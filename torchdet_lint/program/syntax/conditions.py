@@ -102,10 +102,12 @@ def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int, depth: 
 
 
 def _made_up(node: ast.Name, scope: Scope) -> ast.expr | None:
-    """The test that `node` stands for, `mirror = self.train and …`, where it is bound once."""
+    """The test that `node` stands for, `mirror = self.train and …`, or the parameter, `shuffle = is_train`, where it is
+    bound once."""
     bounds = scope.bindings.get(node.id, ())
     value = bounds[0].value if len(bounds) == 1 and bounds[0].kind == "value" else None
-    return value if isinstance(value, (ast.BoolOp, ast.Compare)) and node.id not in scope.lent else None
+    told = isinstance(value, (ast.BoolOp, ast.Compare, ast.Name, ast.UnaryOp))
+    return value if told and node.id not in scope.lent else None
 
 
 def _compared(operator: ast.cmpop, value: Any) -> tuple[str, bool] | None:
