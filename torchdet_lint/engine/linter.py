@@ -115,7 +115,7 @@ class Linter:
             return
         self.texts = dict(texts)
         self._given = {os.path.abspath(path): data for path, data in texts.items()}
-        self.modules = ModuleMap(os.path.abspath(self.settings.root), self._given)
+        self.modules = ModuleMap(os.path.abspath(self.settings.root), self._given, self.bytes_of)
         self._cross_file: CrossFile | None = None
         self._neighbours: Neighbours | None = None
 

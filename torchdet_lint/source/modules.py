@@ -11,6 +11,7 @@ import msgspec
 
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.cache import content_hash
+from torchdet_lint.source.import_paths import added_paths
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -54,9 +55,12 @@ def namesake(dotted: str, path: str) -> tuple[str, ...]:
 class ModuleMap:
     """Finds modules on disk below `root`, one listing a folder. Paths are absolute."""
 
-    def __init__(self, root: str, given: Iterable[str] = ()) -> None:
-        """`given` are files that are not on disk, but may be imported as if they were."""
+    def __init__(self, root: str, given: Iterable[str] = (), read: Callable[[str], bytes | None] | None = None) -> None:
+        """`given` are files that are not on disk, but may be imported as if they were. `read` gives the bytes of a
+        file, which may add places to import from to `sys.path`."""
         self.root = root
+        self._read = read
+        self._added: dict[str, tuple[str, ...]] = {}
         self._given: dict[str, set[str]] = {}
         for path in given:
             name = os.path.basename(path)
@@ -102,7 +106,20 @@ class ModuleMap:
         return content_hash("\0".join(names).encode(errors="surrogatepass"))
 
     def locate(self, dotted: str, file: str) -> Place | None:
-        """The module that `dotted` (absolute, or with leading dots) means in `file`; None: not of this project."""
+        """The module that `dotted` (absolute, or with leading dots) means in `file`, which may add to `sys.path`; None:
+        not of this project."""
+        found = self.beside(dotted, file)
+        folders = self._adds(file) if found is None and not dotted.startswith(".") else ()
+        first = dotted.partition(".")[0]
+        if not folders or first in STANDARD or first in _LIBRARIES:
+            return found
+        key = (file, dotted)
+        if self._found.get(key) is None:
+            self._found[key] = self.added(folders, dotted, file)
+        return self._found[key]
+
+    def beside(self, dotted: str, file: str) -> Place | None:
+        """The module that `dotted` means in `file`, by where that lies alone."""
         folder = self._folders.get(file)
         if folder is None:
             folder = self._folders[file] = os.path.dirname(file)
@@ -131,6 +148,15 @@ class ModuleMap:
                         return place
         return None
 
+    def _adds(self, file: str) -> tuple[str, ...]:
+        """The folders that `file` adds to `sys.path`, as it writes them."""
+        known = self._added.get(file)
+        if known is None:
+            data = self._read(file) if self._read is not None and file.endswith(".py") else None
+            text = data.decode(errors="replace") if data is not None and b"sys.path." in data else ""
+            known = self._added[file] = tuple(added_paths(text)) if text else ()
+        return known
+
     def own(self, path: str, file: str) -> bool:
         """Whether the module or package `path` is what sorters of imports take for the project's, where they meet it
         in `file`: it holds the file, or it lies in `root` or in a `src` there."""
@@ -156,7 +182,7 @@ class ModuleMap:
         folder = os.path.dirname(file)
         starts = [] if "__init__.py" in self.listing(folder) else [("", folder)]
         for dotted in imports:
-            place = self.locate(dotted, file)
+            place = self.beside(dotted, file)
             if dotted.startswith("."):
                 starts.append((".", folder))
             elif place is not None:
@@ -169,7 +195,7 @@ class ModuleMap:
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             if parts and all(part.isidentifier() for part in parts):
                 name = dot + ".".join(parts)
-                place = self.locate(name, file)
+                place = self.beside(name, file)
                 if place is not None and place == Place(path):
                     return name
         return ""
