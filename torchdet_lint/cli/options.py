@@ -87,7 +87,27 @@ def check_parser(command: str) -> argparse.ArgumentParser:
         if command == "check"
         else "files and folders (default: the current folder)",
     )
-    rules = parser.add_argument_group("rules")
+    _add_rules(parser.add_argument_group("rules"))
+    files = parser.add_argument_group("files")
+    _add_files(files)
+    if command == "check":
+        files.add_argument("--stdin-filename", metavar="NAME", help="the name of what `-` reads from standard input")
+        files.add_argument("--watch", action="store_true", help="run again whenever a file of the project changes")
+        _add_fixes(parser.add_argument_group("fixes"))
+        _add_output(parser.add_argument_group("output"))
+    else:
+        parser.add_argument(
+            "--output-file",
+            type=_report_file,
+            metavar="FILE",
+            help="the baseline file (default: the configured one, else .torchdet-baseline.json)",
+        )
+    _add_ways(parser.add_argument_group("how to run"))
+    parser.add_argument("--version", action="version", version=f"torchdet-lint {__version__}")
+    return parser
+
+
+def _add_rules(rules: argparse._ArgumentGroup) -> None:
     rules.add_argument(
         "--select", metavar="CODES", action="append", help="the rules to run, by code or prefix, comma-separated"
     )
@@ -117,56 +137,54 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     judged = rules.add_mutually_exclusive_group()
     judged.add_argument("--measured", metavar="FILE", help="judge ops by what `torchdet-lint probe` wrote there")
     judged.add_argument("--no-measured", action="store_const", dest="measured", const="", help="by the tables alone")
-    files = parser.add_argument_group("files")
+
+
+def _add_files(files: argparse._ArgumentGroup) -> None:
     files.add_argument(
         "--exclude", metavar="GLOBS", action="append", help="what to leave out, in place of the usual folders"
     )
     files.add_argument("--extend-exclude", metavar="GLOBS", action="append", help="what to leave out in addition")
     _switch(files, "--force-exclude", "leave it out where it is named too, as pre-commit names files")
     _switch(files, "--respect-gitignore", "leave out what git ignores (default); --no-respect-gitignore undoes it")
-    if command == "check":
-        files.add_argument("--stdin-filename", metavar="NAME", help="the name of what `-` reads from standard input")
-        files.add_argument("--watch", action="store_true", help="run again whenever a file of the project changes")
-        fixing = parser.add_argument_group("fixes")
-        _switch(fixing, "--fix", "write the safe fixes; --no-fix undoes the key `fix`")
-        _switch(fixing, "--unsafe-fixes", "with --fix or --diff: the unsafe ones too")
-        fixing.add_argument("--seed", type=int, metavar="N", help="the seed that fixes write (default: 0)")
-        fixing.add_argument(
-            "--add-noqa",
-            nargs="?",
-            const="",
-            metavar="=REASON",
-            help="suppress what is found by `# noqa` comments, for this reason",
-        )
-        fixing.add_argument("--diff", action="store_true", help="print the fixes as a patch and write nothing")
-        output = parser.add_argument_group("output")
-        output.add_argument("--output-format", choices=_FORMATS, metavar="FORMAT", help=f"one of {', '.join(_FORMATS)}")
-        output.add_argument("--output-file", type=_report_file, metavar="FILE", help="write the findings there")
-        output.add_argument(
-            "--evidence", metavar="FILE", help="say of each finding what this report of `verify --lint` saw (JSON)"
-        )
-        output.add_argument(
-            "--statistics",
-            action="store_true",
-            help="count the findings by rule, as text or json",
-        )
-        output.add_argument("--show-files", action="store_true", help="list the files that would be linted")
-        output.add_argument("--show-settings", action="store_true", help="print the settings that hold")
-        output.add_argument(
-            "--fail-on",
-            choices=SEVERITIES,
-            help="exit with 1 for findings of this severity and worse (default: warning)",
-        )
-        output.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
-        output.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 if something was fixed")
-    else:
-        parser.add_argument(
-            "--output-file",
-            type=_report_file,
-            metavar="FILE",
-            help="the baseline file (default: the configured one, else .torchdet-baseline.json)",
-        )
-    how = parser.add_argument_group("how to run")
+
+
+def _add_fixes(fixing: argparse._ArgumentGroup) -> None:
+    _switch(fixing, "--fix", "write the safe fixes; --no-fix undoes the key `fix`")
+    _switch(fixing, "--unsafe-fixes", "with --fix or --diff: the unsafe ones too")
+    fixing.add_argument("--seed", type=int, metavar="N", help="the seed that fixes write (default: 0)")
+    fixing.add_argument(
+        "--add-noqa",
+        nargs="?",
+        const="",
+        metavar="=REASON",
+        help="suppress what is found by `# noqa` comments, for this reason",
+    )
+    fixing.add_argument("--diff", action="store_true", help="print the fixes as a patch and write nothing")
+
+
+def _add_output(output: argparse._ArgumentGroup) -> None:
+    output.add_argument("--output-format", choices=_FORMATS, metavar="FORMAT", help=f"one of {', '.join(_FORMATS)}")
+    output.add_argument("--output-file", type=_report_file, metavar="FILE", help="write the findings there")
+    output.add_argument(
+        "--evidence", metavar="FILE", help="say of each finding what this report of `verify --lint` saw (JSON)"
+    )
+    output.add_argument(
+        "--statistics",
+        action="store_true",
+        help="count the findings by rule, as text or json",
+    )
+    output.add_argument("--show-files", action="store_true", help="list the files that would be linted")
+    output.add_argument("--show-settings", action="store_true", help="print the settings that hold")
+    output.add_argument(
+        "--fail-on",
+        choices=SEVERITIES,
+        help="exit with 1 for findings of this severity and worse (default: warning)",
+    )
+    output.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
+    output.add_argument("--exit-non-zero-on-fix", action="store_true", help="exit with 1 if something was fixed")
+
+
+def _add_ways(how: argparse._ArgumentGroup) -> None:
     how.add_argument("--config", metavar="FILE", help="this pyproject.toml or torchdet-lint.toml and no other")
     how.add_argument("--isolated", action="store_true", help="read no configuration")
     how.add_argument("--jobs", "-j", type=int, metavar="N", help="worker processes (default: one for each processor)")
@@ -179,8 +197,6 @@ def check_parser(command: str) -> argparse.ArgumentParser:
     how.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="(default: auto, on a terminal)"
     )
-    parser.add_argument("--version", action="version", version=f"torchdet-lint {__version__}")
-    return parser
 
 
 def _report_file(name: str) -> str:
