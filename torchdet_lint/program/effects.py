@@ -74,7 +74,7 @@ class Step(NamedTuple):
     draws later than here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter
     `channel` of the function; `lends` says of such parameters of the function called what they get: nothing, or a
     parameter here. An `ungraded` one stands in a `with torch.no_grad()`, a `sized` one makes a model of which only
-    the parameters are counted.
+    the parameters are counted, a `trained` one runs in training only.
     """
 
     kind: str
@@ -88,6 +88,7 @@ class Step(NamedTuple):
     lends: tuple[tuple[str, str], ...] = ()
     ungraded: bool = False
     sized: bool = False
+    trained: bool = False
 
 
 Effects = dict[str, Any]
@@ -183,7 +184,8 @@ def handed(inner: Effects, step: Step) -> Effects:
     """What of the effects of a function becomes an effect of `step`, which calls it."""
     if step.sized:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
-    return lent(inner, step.lends)
+    inner = lent(inner, step.lends)
+    return _in_training(inner) if step.trained else inner
 
 
 def lent(inner: Effects, lends: tuple[tuple[str, str], ...]) -> Effects:
@@ -202,6 +204,21 @@ def lent(inner: Effects, lends: tuple[tuple[str, str], ...]) -> Effects:
             changed.setdefault("begin:torch", ("torch", ref))
             if "seed:torch" not in changed:
                 changed.setdefault("first:torch", ref)
+    return changed
+
+
+def _in_training(inner: Effects) -> Effects:
+    """The effects of what is called in training only: what it draws besides weights is drawn as dropout draws."""
+    changed = dict(inner)
+    for channel, trained in IN_TRAINING.items():
+        for kind in ("draw", "first", "late", "branch", "unsure"):
+            if f"{kind}:{channel}" in changed:
+                changed.setdefault(f"{kind}:{trained}", changed.pop(f"{kind}:{channel}"))
+        begins, draw = changed.get(f"begin:{channel}", ("", None))
+        if begins == channel == "torch":
+            del changed["begin:torch"]
+        elif begins == channel:
+            changed[f"begin:{channel}"] = (trained, draw)
     return changed
 
 

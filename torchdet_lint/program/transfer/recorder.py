@@ -56,7 +56,20 @@ class Recorder:
         weights = node is not None and kind == "call" and self.initialises
         now = now and not event.deferred
         self.found.append(
-            Step(kind, ref, channel, node, now, event.branch, event.locked, weights, lends, event.ungraded, event.sized)
+            Step(
+                kind,
+                ref,
+                channel,
+                node,
+                now,
+                event.branch,
+                event.locked,
+                weights,
+                lends,
+                event.ungraded,
+                event.sized,
+                event.trained,
+            )
         )
 
     def alternatives(self, count: int) -> list[tuple[int, ...]]:
