@@ -12,10 +12,14 @@ def lint(folder, **options):
     return run.run([str(folder)], Settings(root=str(folder), jobs=1, cache_dir="", **options)).findings
 
 
-def severity_of_the_loader(folder):
-    """That of the one finding of TDL301."""
+def of_the_loader(folder):
+    """The one finding of TDL301."""
     (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
-    return finding.severity
+    return finding
+
+
+def severity_of_the_loader(folder):
+    return of_the_loader(folder).severity
 
 
 NET = """
@@ -330,7 +334,7 @@ def test_a_data_set_runs_what_the_constants_that_make_it_leave(project, made, se
         "torch.manual_seed(0)\n"
         f"for row in DataLoader({made}, num_workers=2):\n    print(row)\n",
     )
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert ("draws" if "use only generators" in finding.message else finding.severity) == severity
 
 
@@ -383,7 +387,7 @@ def loader(names):
 )
 def test_transforms_are_looked_at_that_a_comprehension_makes_or_a_name_picks(project, data, drawn):
     folder = project(main_DOT_py=NAMED.replace("{}", data))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert ("nothing in the workers needs a seed" not in finding.message) == drawn
 
 
@@ -445,7 +449,7 @@ def test_a_base_class_gets_what_is_handed_on_and_a_flag_rules_out_what_it_asks_f
         "rows, more = [1.0], sys.argv[1:]\n"
         f"for row in DataLoader(Rows({made}), num_workers=2):\n    print(row)\n",
     )
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert ("nothing in the workers needs a seed" not in finding.message) == drawn
 
 
@@ -456,7 +460,7 @@ def test_an_attribute_that_is_set_from_outside_is_no_constant(project):
         "torch.manual_seed(0)\nrows = Data([1.0], 'test')\nrows.mode = 'train'\n"
         "for row in DataLoader(rows, num_workers=2):\n    print(row)\n",
     )
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert "nothing in the workers needs a seed" not in finding.message
 
 
@@ -506,7 +510,7 @@ def test_a_data_set_that_the_called_function_makes_is_in_sight(project, crop, to
         main_DOT_py="import torch\nfrom loaders import load\n\ntorch.manual_seed(0)\n"
         "for row in load('data', True, num_workers=2):\n    print(row)\n",
     )
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert finding.severity == "note"
     assert told in finding.message
 
@@ -522,7 +526,7 @@ def test_data_sets_that_a_comprehension_makes_by_name_are_in_sight(project, crop
         "rows = {part: datasets.ImageFolder(part, transform=cut) for part in parts}\n"
         "torch.manual_seed(0)\nloaders = {part: DataLoader(rows[part], num_workers=2) for part in parts}\n",
     )
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert finding.severity == "note"
     assert told in finding.message
 
@@ -647,7 +651,7 @@ loader = DataLoader(%s, num_workers=4)
 )
 def test_a_data_set_is_what_a_function_returns_with_the_constants_it_is_given(project, data, nothing):
     folder = project(main_DOT_py=RETURNED % data)
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert ("nothing in the workers needs a seed" in finding.message) == nothing
 
 
@@ -690,7 +694,7 @@ if __name__ == "__main__":
 )
 def test_a_generator_that_each_worker_seeds_is_not_copied(project, made, begun, severity):
     folder = project(main_DOT_py=KEEPS.format(made, begun))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert (finding.severity, "each worker seeds" in finding.message) == (severity, severity == "note")
 
 
@@ -758,7 +762,7 @@ if __name__ == "__main__":
 )
 def test_a_generator_is_found_in_what_a_list_or_dictionary_holds(project, kept, run, train, severity):
     folder = project(main_DOT_py=STEPS.format(kept, run, train))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert (finding.severity, "`self.state` of `Jitter`" in finding.message) == (severity, severity == "error")
 
 
@@ -850,7 +854,7 @@ if __name__ == "__main__":
 )
 def test_generators_that_a_display_or_a_partial_holds_are_copied(project, kept, row, severity):
     folder = project(main_DOT_py=HOLDS.format(kept, row))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert finding.severity == severity
     assert ("copied to every worker" in finding.message) == (severity == "error")
     assert finding.fix is None
@@ -913,7 +917,7 @@ if __name__ == "__main__":
 )
 def test_what_the_key_of_a_dictionary_picks_is_looked_at(project, kept, row, made, severity):
     folder = project(main_DOT_py=TABLE.format(kept, row, made))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert (finding.severity, "`self.state` of `Jitter`" in finding.message) == (severity, severity == "error")
 
 
@@ -1455,7 +1459,7 @@ if __name__ == "__main__":
 )
 def test_transforms_with_a_generator_of_their_own_are_copied_where_they_draw(project, made, used, severity):
     folder = project(main_DOT_py=TRANSFORMED.format(made, used))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert finding.severity == severity
     assert finding.message.startswith("The generator of `") == (severity == "error")
     assert ("worker_init_fn=monai." in finding.help or "imgaug.seed(" in finding.help) == (severity == "error")
@@ -1495,7 +1499,7 @@ if __name__ == "__main__":
 )
 def test_what_a_data_set_of_monai_is_given_is_looked_at(project, dataset, severity, told):
     folder = project(main_DOT_py=LISTED.format(dataset))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert finding.severity == severity
     assert told in finding.message
 
@@ -1540,7 +1544,7 @@ if __name__ == "__main__":
 )
 def test_a_transform_of_ones_own_has_the_generator_of_the_class_it_is_derived_from(project, transform, told):
     folder = project(main_DOT_py=DERIVED.format(transform))
-    (finding,) = [one for one in lint(folder, min_severity="note") if one.code == "TDL301"]
+    finding = of_the_loader(folder)
     assert told in finding.message
     assert finding.severity == ("error" if transform == "Shift" else "note")
 
