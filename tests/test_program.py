@@ -1297,6 +1297,66 @@ def test_a_program_trains_on_cuda_where_a_run_without_fails(project, main, says)
     assert finding.message.startswith(f"This program {says} on CUDA")
 
 
+COMMANDS = """
+import torch
+import lightning
+from jsonargparse import CLI
+
+def train(size: int = 3):
+    torch.manual_seed(0)
+    net = torch.nn.Linear(size, 3){moved}
+    net(torch.ones(1, size){moved}).sum().backward()
+    torch.optim.SGD(net.parameters(), lr=1).step()
+
+def convert(size: int = 3):
+    lightning.Fabric(accelerator="cpu").print(size)
+
+def learn(size: int = 3):
+    train(size)
+    lightning.Fabric(accelerator={accelerator}).print(size)
+
+TABLE = {{"train": train, "convert": convert}}
+
+def start(*args, **kwargs):
+    return CLI(*args, **kwargs)
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("runs", "moved", "accelerator", "says"),
+    [
+        ("CLI(train)", ".cuda()", "'cpu'", "trains"),
+        ("CLI([train, len])", ".cuda()", "'cpu'", "may train"),
+        ("start(train)", ".cuda()", "'cpu'", "trains"),
+        ("start([train, learn])", ".cuda()", "'auto'", "may train"),
+        ("CLI({'train': train, 'learn': learn})", "", "'auto'", "may train"),
+        ("CLI({'convert': convert, 'learn': learn})", "", "'auto'", "may train"),
+        ("CLI({'convert': convert, 'learn': learn})", "", "'cpu'", ""),
+        ("start({'convert': convert, 'learn': learn})", "", "'gpu'", "may train"),
+        ("start(learn)", "", "'gpu'", "trains"),
+    ],
+)
+def test_a_command_line_runs_one_of_the_functions_that_it_is_given(project, runs, moved, accelerator, says):
+    text = COMMANDS.format(moved=moved, accelerator=accelerator) + f"{GUARD}    {runs}\n"
+    found = [one.message for one in lint(project(main_DOT_py=text)) if one.code == "TDL203"]
+    assert [message.partition(" on CUDA")[0] for message in found] == [f"This program {says}"] * bool(says)
+
+
+def test_of_many_commands_it_is_not_said_which_one_runs(project):
+    makers = "".join(f"def make_{n}():\n    return torch.nn.Linear(1, {n})\n\n" for n in range(1, 12))
+    table = ", ".join(f"'{n}': make_{n}" for n in range(1, 12))
+    folder = project(
+        main_DOT_py="import argparse\nimport torch\n\ndef wide():\n    return torch.nn.Linear(1, 9).cuda()\n\n"
+        f"{makers}TABLE = {{{table}, 'wide': wide}}\n\ndef main(args):\n    torch.manual_seed(0)\n"
+        "    net = TABLE[args.net]()\n    net(torch.ones(1).to(args.device)).sum().backward()\n"
+        "    torch.optim.SGD(net.parameters(), lr=1).step()\n\n"
+        f"{GUARD}    main(argparse.ArgumentParser().parse_args())\n"
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.startswith("This program may train on CUDA")
+
+
 def test_what_stands_beside_the_networks_of_a_library_is_no_network(project):
     program = (
         "import segmentation_models_pytorch as smp\nimport timm\nimport torch\n"

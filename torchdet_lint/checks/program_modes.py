@@ -31,7 +31,7 @@ def missing_mode(entry: Entry, rule: Rule) -> Iterator[Fault]:
     """Training on CUDA, and deterministic mode nowhere."""
     if "cuda" not in entry.target.devices or not (entry.trains and entry.has("cuda")):
         return
-    if entry.has("mode") or entry.has("relaxed") or entry.has("host"):
+    if entry.has("mode") or entry.has("relaxed") or (entry.has("host") and not entry.has("accelerated")):
         return
     here, training = entry.leading_to("fits" if entry.has("fits") else "backward")
     places = _everywhere(entry)

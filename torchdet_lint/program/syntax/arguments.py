@@ -40,7 +40,8 @@ class Arguments:
     def of(self, node: ast.Call) -> tuple[tuple[Argument, ...], dict[str, Argument], bool]:
         """What a call is given by place and by name, and whether there may be more."""
         opaque = any(isinstance(arg, ast.Starred) for arg in node.args)
-        positional = tuple(self.argument(arg) for arg in node.args if not isinstance(arg, ast.Starred))
+        given = (self._rest(arg) if isinstance(arg, ast.Starred) else arg for arg in node.args)
+        positional = tuple(self.argument(arg) for arg in given if arg is not None)
         keywords = {word.arg: self.argument(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
             if word.arg in self.names.words.configures:
@@ -52,6 +53,12 @@ class Arguments:
                 if not whole and (paths := self.names.path(word.value, self.scope)):
                     keywords["**"] = Argument(paths)
         return positional, keywords, opaque
+
+    def _rest(self, node: ast.Starred) -> ast.Name | None:
+        """`args` of `*args`, where the function takes it so and hands it on; None for all else."""
+        rest = node.value if isinstance(node.value, ast.Name) and self.scope.kind == "function" else None
+        own = self.scope.node.args.vararg if rest is not None else None
+        return rest if own is not None and rest is not None and own.arg == rest.id else None
 
     def configured(self, node: ast.expr, class_: str) -> dict[str, Argument]:
         """What an object of `class_` that is made in sight holds for the call that it is passed to."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from torchdet_lint.program.effects import Node, Ref, Referent, Step
 from torchdet_lint.program.events import CHOICE, GENERATOR, Event
 from torchdet_lint.program.transfer.passing import UNKNOWN, is_generator, parameter_of, setting_of
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Argument
     from torchdet_lint.program.lookup import Lookup
 
-# More than so many things that a call may be of are looked at as if all of them happened.
+# Of more than so many things that a call may be of none excludes the others.
 _ALTERNATIVES = 8
 
 
@@ -73,13 +75,22 @@ class Recorder:
         )
 
     def alternatives(self, count: int) -> list[tuple[int, ...]]:
-        """For each of so many things of which one happens, arms that exclude those of the others; none for a crowd."""
+        """For each of so many things of which one happens, arms that exclude those of the others; in a crowd one of its
+        own for each, which excludes none."""
         arms: list[tuple[int, ...]] = [()] * count
-        for pair in itertools.combinations(range(count), 2) if count <= _ALTERNATIVES else ():
+        if count > _ALTERNATIVES:
+            self.choices += count
+            return [(CHOICE + self.choices - number,) for number in range(count)]
+        for pair in itertools.combinations(range(count), 2):
             self.choices += 1
             for one, arm in zip(pair, (CHOICE + self.choices, -CHOICE - self.choices), strict=True):
                 arms[one] += (arm,)
         return arms
+
+    def sometimes(self, event: Event) -> Event:
+        """The event on a branch of its own."""
+        self.choices += 1
+        return msgspec.structs.replace(event, branch=(*event.branch, CHOICE + self.choices))
 
     def stands_for(self, name: str) -> tuple[Referent, ...]:
         """What a name of this node stands for."""

@@ -322,8 +322,11 @@ class Transfer(Recorder):
                     if runner.workers and self.libraries.in_workers(inner, runner, constant):
                         continue
                     if any(f"${use}" in argument.names for argument in handed(runner, inner)):
+                        outer = self.event
                         for referent in referents:
+                            self.event = self.sometimes(outer) if len(referents) > 1 else outer
                             self.run_referent(runner, referent)
+                        self.event = outer
                     if runner.process:
                         self._beside(runner, inner, use, referents, callee)
 
@@ -443,11 +446,16 @@ class Transfer(Recorder):
             self.add("flag", channel="host")
         elif runner.cuda:
             self.add("flag", channel="cuda")
+            if runner.host:
+                self.add("flag", channel="accelerated")
         for argument in handed(runner, event):
             named = [(referent, name) for name in argument.names for referent in self.stands_for(name)]
             referents = [referent for referent, _ in named]
             for referent, name in named:
-                self.run_referent(runner, referent, event, name)
+                # Of several functions one runs: a command.
+                self.event = self.sometimes(event) if len(named) > 1 and referent.kind == "function" else event
+                self.run_referent(runner, referent, self.event, name)
+            self.event = event
             if (
                 runner.process == "first"
                 and not argument.known
