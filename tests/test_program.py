@@ -1357,6 +1357,71 @@ def test_of_many_commands_it_is_not_said_which_one_runs(project):
     assert finding.message.startswith("This program may train on CUDA")
 
 
+def test_of_what_a_dictionary_of_a_base_class_holds_all_is_counted(project):
+    folder = project(
+        base_DOT_py="from torch import nn\n\nclass Wide(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        self.conv = nn.Conv1d(3, 3, 3)\n\n"
+        "class Base(nn.Module):\n    kinds = {'wide': Wide, 'plain': nn.Conv2d}\n",
+        main_DOT_py="import sys\nimport torch\nfrom base import Base\n\nclass Net(Base):\n"
+        "    def __init__(self, kind):\n        super().__init__()\n        kind = self.kinds[kind.lower()]\n"
+        "        self.part = kind()\n\ndef main(kind):\n    torch.manual_seed(0)\n    net = Net(kind).cuda()\n"
+        "    net(torch.ones(1, 3, 8)).sum().backward()\n    torch.optim.SGD(net.parameters(), lr=1).step()\n\n"
+        f"{GUARD}    main(sys.argv[1])\n",
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.endswith("without it: 1 × Conv1d, 1 × Conv2d")
+
+
+ITEMS = """
+import torch
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, Dataset
+
+class Filter:
+    def __call__(self, x):
+        return F.conv1d(x, torch.ones(1, 1, 3))
+
+class Waves({base}):
+    def __init__(self):
+        self.filter = Filter()
+    def __getitem__(self, index):
+        return self.filter(torch.ones(1, 1, 8))
+    def __len__(self):
+        return 4
+
+def loaders():
+    waves = Waves()
+    return DataLoader(waves, num_workers={workers}), waves
+
+def main():
+    torch.manual_seed(0)
+    net = torch.nn.Conv2d(1, 1, 1).cuda()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1)
+    {loop}:
+        net(x.cuda()).sum().backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "workers", "loop", "counted"),
+    [
+        ("Dataset", 2, "for x in DataLoader(Waves(), num_workers=2)", "1 × Conv2d"),
+        ("Dataset", 0, "for x in DataLoader(Waves(), num_workers=0)", "1 × Conv2d"),
+        ("Dataset", 0, "loader, waves = loaders()\n    for x in loader", "1 × Conv2d"),
+        ("Dataset", 0, "for x in Waves()", "1 × Conv2d"),
+        ("object", 0, "for x in Waves()", "1 × Conv2d, 1 × conv1d"),
+    ],
+)
+def test_what_makes_items_of_a_data_set_gets_no_gradient(project, base, workers, loop, counted):
+    folder = project(main_DOT_py=ITEMS.format(base=base, workers=workers, loop=loop))
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert finding.message.endswith(f"without it: {counted}")
+
+
 def test_what_stands_beside_the_networks_of_a_library_is_no_network(project):
     program = (
         "import segmentation_models_pytorch as smp\nimport timm\nimport torch\n"

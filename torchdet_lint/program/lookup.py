@@ -194,8 +194,7 @@ class Lookup:
             following: list[Referent] = []
             for referent in current:
                 if token == ITEM:
-                    # A name that stands for classes and functions is of a display that holds them.
-                    following.append(referent if referent.kind in _CALLED else Referent("item"))
+                    following.append(referent if _is_held(referent) else Referent("item"))
                 elif token == LOADED:
                     following.extend([referent._replace(kind="loader")] if referent.kind == "instance" else [])
                 elif token == "()":
@@ -446,3 +445,9 @@ class Lookup:
         return bool(class_[1]) and any(
             referent.kind == "external" and referent.name in names for referent in self.family(class_)
         )
+
+
+def _is_held(referent: Referent) -> bool:
+    """Whether what a name stands for that is indexed is held by a display of that name: a class, or a function."""
+    outside = referent.kind == "external" and not referent.name.endswith(")")
+    return referent.kind in _CALLED or (outside and referent.name.rpartition(".")[2][:1].isupper())

@@ -377,7 +377,8 @@ class Extractor(Expressions):
         names = self.names.resolve(node.func, self.scope)
         given = node.args[0] if node.args else None
         meta = isinstance(given, ast.Constant) and given.value == "meta" and "torch.device" in names
-        return meta or not self.words.without_memory.isdisjoint(names)
+        bare = (constant(word.value, self.scope) for word in node.keywords if word.arg == "empty_init")
+        return meta or (True,) in bare or not self.words.without_memory.isdisjoint(names)
 
     def switches_off(self, node: ast.expr) -> bool:
         """Whether a context manager switches gradients off."""

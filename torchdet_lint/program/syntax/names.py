@@ -419,6 +419,12 @@ class Resolver(Registries):
         found = self.resolve(node.value, scope, depth - 1)
         return [
             *(f"{name}.[]" for name in self.dictionary(node.value, scope, depth)),
+            # A dictionary of the class, which may stand in a base of it.
+            *(
+                f"{name}.[]"
+                for name in found
+                if not kept and name.startswith(("$self.", "$cls.")) and name.count(".") == 1
+            ),
             *self.registered(node.value, scope),
             *self.elements(node.value, scope, depth - 1),
             *(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.transfer.narrowing import Narrowing
 
 _LOADERS = frozenset({LOADER})
+# Of these the items are made without gradients.
+_DATA = frozenset({"torch.utils.data.Dataset"})
 # Layers of which only the weight has a gradient, the input being numbers of rows.
 _LOOK_UPS = ("torch.nn.Embedding",)
 _CUDNN = "torch.backends.cudnn.deterministic"
@@ -240,7 +242,11 @@ class Transfer(Recorder):
             if body is not None and body.tests
             else ()
         )
+        outer = self.event
+        if full.endswith(".__getitem__") and self.lookup.derives(referent.owner, _DATA):
+            self.event = msgspec.structs.replace(outer, ungraded=True)
         self.add(kind, node=Node(referent.file, full, referent.owner, given), lends=lent(referent, body, event))
+        self.event = outer
         self.passed(referent, event, dict(given))
 
     def passed(self, referent: Referent, event: Event, given: Mapping[str, Any]) -> None:
@@ -492,6 +498,9 @@ class Transfer(Recorder):
         if runner.workers and event is not None and self.libraries.in_workers(event, runner):
             return
         body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
+        outer = self.event
+        if runner.workers:  # a loader's items
+            self.event = msgspec.structs.replace(outer, ungraded=True)
         for target in dict.fromkeys(targets):
             made = made_with(self.lookup, body, name, referent, target) if referent.kind == "instance" else ()
             self.add(how, runner.process, runner.process, Node(target.file, target.name, target.owner, made))
@@ -499,6 +508,7 @@ class Transfer(Recorder):
                 argument = self.facts.argument(event, "args", runner.parameters)
                 names = argument.names if argument is not None else ()
                 self.in_process(runner, target, [one for given in names for one in self.stands_for(given)])
+        self.event = outer
 
     def in_process(self, runner: Runner, target: Referent, given: Sequence[Referent]) -> None:
         """What the target of a process calls of what it is given beside: `mp.spawn(run, args=(train, 2))`."""
