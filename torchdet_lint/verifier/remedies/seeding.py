@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType, ModuleType
 
+    from torchdet_lint.verifier.patching.patches import Patches
     from torchdet_lint.verifier.remedies.context import Context
 
 _NUMPY_LIMIT = 2**32
@@ -196,18 +197,24 @@ def fixed_entropy(context: Context) -> None:
     Everywhere else the clock, the process id and the operating system's random bytes stay real: a frozen clock hangs
     loops, and predictable bytes break keys.
     """
-    import random
-    import secrets
-    import time
-    import uuid
-
-    patches = context.patches
 
     def sequence(kind: str) -> int:
         context.reporter.report("TDL105", f"{kind} replaced by a number that repeats")
         return context.next(kind)
 
-    seed_from = random.seed
+    _repeat_python(context, sequence)
+    after_import(context.patches, "numpy.random", lambda module: _repeat_numpy(context.patches, module, sequence))
+    after_import(context.patches, "torch", lambda torch: _repeat_torch(context.patches, torch, sequence))
+
+
+def _repeat_python(context: Context, sequence: Callable[[str], int]) -> None:
+    """The clock, the process and the operating system where they make a seed, and a seed that is left to Python."""
+    import random
+    import secrets
+    import time
+    import uuid
+
+    patches, seed_from = context.patches, random.seed
 
     def python_seed(a: Any = None, version: int = 2) -> None:
         seed_from(sequence("random.seed()") if a is None else a, version)
@@ -245,36 +252,34 @@ def fixed_entropy(context: Context) -> None:
 
         patches.set(random, name, _in_seeds_only(getattr(random, name), draw))
 
-    def numpy_seed(module: ModuleType) -> None:
-        original = module.seed
 
-        def randint(*args: Any, **kwargs: Any) -> Any:
-            return module.RandomState(sequence("numpy.random.randint()") % _NUMPY_LIMIT).randint(*args, **kwargs)
+def _repeat_numpy(patches: Patches, module: Any, sequence: Callable[[str], int]) -> None:
+    original = module.seed
 
-        patches.set(module, "randint", _in_seeds_only(module.randint, randint))
+    def randint(*args: Any, **kwargs: Any) -> Any:
+        return module.RandomState(sequence("numpy.random.randint()") % _NUMPY_LIMIT).randint(*args, **kwargs)
 
-        def seed(seed: Any = None) -> None:
-            original(sequence("numpy.random.seed()") % _NUMPY_LIMIT if seed is None else seed)
+    def seed(seed: Any = None) -> None:
+        original(sequence("numpy.random.seed()") % _NUMPY_LIMIT if seed is None else seed)
 
-        patches.set(module, "seed", seed)
+    patches.set(module, "randint", _in_seeds_only(module.randint, randint))
+    patches.set(module, "seed", seed)
 
-    def torch_seed(torch: Any) -> None:
-        def seed() -> int:
-            number = sequence("torch.seed()")
-            torch.manual_seed(number)
-            return number
 
-        def cuda_seed() -> None:
-            torch.cuda.manual_seed_all(sequence("torch.cuda.seed()"))
+def _repeat_torch(patches: Patches, torch: Any, sequence: Callable[[str], int]) -> None:
+    def seed() -> int:
+        number = sequence("torch.seed()")
+        torch.manual_seed(number)
+        return number
 
-        patches.set(torch, "seed", seed)
-        patches.set(torch.random, "seed", seed)
-        for name in ("seed", "seed_all"):
-            patches.set(torch.cuda, name, cuda_seed)
-            patches.set(torch.cuda.random, name, cuda_seed)
+    def cuda_seed() -> None:
+        torch.cuda.manual_seed_all(sequence("torch.cuda.seed()"))
 
-    after_import(patches, "numpy.random", numpy_seed)
-    after_import(patches, "torch", torch_seed)
+    patches.set(torch, "seed", seed)
+    patches.set(torch.random, "seed", seed)
+    for name in ("seed", "seed_all"):
+        patches.set(torch.cuda, name, cuda_seed)
+        patches.set(torch.cuda.random, name, cuda_seed)
 
 
 def _bits(seed: int, bits: int) -> int:
