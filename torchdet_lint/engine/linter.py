@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from libcst import CSTNode
+
     from torchdet_lint.catalogue.loading import Catalogue
     from torchdet_lint.catalogue.rules import Rule
     from torchdet_lint.config import Settings
@@ -328,7 +330,7 @@ class Linter:
         finding = Finding(
             "",
             Location(row, start.column + source.shift(start.row)),
-            Location(source.place(end.row)[1], end.column + source.shift(end.row)),
+            _end(module, start, end),
             rule.code,
             rule.name,
             found.severity or rule.severity,
@@ -352,11 +354,27 @@ class Linter:
     def _planned(self, module: Module, rule: Rule, found: Violation) -> Fix | None:
         if not found.changes:
             return None
+        if module.source.cells and _goes_on_in_next_cell(module, found.node):
+            return None
         if self._planner is None or self._planner.module is not module:
             from torchdet_lint.fixes.plan import Planner
 
             self._planner = Planner(module, self.settings.seed)
         return _outside_of_indented_cells(self._planner.plan(found, rule), module.source)
+
+
+def _end(module: Module, start: Location, end: Location) -> Location:
+    """Where what stands from `start` to `end` in the text ends: within its cell, though the next may go on with it."""
+    source = module.source
+    if source.place(end.row)[0] != source.place(start.row)[0]:
+        end = Location(start.row, len(module.skeleton.lines[start.row - 1].rstrip("\r\n")) + 1)
+    return Location(source.place(end.row)[1], end.column + source.shift(end.row))
+
+
+def _goes_on_in_next_cell(module: Module, node: CSTNode) -> bool:
+    """Whether the statement of `node` is not done where its cell ends, so that no edit of a cell can mend it."""
+    first, last = module.span(module.statement(node) or node)
+    return module.source.place(first.row)[0] != module.source.place(last.row)[0]
 
 
 def _in_cells(reason: str, source: Source, here: int | None) -> str:

@@ -42,7 +42,7 @@ def cut(text: str) -> Skeleton:
     except SyntaxFault as fault:
         if fault.reason.startswith(("too ", "source code")) or "\0" in text or len(text) > 1_000_000:
             raise
-        if chains.too_long(text):
+        if chains.too_long(text) or patterns.explode(text):
             raise
         try:
             same = cst.parse_module(text).code == text
