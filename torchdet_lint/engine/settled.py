@@ -22,6 +22,7 @@ from torchdet_lint.engine.outcome import (
     is_open,
 )
 from torchdet_lint.prefilter.main_guard import is_main_guard
+from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
@@ -378,7 +379,7 @@ class Settling:
     def functions_around(self, path: str, rows: Sequence[int]) -> Iterator[tuple[int, int | None]]:
         """`rows` of a file in their order, and where the innermost function around each begins."""
         body = parsed_body(self.project.files.text(path)) if rows else []
-        nodes = [node for statement in body for node in ast.walk(statement)]
+        nodes = [node for statement in body for node in walk(statement)]
         functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
         functions.sort(key=lambda node: node.lineno, reverse=True)
         around: list[ast.FunctionDef | ast.AsyncFunctionDef] = []

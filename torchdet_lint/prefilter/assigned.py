@@ -25,7 +25,7 @@ def assigned(lines: Sequence[str]) -> dict[str, int]:
     `self.name = …` does not count."""
     found: dict[str, int] = {}
     for line in lines:
-        if "=" in line and "." in line:
+        if "=" in line and "." in line and not _evidently_none(line):
             call = _CALL.search(line)
             *targets, _ = _ASSIGNS.split(line[: call.start() + 1] if call is not None else line)
             for target in targets:
@@ -39,3 +39,14 @@ def assigned(lines: Sequence[str]) -> dict[str, int]:
             if _AT_RUN_TIME.search(_NAMED.sub("", line)) is not None:
                 found[ANY] = found.get(ANY, 0) + 1
     return found
+
+
+def _evidently_none(line: str) -> bool:
+    """Whether no attribute stands before a sign of equality in `line`, as in most: `x = a.b(c=1)`."""
+    sign = line.find("=")
+    if line.find(".", 0, sign) >= 0:
+        return False
+    call = line.find("(", sign)
+    if call < 0:
+        return line.find("=", sign + 1) < 0
+    return line[call - 1].isalnum() and line.find("=", sign + 1, call) < 0

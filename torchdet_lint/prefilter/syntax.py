@@ -6,7 +6,45 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+# What holds no part of the tree, and whether a name is read or stored, which is a node of its own to `ast`.
+_PLAIN = frozenset(
+    "ctx id attr arg asname level module kind type_comment simple is_async conversion kwd_attrs rest".split()
+)
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    """Class of nodes -> the fields that may hold nodes, filled on demand."""
+
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        plain = kind in (ast.Constant, ast.Global, ast.Nonlocal)
+        found = self[kind] = () if plain else tuple(name for name in kind._fields if name not in _PLAIN)
+        return found
+
+
+_FIELDS = _Fields()
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """As `ast.iter_child_nodes`, without the contexts of names, in half of the time."""
+    found: list[ast.AST] = []
+    for name in _FIELDS[type(node)]:
+        child = getattr(node, name, None)
+        if isinstance(child, list):
+            # A parameter without a default and `**` of a dictionary leave a gap.
+            found += child if None not in child else [one for one in child if one is not None]
+        elif isinstance(child, ast.AST):
+            found.append(child)
+    return found
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """As `ast.walk`, without the contexts of names, in half of the time."""
+    found = [node]
+    for one in found:
+        found += children(one)
+        yield one
 
 
 def defaults_of(args: ast.arguments) -> list[tuple[str, ast.expr]]:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, imported, parsed, yields
+from torchdet_lint.prefilter.syntax import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,9 +46,11 @@ class CallChain:
             self.tree = parsed(module.text)
         except SyntaxFault:
             return
-        for node in ast.walk(self.tree):
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
+        nodes: list[ast.AST] = [self.tree]
+        for node in nodes:
+            inner = children(node)
+            nodes += inner
+            self.parents.update(dict.fromkeys(inner, node))
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 self.uses.setdefault(node.id, []).append(node)
             elif isinstance(node, ast.Attribute):
@@ -97,13 +100,13 @@ class CallChain:
 
     def within(self, body: ast.AST) -> Iterator[ast.Call]:
         """The calls in a function or in the file, but for those in the functions that are defined there."""
-        queue = list(ast.iter_child_nodes(body))
+        queue = children(body)
         while queue:
             node = queue.pop()
             if isinstance(node, ast.Call):
                 yield node
             if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-                queue.extend(ast.iter_child_nodes(node))
+                queue.extend(children(node))
 
     def _once(self, node: ast.AST) -> Function | ast.Module | None:
         """The function or file around `node`, if one run of it comes by `node` once at most."""

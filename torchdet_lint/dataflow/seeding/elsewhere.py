@@ -7,6 +7,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.seeding.call_chain import CallChain
+from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.source.modules import STANDARD
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Elsewhere:
         return depth > 0 and any(
             self._is_seed(module, call, depth - 1)
             for body in _bodies(module.shared(CallChain), name, later=later)
-            for call in ast.walk(body)
+            for call in walk(body)
             if isinstance(call, ast.Call)
         )
 

@@ -7,6 +7,8 @@ import bisect
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
+from torchdet_lint.prefilter.syntax import walk
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -80,7 +82,7 @@ class Stores:
 def namespaces(body: ast.AST) -> dict[str, ast.expr]:
     """The names of `body` that stand for the attributes of an object, and that: `options = vars(args)`."""
     found: dict[str, ast.expr] = {}
-    for node in ast.walk(body):
+    for node in walk(body):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             owner = _owner_of(node.value)
             if owner is not None:

@@ -19,6 +19,7 @@ from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedImport
 from torchdet_lint.prefilter.main_guard import is_main_guard
+from torchdet_lint.prefilter.syntax import children, walk
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ class ProgramSeeds:
         suits = all(self.values.suits(seeding, one) for one in libraries)
         if not suits and not self.values.may_be_negative(seeding):
             return ""
-        kinds = {type(one) for one in ast.walk(seeding.value)}
+        kinds = {type(one) for one in walk(seeding.value)}
         if not all(issubclass(kind, _REPEATABLE) for kind in kinds):
             return ""
         text = ast.unparse(seeding.value)
@@ -495,7 +496,7 @@ class ProgramSeeds:
         function = site.function
         stores = self._stores(function, text, root) if function is not None else Stores(())
         known = function is not None and any(
-            node.arg == root for node in ast.walk(function.args) if isinstance(node, ast.arg)
+            node.arg == root for node in walk(function.args) if isinstance(node, ast.arg)
         )
         if not stores and not known:
             assert self.chains.tree is not None
@@ -520,14 +521,14 @@ class ProgramSeeds:
         """The statements of `body` that give `root`, or the attribute `text` of it, a value."""
         if body not in self._known_stores:
             found: dict[str, set[ast.stmt]] = {}
-            queue = list(ast.iter_child_nodes(body))
+            queue = children(body)
             spaces = namespaces(body)
             while queue:
                 node = queue.pop()
                 if _stores(node):
                     found.setdefault(ast.unparse(as_member(node, spaces)), set()).add(self._statement(node))
                 if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
-                    queue.extend(ast.iter_child_nodes(node))
+                    queue.extend(children(node))
             self._known_stores[body] = found
         if (body, text, root) not in self._known_binders:
             known = self._known_stores[body]
@@ -545,7 +546,7 @@ class ProgramSeeds:
     def _names_of(self, function: Function) -> set[str]:
         """The parameters and the names that are bound in a function, those of functions in it too."""
         if function not in self._known_names:
-            nodes = list(ast.walk(function))
+            nodes = list(walk(function))
             stored = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
             self._known_names[function] = stored | {node.arg for node in nodes if isinstance(node, ast.arg)}
         return self._known_names[function]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.dataflow.seeding.ordered import as_member
 from torchdet_lint.prefilter.skeleton import dotted_name
+from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class SeedValues:
     @functools.cached_property
     def option(self) -> Option | None:
         """The first option of the file that is called a seed. What parses it is in sight where the file parses once."""
-        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)] if self.tree is not None else []
+        calls = [node for node in walk(self.tree) if isinstance(node, ast.Call)] if self.tree is not None else []
         methods = [(call, call.func.attr) for call in calls if isinstance(call.func, ast.Attribute)]
         parsers = [name for _, name in methods if name.startswith("parse_")]
         divided = any(name == "add_subparsers" for _, name in methods)
@@ -94,7 +95,7 @@ class SeedValues:
 
     def _returned(self, function: ast.FunctionDef) -> str:
         bound: dict[str, set[str]] = {}
-        for node in ast.walk(function):
+        for node in walk(function):
             for target in node.targets if isinstance(node, ast.Assign) else ():
                 parsed = _parsed(node.value) if isinstance(node, ast.Assign) else ""
                 first = target.elts[0] if isinstance(target, ast.Tuple) else target
@@ -102,7 +103,7 @@ class SeedValues:
                     fits = (parsed == "tuple") is isinstance(target, ast.Tuple)
                     bound.setdefault(first.id, set()).add(parsed if fits else "")
         found = set()
-        for node in ast.walk(function):
+        for node in walk(function):
             if isinstance(node, ast.Return):
                 several = isinstance(node.value, ast.Tuple)
                 value = node.value.elts[0] if isinstance(node.value, ast.Tuple) else node.value
@@ -144,7 +145,7 @@ class SeedValues:
         """What the names of the file are given, by their keys; None for what is out of sight."""
         found: dict[str, list[ast.expr | None]] = {}
         known: dict[ast.AST, ast.expr | None] = {}
-        for node in ast.walk(self.tree) if self.tree is not None else ():
+        for node in walk(self.tree) if self.tree is not None else ():
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
                 for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                     known[target] = node.value

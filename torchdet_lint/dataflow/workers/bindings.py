@@ -25,7 +25,7 @@ from torchdet_lint.dataflow.workers.project_file import (
 )
 from torchdet_lint.dataflow.workers.scopes import Scope
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.prefilter.syntax import defaults_of, tells_all
+from torchdet_lint.prefilter.syntax import defaults_of, tells_all, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -171,7 +171,7 @@ class Bindings:
     def _parameters(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> frozenset[str]:
         """The names of the parameters of a function."""
         if function not in self._named:
-            self._named[function] = frozenset(one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg))
+            self._named[function] = frozenset(one.arg for one in walk(function.args) if isinstance(one, ast.arg))
         return self._named[function]
 
     def _global(self, name: str, file: File) -> Iterator[Bound]:
@@ -196,7 +196,7 @@ class Bindings:
     def idle(self, dead: tuple[ast.AST, ...]) -> frozenset[int]:
         """The ids of all nodes of what is `dead`."""
         if dead not in self._idle:
-            self._idle[dead] = frozenset(id(one) for part in dead for one in ast.walk(part))
+            self._idle[dead] = frozenset(id(one) for part in dead for one in walk(part))
         return self._idle[dead]
 
     def nested(self, name: str, scope: Scope) -> _Definition | None:
@@ -226,14 +226,14 @@ class Bindings:
             self._rebound[function] = frozenset(
                 name
                 for name, values in self._bound_in(function).items()
-                if any(isinstance(one, ast.Name) and one.id == name for value in values for one in ast.walk(value))
+                if any(isinstance(one, ast.Name) and one.id == name for value in values for one in walk(value))
             )
         return self._rebound[function]
 
     def _gone_through_in(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, list[ast.expr]]:
         """What the comprehensions of a function give their names."""
         if function not in self._comprehended:
-            generators = (node for node in ast.walk(function) if isinstance(node, ast.comprehension))
+            generators = (node for node in walk(function) if isinstance(node, ast.comprehension))
             self._comprehended[function] = _grouped(pair for one in generators for pair in bound_elements(one))
         return self._comprehended[function]
 

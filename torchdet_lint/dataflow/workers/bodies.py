@@ -13,6 +13,7 @@ from torchdet_lint.dataflow.workers.owning import holds_at, package_of
 from torchdet_lint.dataflow.workers.project_file import Part, below, method, passed
 from torchdet_lint.dataflow.workers.reseeding import reseeded
 from torchdet_lint.dataflow.workers.scopes import Scope
+from torchdet_lint.prefilter.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,8 +95,8 @@ class WorkerBodies:
         parts = self._parts.get((node, dead))
         if parts is None:
             looked_at = (ast.Call, ast.Name, ast.Attribute, ast.Subscript)
-            idle = {id(one) for statement in dead for one in ast.walk(statement)}
-            every = [one for one in ast.walk(node) if isinstance(one, looked_at) and id(one) not in idle]
+            idle = {id(one) for statement in dead for one in walk(statement)}
+            every = [one for one in walk(node) if isinstance(one, looked_at) and id(one) not in idle]
             parts = self._parts[node, dead] = every, [one for one in every if _is_of_self(one)]
         # For another object of its class only what hangs on the object can be different.
         again = (id(node), dead, scope.way) in self._bodies
@@ -234,7 +235,7 @@ class WorkerBodies:
 
     def _gone_through(self, name: ast.Name, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         """What a loop of the function goes through that gives `name` one by one: `for transform in self.transforms`."""
-        for node in ast.walk(scope.function) if scope.function is not None else ():
+        for node in walk(scope.function) if scope.function is not None else ():
             if isinstance(node, ast.For) and isinstance(node.target, ast.Name) and node.target.id == name.id:
                 over = node.iter
                 yield from self.bindings.behind(over, scope) if isinstance(over, (ast.Name, ast.Attribute)) else ()
@@ -308,7 +309,7 @@ def _spawns(name: str, scope: Scope) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "spawn"
         and ast.unparse(node.func.value) == name
-        for node in (ast.walk(scope.function) if scope.function is not None else ())
+        for node in (walk(scope.function) if scope.function is not None else ())
     )
 
 

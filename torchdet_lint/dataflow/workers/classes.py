@@ -22,7 +22,7 @@ from torchdet_lint.dataflow.workers.project_file import (
 )
 from torchdet_lint.dataflow.workers.scopes import Instance, Scope
 from torchdet_lint.prefilter.skeleton import SyntaxFault, dotted_name, parsed
-from torchdet_lint.prefilter.syntax import defaults_of
+from torchdet_lint.prefilter.syntax import defaults_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ class Classes:
         self, function: ast.FunctionDef, scope: Scope, instance: Instance, dead: tuple[ast.AST, ...] = ()
     ) -> None:
         """What a method gives to attributes of `self`, and adds to them, outside of what is `dead`."""
-        idle = {id(one) for part in dead for one in ast.walk(part)}
+        idle = {id(one) for part in dead for one in walk(part)}
         for name, value in self._own_added(function):
             if id(value) not in idle:
                 instance.added.setdefault(name, []).append((value, scope))

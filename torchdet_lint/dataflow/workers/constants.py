@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.prefilter.syntax import combined, defaults_of
+from torchdet_lint.prefilter.syntax import combined, defaults_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -120,7 +120,7 @@ def _reading(function: Function) -> _Reading:
     flags: dict[str, ast.expr | None] = dict.fromkeys(_not_local(function))
     expressions: list[ast.IfExp | ast.BoolOp] = []
     blocks: list[list[ast.stmt]] = []
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, (ast.Name, ast.Attribute)):
             if not isinstance(node.ctx, ast.Load):
                 name = dotted_name(node)
@@ -149,7 +149,7 @@ def _reading(function: Function) -> _Reading:
 
 def _not_local(function: Function) -> Iterator[str]:
     """The names that a function binds which have a value before that."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.arg):
             yield node.arg
         elif isinstance(node, (ast.Global, ast.Nonlocal)):
@@ -157,7 +157,7 @@ def _not_local(function: Function) -> Iterator[str]:
 
 
 def _names_in(test: ast.expr) -> set[str]:
-    return {dotted_name(node) for node in ast.walk(test) if isinstance(node, (ast.Name, ast.Attribute))}
+    return {dotted_name(node) for node in walk(test) if isinstance(node, (ast.Name, ast.Attribute))}
 
 
 def _dead(reading: _Reading, constants: Mapping[str, object]) -> Iterator[ast.AST]:

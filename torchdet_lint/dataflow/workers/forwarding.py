@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from torchdet_lint.prefilter.syntax import walk
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -68,8 +70,8 @@ def _rest(starred: ast.expr, rests: Mapping[str, Given] | None) -> Given:
 
 def _only_hands_on(function: ast.FunctionDef, parameter: str) -> bool:
     """Whether `function` does nothing with a starred parameter but give it to calls as it came."""
-    handed = {id(value) for node in ast.walk(function) if isinstance(node, ast.Call) for value in _starred(node)}
-    return all(id(node) in handed for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == parameter)
+    handed = {id(value) for node in walk(function) if isinstance(node, ast.Call) for value in _starred(node)}
+    return all(id(node) in handed for node in walk(function) if isinstance(node, ast.Name) and node.id == parameter)
 
 
 def _starred(call: ast.Call) -> Iterator[ast.expr]:

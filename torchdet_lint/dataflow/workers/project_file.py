@@ -8,6 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.skeleton import imported
+from torchdet_lint.prefilter.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -215,8 +216,8 @@ def contents_of(node: ast.expr) -> ast.expr | None:
 
 def own_attributes(function: ast.FunctionDef, dead: tuple[ast.AST, ...] = ()) -> list[str]:
     """The attributes of `self` that a method names, outside of what is `dead`."""
-    idle = {id(one) for part in dead for one in ast.walk(part)}
-    return [node.attr for node in ast.walk(function) if id(node) not in idle and _is_own(node)]
+    idle = {id(one) for part in dead for one in walk(part)}
+    return [node.attr for node in walk(function) if id(node) not in idle and _is_own(node)]
 
 
 def _is_own(node: ast.AST) -> TypeGuard[ast.Attribute]:
@@ -237,7 +238,7 @@ def passed(function: Function, call: ast.Call, *, bound: bool) -> dict[str, ast.
 
 def handed_on(function: ast.FunctionDef) -> ast.Call | None:
     """The call by which a constructor calls the one of its base class."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)

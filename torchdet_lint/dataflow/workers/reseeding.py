@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.dataflow.workers.project_file import assigned
 from torchdet_lint.prefilter.skeleton import dotted_name
+from torchdet_lint.prefilter.syntax import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,7 +44,7 @@ def reseeded(
 
 def _told(function: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
     """The names that are given or seeded with something in `function`, and the names in that."""
-    for node in ast.walk(function):
+    for node in walk(function):
         given = [(target, [value]) for target, value in assigned(node)]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SEEDS:
             given.append((node.func.value, node.args))
@@ -55,7 +56,7 @@ def _told(function: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:
 def _handed(function: ast.FunctionDef, special: set[str] | frozenset[str]) -> Iterator[tuple[str, str]]:
     """The methods that `function` hands something of `special` to, and the names of their parameters by keyword; by
     position they are not told apart."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Call) and (name := _name(node.func)).startswith("self."):
             for keyword in node.keywords:
                 if keyword.arg is not None and not special.isdisjoint(_words((keyword.value,))):
@@ -65,7 +66,7 @@ def _handed(function: ast.FunctionDef, special: set[str] | frozenset[str]) -> It
 def _words(nodes: Iterable[ast.expr]) -> Iterator[str]:
     """The names in expressions, attributes of `self` as they are written, and of others what they are called."""
     for expression in nodes:
-        for node in ast.walk(expression):
+        for node in walk(expression):
             if isinstance(node, ast.Name):
                 yield node.id
             elif isinstance(node, ast.Attribute):

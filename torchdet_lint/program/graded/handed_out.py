@@ -6,6 +6,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.syntax import children, walk
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import FUNCTIONS, last_word
 
@@ -122,14 +123,14 @@ class _Tree:
         self.calls: dict[int, list[ast.Call]] = {}
         self.functions = {node.name: node for node in statements if isinstance(node, FUNCTIONS)}
         for statement in statements:
-            for node in ast.walk(statement):
+            for node in walk(statement):
                 if isinstance(node, ast.Call):
                     self.calls.setdefault(node.lineno, []).append(node)
-                self.parents.update(dict.fromkeys(ast.iter_child_nodes(node), node))
+                self.parents.update(dict.fromkeys(children(node), node))
 
     def calls_under(self, function: ast.AST, word: str) -> list[ast.Call]:
         """The calls of what is called `word` in a function."""
-        return [node for node in ast.walk(function) if isinstance(node, ast.Call) and last_word(node.func) == word]
+        return [node for node in walk(function) if isinstance(node, ast.Call) and last_word(node.func) == word]
 
     def around(self, node: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
         """The functions around `node`, from the inside."""
@@ -153,6 +154,6 @@ def _reads(function: ast.AST, name: str) -> list[ast.Name]:
     """Where `name` is read in a function, or in one within it."""
     return [
         node
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
     ]

@@ -7,6 +7,7 @@ import bisect
 import operator
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.prefilter.triggers import words_in
 from torchdet_lint.program.effects import STARTED
 from torchdet_lint.program.events import MODULE
@@ -203,7 +204,7 @@ class Naming:
         self._functions = sorted((node.lineno, node.end_lineno or 0, name) for name, node in functions_in(statements))
         self._ungraded: dict[int, dict[int, bool]] = {}
         for statement in statements:
-            for node in ast.walk(statement):
+            for node in walk(statement):
                 name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
                 if name in names:
                     self.rows.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.prefilter.syntax import combined
+from torchdet_lint.prefilter.syntax import combined, walk
 from torchdet_lint.program.events import (
     COMPARED,
     DEVICE,
@@ -200,7 +200,7 @@ def _unless_none(value: ast.expr, where: Scope) -> str:
     if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
         value = value.values[0]
     elif isinstance(value, ast.IfExp):
-        asked = {one.id for one in ast.walk(value.test) if isinstance(one, ast.Name)}
+        asked = {one.id for one in walk(value.test) if isinstance(one, ast.Name)}
         sides = [one for one in (value.body, value.orelse) if isinstance(one, ast.Name) and one.id in asked]
         value = sides[0] if len(sides) == 1 else value
     name = value.id if isinstance(value, ast.Name) else ""

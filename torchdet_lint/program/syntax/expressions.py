@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.syntax import children
 from torchdet_lint.program.events import Argument, Event, Names
 from torchdet_lint.program.syntax.arguments import Arguments
 from torchdet_lint.program.syntax.scopes import DEPTH, constant, followed
@@ -148,7 +149,7 @@ class Expressions:
         self.lazy = self.lazy or isinstance(node, (ast.Yield, ast.YieldFrom))
         if isinstance(node, ast.YieldFrom):
             self.iteration(node.value, branch)
-        return list(ast.iter_child_nodes(node))
+        return children(node)
 
     def read(self, owner: ast.Name, attribute: str) -> Names:
         """The names of an attribute that may be a property of the project: of `self`, where its class has it, and of an

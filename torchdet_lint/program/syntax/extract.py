@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.prefilter import skeleton
 from torchdet_lint.prefilter.main_guard import asks_for_main
 from torchdet_lint.prefilter.skeleton import dotted_name
-from torchdet_lint.prefilter.syntax import defaults_of
+from torchdet_lint.prefilter.syntax import children, defaults_of, walk
 from torchdet_lint.program.events import FAILS, GUARD, MODELS, OWN, Test
 from torchdet_lint.program.syntax.conditions import (
     decided,
@@ -113,7 +113,7 @@ class Extractor(Expressions):
     @functools.cached_property
     def _read_inside(self) -> set[str]:
         """The names that functions of the file read of its top level."""
-        nodes = [node for one in parsed_body("".join(self.names.scopes.hollow.lines)) for node in ast.walk(one)]
+        nodes = [node for one in parsed_body("".join(self.names.scopes.hollow.lines)) for node in walk(one)]
         return read_inside(node for node in nodes if isinstance(node, FUNCTIONS))
 
     def call(self, node: ast.Call, branch: tuple[int, ...], deferred: bool) -> None:
@@ -255,7 +255,7 @@ class Extractor(Expressions):
             if not (isinstance(node.op, ast.Mult) and isinstance(test, ast.Name)):
                 return []
         asked = list(tested(test, self.scope, -arm, arm)) if self.scope.kind == "function" else []
-        if not asked or not any(self._matters(inner) for part, _ in split for inner in ast.walk(part)):
+        if not asked or not any(self._matters(inner) for part, _ in split for inner in walk(part)):
             return []
         self.arms = arm
         self.asked_inside.extend(asked)
@@ -269,7 +269,7 @@ class Extractor(Expressions):
             split.append((part, arms))
             arm = self.arms + 1
             asked = list(tested(part, self.scope, -arm, arm)) if self.scope.kind == "function" else []
-            if asked and any(self._matters(inner) for rest in node.values[place + 1 :] for inner in ast.walk(rest)):
+            if asked and any(self._matters(inner) for rest in node.values[place + 1 :] for inner in walk(rest)):
                 self.arms = arm
                 self.asked_inside.extend(asked)
                 arms = (*arms, arm if isinstance(node.op, ast.And) else -arm)
@@ -407,7 +407,7 @@ class Extractor(Expressions):
         """Whether a statement makes a model of a library, through which gradients may flow although it is frozen."""
         if not (self.trunks or self.frozen) or not isinstance(node, ast.Assign):
             return False
-        called = [one.func for one in ast.walk(node.value) if isinstance(one, ast.Call)]
+        called = [one.func for one in walk(node.value) if isinstance(one, ast.Call)]
         return any(name.startswith(MODELS) for one in called for name in self.names.resolve(one, self.scope))
 
     def _makes(self, node: ast.stmt, among: frozenset[str]) -> bool:
@@ -435,12 +435,12 @@ class Extractor(Expressions):
                 isinstance(node.target, ast.Attribute) and node.target.attr == "grad"
             ):
                 self.add("update", node, branch, ("grad",))
-            elif any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node.value)):
+            elif any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in walk(node.value)):
                 self.add("update", node, branch, ("step",))
         elif isinstance(node, (ast.Assert, ast.Raise, ast.Delete)):
             if isinstance(node, ast.Assert) and (needed := fails_without(node)) is not None:
                 self.need(needed, branch)
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 if isinstance(child, ast.expr):
                     self.expression(child, branch)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES
 from torchdet_lint.program.syntax.shapes import FUNCTIONS, is_item, parameters_of, starts_empty
 
@@ -101,14 +102,14 @@ class Registries:
         )
 
     def _puts_what_it_is_given(self, node: ast.AST, registry: str) -> bool:
-        functions = [inner for inner in ast.walk(node) if isinstance(inner, FUNCTIONS)]
+        functions = [inner for inner in walk(node) if isinstance(inner, FUNCTIONS)]
         given = {one.arg for inner in functions for one in parameters_of(inner.args)}
         return any(
             isinstance(inner, ast.Assign)
             and any(is_item(target, registry) for target in inner.targets)
             and isinstance(inner.value, ast.Name)
             and inner.value.id in given
-            for inner in ast.walk(node)
+            for inner in walk(node)
         )
 
     def registered(self, node: ast.expr, scope: Scope) -> Names:
@@ -131,9 +132,9 @@ class Registries:
         for name in self.scopes.functions():
             node = self.scopes.by_name[name].node
             given = {
-                one.arg for inner in ast.walk(node) if isinstance(inner, FUNCTIONS) for one in parameters_of(inner.args)
+                one.arg for inner in walk(node) if isinstance(inner, FUNCTIONS) for one in parameters_of(inner.args)
             }
-            for inner in ast.walk(node):
+            for inner in walk(node):
                 if isinstance(inner, ast.Assign) and any(is_item(target, registry) for target in inner.targets):
                     if isinstance(inner.value, ast.Name) and inner.value.id in given:
                         yield from self._decorated_with(f"@.{name}")

@@ -8,7 +8,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.prefilter import skeleton
-from torchdet_lint.prefilter.syntax import defaults_of
+from torchdet_lint.prefilter.syntax import defaults_of, walk
 from torchdet_lint.prefilter.triggers import IDENTIFIER, places
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.syntax.shapes import (
@@ -85,7 +85,7 @@ class Scope:
     def lent(self) -> frozenset[str]:
         """The names that functions in this one may bind, by a `nonlocal`."""
         if self._lent is None:
-            inner = (node.names for node in ast.walk(self.node) if isinstance(node, ast.Nonlocal))
+            inner = (node.names for node in walk(self.node) if isinstance(node, ast.Nonlocal))
             self._lent = frozenset(itertools.chain.from_iterable(inner))
         return self._lent
 
@@ -93,8 +93,8 @@ class Scope:
     def passing(self) -> frozenset[str]:
         """The names that comprehensions bind for themselves, and handlers for what they caught."""
         if self._passing is None:
-            inside = list(ast.walk(self.node))
-            targets = (part for node in inside if isinstance(node, ast.comprehension) for part in ast.walk(node.target))
+            inside = list(walk(self.node))
+            targets = (part for node in inside if isinstance(node, ast.comprehension) for part in walk(node.target))
             caught = {node.name for node in inside if isinstance(node, ast.ExceptHandler) and node.name}
             self._passing = frozenset(caught.union(part.id for part in targets if isinstance(part, ast.Name)))
         return self._passing
@@ -103,7 +103,7 @@ class Scope:
     def loops(self) -> tuple[tuple[int, int], ...]:
         """The rows of the loops in this one."""
         if self._loops is None:
-            found = [node for node in ast.walk(self.node) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
+            found = [node for node in walk(self.node) if isinstance(node, (ast.For, ast.AsyncFor, ast.While))]
             self._loops = tuple((node.lineno, node.end_lineno or node.lineno) for node in found)
         return self._loops
 

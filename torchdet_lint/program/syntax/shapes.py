@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Any
 
+from torchdet_lint.prefilter.syntax import children
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def is_computed(shown: ast.expr) -> bool:
             stack.extend((owner,) if owner is not None else ())
             stack.extend(node.args if of_values else ())
         elif not (isinstance(node, ast.Attribute) and node.attr in SIZES):
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(children(node))
     return False
 
 

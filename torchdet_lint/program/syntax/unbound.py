@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
-from torchdet_lint.prefilter.syntax import defaults_of
+from torchdet_lint.prefilter.syntax import children, defaults_of, walk
 from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.program.syntax.shapes import FUNCTIONS
 
@@ -28,7 +28,7 @@ def is_part(tree: ast.Module) -> bool:
     if not read.isdisjoint({"exec", "globals", "vars"}):
         return False
     unbound = {name for name in read if name not in _KNOWN and not name.startswith("__")}
-    for node in ast.walk(tree) if unbound else ():
+    for node in walk(tree) if unbound else ():
         for name in _bound(node):
             if name == "*":
                 return False
@@ -87,7 +87,7 @@ class FirstBound:
                 rows.setdefault(node.name, min((statement.lineno, *(one.lineno for one in node.decorator_list))))
             elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                 rows.setdefault(node.id, statement.lineno)
-            stack.extend(ast.iter_child_nodes(node) if not isinstance(node, FUNCTIONS) else ())
+            stack.extend(children(node) if not isinstance(node, FUNCTIONS) else ())
 
 
 def _read(tree: ast.Module) -> Iterator[str]:
@@ -104,4 +104,4 @@ def _read(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.If):
             stack.append(node.test)
         elif not isinstance(node, (ast.Lambda, ast.Try)):
-            stack.extend(ast.iter_child_nodes(node))
+            stack.extend(children(node))

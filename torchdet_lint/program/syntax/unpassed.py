@@ -6,7 +6,7 @@ import ast
 import bisect
 from typing import TYPE_CHECKING
 
-from torchdet_lint.prefilter.syntax import defaults_of, tells_all
+from torchdet_lint.prefilter.syntax import defaults_of, tells_all, walk
 from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.shapes import last_word
 
@@ -39,7 +39,7 @@ def left_off(body: list[ast.stmt], rows: Iterable[int], texts: Iterable[str]) ->
 
 def _handed_on(function: ast.FunctionDef, rows: Sequence[int]) -> dict[int, set[str]]:
     """The parameters that each of the rows assigns to something, where all are False by default and keep that value."""
-    nodes = list(ast.walk(function))
+    nodes = list(walk(function))
     off = {
         name
         for name, default in defaults_of(function.args)
@@ -59,7 +59,7 @@ def _uses(texts: Iterable[str], names: set[str]) -> dict[str, list[ast.Call | No
     for text in texts:
         if not any(name in text for name in names):
             continue
-        nodes = [node for statement in parsed_body(text) for node in ast.walk(statement)]
+        nodes = [node for statement in parsed_body(text) for node in walk(statement)]
         called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
             if isinstance(node, ast.Call) and (word := last_word(node.func)) in found:

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, TypeGuard
 
 from torchdet_lint.prefilter.main_guard import is_main_guard
+from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.syntax.shapes import SIZES, last_word
 
 if TYPE_CHECKING:
@@ -26,10 +27,10 @@ _VALUES = ("Tensor", "Variable", "Parameter", "DataFrame", "Series", "Frame", "R
 def inspected(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> frozenset[str]:
     """The names of the models that a function makes only to look at them: it prints or exports them, applies them for
     the shape of what comes out, or loops over parameters of which it takes the sizes."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
+    nodes = [node for statement in body for node in walk(statement)]
     loops = [loop for node in nodes if isinstance(loop := node, _LOOPS) and _owner(loop.iter)]
-    parameters = {name.id for loop in loops for name in ast.walk(loop.target) if isinstance(name, ast.Name)}
-    harmless = {id(name) for loop in loops for name in ast.walk(loop.iter)}
+    parameters = {name.id for loop in loops for name in walk(loop.target) if isinstance(name, ast.Name)}
+    harmless = {id(name) for loop in loops for name in walk(loop.iter)}
     models = {_owner(loop.iter) for loop in loops}
     sized: set[int] = set()
     outputs: dict[str, list[ast.Name]] = {}
@@ -66,9 +67,7 @@ def _moved(value: ast.expr) -> ast.expr:
 
 def _is_model(made: ast.expr) -> bool:
     """Whether an expression evidently makes an object, of which printing shows the parts, and nothing else."""
-    if not isinstance(made, ast.Call) or any(
-        isinstance(node, ast.Call) and node is not made for node in ast.walk(made)
-    ):
+    if not isinstance(made, ast.Call) or any(isinstance(node, ast.Call) and node is not made for node in walk(made)):
         return False
     word = last_word(made.func)
     return word[:1].isupper() and not word.endswith(_VALUES)
@@ -78,8 +77,8 @@ def read_inside(functions: Iterable[ast.AST]) -> set[str]:
     """The names that functions read of their file's top level."""
     found: set[str] = set()
     for function in functions:
-        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-        own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+        names = [node for node in walk(function) if isinstance(node, ast.Name)]
+        own = {node.arg for node in walk(function) if isinstance(node, ast.arg)}
         own |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
         found |= {name.id for name in names} - own
     return found
@@ -87,13 +86,13 @@ def read_inside(functions: Iterable[ast.AST]) -> set[str]:
 
 def traced(body: Sequence[ast.stmt], traces: Callable[[ast.Call], bool]) -> frozenset[str]:
     """The names of a function that are handed to nothing but calls that `traces` knows; their sizes may be read."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
+    nodes = [node for statement in body for node in walk(statement)]
     given = {
         id(name): name.id
         for node in nodes
         if isinstance(node, ast.Call) and traces(node)
         for argument in (*node.args, *(word.value for word in node.keywords))
-        for name in ast.walk(argument)
+        for name in walk(argument)
         if isinstance(name, ast.Name)
     }
     sizes = {id(node.value) for node in nodes if isinstance(node, ast.Attribute) and node.attr in SIZES}
@@ -109,12 +108,12 @@ def frozen(body: Sequence[ast.stmt]) -> frozenset[str]:
 def trunks(body: Sequence[ast.stmt]) -> frozenset[str]:
     """The models of which a function, or a file, trains nothing but a head that it puts there or leaves out, whatever
     its options: no gradient comes to the layers before."""
-    nodes = [node for statement in body for node in ast.walk(statement)]
+    nodes = [node for statement in body for node in walk(statement)]
     stored = Counter(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
     on = (ast.unparse(one) for node in nodes if _is_on(node) for one in node.targets)
     switched = {name for name in on if stored[name] == 1}
     loops = [node for node in _certain(body, switched) if isinstance(node, ast.For) and _frozen_in(node)]
-    inside = {id(inner) for loop in loops for inner in ast.walk(loop)}
+    inside = {id(inner) for loop in loops for inner in walk(loop)}
     if any(_thaws(node) for node in nodes if id(node) not in inside):
         return frozenset()
     assigned = [(ast.unparse(one), node) for node in nodes if isinstance(node, ast.Assign) for one in node.targets]
@@ -124,7 +123,7 @@ def trunks(body: Sequence[ast.stmt]) -> frozenset[str]:
     return frozenset(
         owner
         for loop in loops
-        if made[owner := _frozen_in(loop)] == 1 and (owner in headed or any(map(_leaves_head, ast.walk(loop))))
+        if made[owner := _frozen_in(loop)] == 1 and (owner in headed or any(map(_leaves_head, walk(loop))))
     )
 
 
@@ -165,7 +164,7 @@ def _leaves_head(node: ast.AST) -> TypeGuard[ast.If]:
     """Whether a statement is `if name not in ("fc.weight", "fc.bias"):`, `if "fc" not in name:` or the like."""
     match node:
         case ast.If(test=ast.Compare(ops=[ast.NotIn()]) | ast.UnaryOp(op=ast.Not(), operand=ast.Call())):
-            texts = [one.value for one in ast.walk(node.test) if isinstance(one, ast.Constant)]
+            texts = [one.value for one in walk(node.test) if isinstance(one, ast.Constant)]
             return bool(texts) and all(isinstance(text, str) and text.split(".")[0] in _HEADS for text in texts)
     return False
 
