@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges, is_static
+from torchdet_lint.dataflow.neighbours import taken_whole
 from torchdet_lint.dataflow.syntax import last_word
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ class HandingOn:
     def _ends_at(self, call: Call, passed: Passed, target: str) -> tuple[tuple[str, ...], Passed] | None:
         """The names of the library's callable that `call` ends at where it passes that, and what it is passed."""
         self._left = _MANY
-        found = self._amounts_to(self.module, call.own, passed, target, _DEEP)
+        names = call.own or taken_whole(call.node.func, self.module)
+        found = self._amounts_to(self.module, names, passed, target, _DEEP)
         callee = self.edges.callee(call.node, ()) if found is None else None
         if callee is None or callee.function is None:
             return found
@@ -206,28 +208,35 @@ class HandingOn:
         opaque, named, shared = passed.opaque, set(passed.named), passed.shared
         fact = module.call_at(call)
         told = fact is not None and not fact.opaque
+
+        def handed(value: Value) -> Value | None:
+            """What `value`, which stands in `function`, is where that is a parameter; None where nothing is given."""
+            word = value.node.value if isinstance(value.node, cst.Name) else ""
+            if word not in given or _assigned_again(module, function, word):
+                return value
+            one, default = given[word]
+            off = default is not None and default.known and not default.constant
+            if one is not None and told and (module is self.module or not off):
+                named.add(id(one.node))
+            return one
+
         for arg in call.args[bool(bound and call.args and _is_self(call)) :]:
-            word = arg.value.value if isinstance(arg.value, cst.Name) else ""
             if arg.star:
                 taken = self._options(module, function, call, arg, more, given)
+                if taken is None and fact is not None and told and arg.star == "**":
+                    written = {word: handed(value) for word, value in _unpacked(fact).items()}
+                    opaque = opaque or None in written.values()
+                    taken = {word: value for word, value in written.items() if value is not None}
                 if taken is None:
                     return None
                 positional.extend(rest if arg.star == "*" else ())
                 keywords.update(taken)
                 shared = shared or _goes_elsewhere(self._text(module, function), module.code(arg.value))
                 continue
-            if word in given and not _assigned_again(module, function, word):
-                value, default = given[word]
-                if value is None:
-                    opaque = True
-                    continue
-                if told and (
-                    module is self.module or not (default is not None and default.known and not default.constant)
-                ):
-                    named.add(id(value.node))
-            else:
-                value = module.value(arg.value)
-            if arg.keyword is not None:
+            value = handed(module.value(arg.value))
+            if value is None:
+                opaque = True
+            elif arg.keyword is not None:
                 keywords[arg.keyword.value] = value
             else:
                 positional.append(value)
@@ -257,6 +266,12 @@ class HandingOn:
         if id(function) not in self._texts:
             self._texts[id(function)] = module.code(function.body)
         return self._texts[id(function)]
+
+
+def _unpacked(call: Call) -> dict[str, Value]:
+    """What `call` takes from dictionaries in sight."""
+    spelled = {arg.keyword.value for arg in call.node.args if arg.keyword is not None}
+    return {word: value for word, value in call.arguments.keywords.items() if word not in spelled}
 
 
 def _is_called_loader(call: Call) -> bool:

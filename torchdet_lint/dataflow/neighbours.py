@@ -178,7 +178,7 @@ class Surroundings:
         """The dotted names ending in `name` that `call` may mean: of modules taken whole if nothing binds it."""
         if call.own or not (isinstance(call.node.func, cst.Name) and call.node.func.value == name):
             return [own for own in call.own if own.endswith(f".{name}")]
-        return [f"{star}{'.' if star.strip('.') else ''}{name}" for star in module.scope.stars]
+        return taken_whole(call.node.func, module)
 
     def readers(self, name: str) -> list[tuple[Module, cst.Name | cst.Attribute]]:
         """Where other files read what the file binds to `name` at top level, and these files."""
@@ -212,6 +212,12 @@ class Surroundings:
         """Whether what `module` calls `own` is what the file defines as `name`."""
         place = self.neighbours.find(own, module.source.path) if not own.startswith("@.") else None
         return place is not None and (place[0].source.path, place[1]) == (self.file, name)
+
+
+def taken_whole(node: cst.BaseExpression, module: Module) -> list[str]:
+    """The dotted names that a name which nothing in `module` binds may mean: of the modules that it takes whole."""
+    name = node.value if isinstance(node, cst.Name) else ""
+    return [f"{star}{'.' if star.strip('.') else ''}{name}" for star in module.scope.stars] if name else []
 
 
 def _called(name: str, module: Module) -> list[str]:
