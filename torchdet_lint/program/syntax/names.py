@@ -264,9 +264,7 @@ class Resolver(Registries):
                 elif module is None and node.args and (package := package_of(node.args[0])):
                     found.append(f"{package}.{MODULES}")
             elif function == "builtins.eval" and node.args:
-                picked = self._spelled(node.args[0], scope)
-                found.extend(name for one in picked for name in self.resolve_name(one, self.scopes.module, depth - 1))
-                found.extend(self._spelled_path(node.args[0], scope, depth - 1))
+                found.extend(self._evaluated(node.args[0], scope, depth))
             elif function in self.words.instantiates:
                 part = configuration_of(node)
                 paths = self.path(part, scope, depth - 1) if part is not None else ()
@@ -303,6 +301,20 @@ class Resolver(Registries):
         given = node.args[:1] if self.words.moves_what.search(function.rpartition(".")[2]) else []
         for argument in node.args if function in self.words.containers else given:
             yield from self.resolve(argument, scope, depth)
+
+    def _evaluated(self, node: ast.expr, scope: Scope, depth: int) -> Iterator[str]:
+        """What the text `node` stands for where it is evaluated: any class, of a name that only the run knows."""
+        picked = [
+            *(
+                one
+                for name in self._spelled(node, scope)
+                for one in self.resolve_name(name, self.scopes.module, depth - 1)
+            ),
+            *self._spelled_path(node, scope, depth - 1),
+        ]
+        yield from picked
+        if not picked and isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+            yield from self._any_of("[A-Z]", scope, depth)
 
     def _spelled(self, node: ast.expr, scope: Scope) -> Names:
         """The names of the module that the text `node` may spell: a constant of a table, one with a gap in it, or what
@@ -408,8 +420,7 @@ class Resolver(Registries):
         if isinstance(node.value, ast.Call) and "builtins.globals" in self.resolve(node.value.func, scope, depth - 1):
             known = constant(node.slice, scope)
             pattern = pattern_of(node.slice) if known is None else f"{re.escape(str(known[0]))}$"
-            names = [name for name in self.defined(pattern) if name != scope.name]
-            return [one for name in names for one in self.resolve_name(name, self.scopes.module, depth - 1)]
+            return list(self._any_of(pattern, scope, depth))
         value = followed(node.value, scope)
         if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)) and not starts_empty(value[0]):
             return self._picked(node, *value, depth)
@@ -436,6 +447,13 @@ class Resolver(Registries):
                 or name in self.words.alike
             ),
         ]
+
+    def _any_of(self, pattern: str, scope: Scope, depth: int) -> Iterator[str]:
+        """What the names of the module that match `pattern` stand for, but for the function around and for modules."""
+        for name in self.defined(pattern):
+            for one in self.resolve_name(name, self.scopes.module, depth - 1) if name != scope.name else ():
+                if one.startswith(("@", ".", "$")) or "." in one:
+                    yield one
 
     def _gives_a_table(self, name: str) -> bool:
         """Whether a name may be of a function of the project, called: what it returns stands for all that is in it."""

@@ -123,6 +123,8 @@ def pattern_of(node: ast.expr) -> str:
         return "".join(pattern_of(value) for value in node.values) + "$"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return pattern_of(node.left) + pattern_of(node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
+        return ".*".join(map(re.escape, re.split(r"%[^a-zA-Z%]*[a-zA-Z]", str(node.left.value))))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
         template = node.func.value.value if isinstance(node.func.value, ast.Constant) else "{}"
         return ".*".join(map(re.escape, re.split(r"\{[^{}]*\}", str(template))))
