@@ -95,6 +95,7 @@ def test_output_that_cannot_be_written_is_one_line_and_status_2(arguments: list[
         (["a.py"], 1),
         (["a.py", "--exit-zero", "--output-format", "json"], 0),
         (["a.py", "--diff", "--quiet"], 1),
+        (["a.py", "--exit-zero", "--color", "always"], 0),
         (["a.py", "--show-files"], 0),
         (["--show-settings"], 0),
         (["rule", "--all"], 0),

@@ -66,7 +66,13 @@ def paint(lines: Iterable[str], color: str, stream: Any) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
+    class Plain(Console):
+        """A console that leaves to others what follows where nobody reads it."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    console = Plain(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
     links = wants_links(stream) and not console.legacy_windows
     for line in lines:
         pieces = [
