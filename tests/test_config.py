@@ -255,7 +255,7 @@ def test_a_path_in_a_flag_begins_at_the_working_folder(root: Path, monkeypatch: 
     settings = config.merge(config.Configuration(str(root)), flags)
     assert settings.exclude == ("/sub/a.py", "/b.py")
     assert settings.per_file_ignores == {"/sub/*.py": ("TDL1",)}
-    with pytest.raises(config.ConfigError, match=r"--exclude: '\.\./\.\./x' leads out of the project"):
+    with pytest.raises(config.ConfigError, match=r"^exclude: '\.\./\.\./x' leads out of the project"):
         config.merge(config.Configuration(str(root)), config.Options(exclude=("../../x",)))
 
 

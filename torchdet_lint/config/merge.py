@@ -30,7 +30,7 @@ def merge(found: Configuration, flags: Options) -> Settings:
     _check(found.options, where)
     _check(flags, "")
     file = _with_patterns_from_top(found.options, where, found.root, found.root)
-    flags = _with_patterns_from_top(flags, "--", found.root, os.getcwd())
+    flags = _with_patterns_from_top(flags, "", found.root, os.getcwd())
     chosen = flags.select is not None
     given: dict[str, Any] = {}
     for name in (
