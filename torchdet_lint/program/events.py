@@ -96,11 +96,11 @@ class Event(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """A condition on a parameter, or on an attribute of `self` (`self.train`): that it is true (`kind` `true`), equal
-    to `value` (`equal`), one of it (`among`), or less or greater (`COMPARED`); the arms of `if`s that do not run where
-    it holds, and where it does not (0: none). One of a kind of `INDIRECT` is not asked here, but given to another
-    function, which may ask: `passed` where it is off by default or goes to the constructor above, else `handed`. Of
-    a `device` something is put on it: no arm depends on it. Of an `own` one methods are called, or those of a global
-    generator that stands in for it."""
+    to `value` (`equal`), one of it (`among`), a text with it (`holds`), or less or greater (`COMPARED`); the arms of
+    `if`s that do not run where it holds, and where it does not (0: none). One of a kind of `INDIRECT` is not asked
+    here, but given to another function, which may ask: `passed` where it is off by default or goes to the constructor
+    above, else `handed`. Of a `device` something is put on it: no arm depends on it. Of an `own` one methods are
+    called, or those of a global generator that stands in for it."""
 
     parameter: str
     kind: str
@@ -116,6 +116,8 @@ class Test(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
             holds = value is self.value or value == self.value
         elif self.kind == "among":
             holds = value in self.value
+        elif self.kind == "holds" and isinstance(value, str):
+            holds = self.value in value
         elif self.kind in COMPARED and isinstance(value, (int, float)):
             holds = COMPARED[self.kind](value, self.value)
         else:

@@ -99,6 +99,11 @@ def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int, depth: 
         if told is not None:
             kind, holds = told
             yield Test(asked, kind, known[0] if known else None, *((dead, dead_otherwise)[:: 1 if holds else -1]))
+    elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.In, ast.NotIn)):
+        part, asked = test.left, _asked(test.comparators[0], scope)
+        if asked and isinstance(part, ast.Constant) and isinstance(part.value, str):
+            arms = (dead, dead_otherwise)[:: 1 if isinstance(test.ops[0], ast.In) else -1]
+            yield Test(asked, "holds", part.value, *arms)
 
 
 def _made_up(node: ast.Name, scope: Scope) -> ast.expr | None:
