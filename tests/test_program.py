@@ -234,6 +234,26 @@ def test_workers_of_a_program_without_a_seed_draw_other_numbers_in_every_run(pro
     assert finding.message.endswith("seeds torch, so the workers' random numbers differ in every run")
 
 
+@pytest.mark.parametrize(
+    ("below", "severity"),
+    [
+        ("for row in loader:\n    print(row)\n", "error"),
+        ("def main():\n    for row in loader:\n        print(row)\n\nmain()\n", "error"),
+        ("rows = iter(loader)\n", "note"),
+    ],
+)
+def test_a_file_without_a_guard_that_only_loops_over_a_loader_is_a_program(below, severity, tmp_path):
+    """One that prints nothing may be there for files that were not linted, which may seed torch."""
+    text = (
+        "import random\nfrom torch.utils.data import DataLoader, Dataset\n\nclass Noise(Dataset):\n"
+        "    def __len__(self):\n        return 8\n\n    def __getitem__(self, at):\n        return random.random()\n"
+        f"\n\nloader = DataLoader(Noise(), num_workers=2)\n{below}"
+    )
+    (tmp_path / "rows.py").write_text(text)
+    (finding,) = [one for one in lint(tmp_path, min_severity="note") if one.code == "TDL301"]
+    assert finding.severity == severity
+
+
 @pytest.mark.parametrize(("train", "told"), [("True", ["error"]), ("False", [])])
 def test_workers_draw_nothing_where_the_constants_of_a_call_rule_it_out(project, train, told):
     main = (

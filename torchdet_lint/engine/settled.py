@@ -304,10 +304,10 @@ class Settling:
 
     def _runs(self, entry: Entry) -> bool:
         """Whether the entry point is known to be one. A file with only a few calls at top level, none of which draws,
-        may as well be imported by files that were not linted."""
+        may as well be imported by files that were not linted, unless it makes a loader with workers and prints."""
         outline = self.records[entry.file].outline
         started = outline.guard or entry.file.endswith(".ipynb") or entry.file in self.points.named
-        return started or bool(entry.draws("torch"))
+        return started or bool(entry.draws("torch")) or (entry.has("workers") and entry.has("tells"))
 
     def _run(self, nodes: Iterable[Node]) -> dict[str, set[str]]:
         """The names of the functions that running `nodes` evidently calls, by file."""
