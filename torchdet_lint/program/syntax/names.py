@@ -67,6 +67,11 @@ class Resolver(Registries):
         """Whether the file draws pictures."""
         return self.words.draws_pictures.search("".join(self.scopes.hollow.lines)) is not None
 
+    @functools.cached_property
+    def _has_actors(self) -> bool:
+        """Whether the file imports Ray."""
+        return any(bound.target == "ray" for bound in self.scopes.module.bindings.get("ray", ()))
+
     def resolve(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names that `node` may stand for."""
         if depth <= 0:
@@ -186,6 +191,9 @@ class Resolver(Registries):
     def _attribute(self, attribute: str, owners: Names) -> list[str]:
         if attribute == "__dict__":
             return [f"{name}.*" for name in owners]
+        if attribute == "remote" and self._has_actors:
+            # Ray makes an actor, or has one run a method: `Trainer.options(num_gpus=1).remote(config)`.
+            return [name.removesuffix(".options()") for name in owners]
         return _class_of(owners) if attribute == "__class__" else [self._joined(name, attribute) for name in owners]
 
     def _joined(self, name: str, attribute: str) -> str:
