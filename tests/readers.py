@@ -77,6 +77,7 @@ CAUSES = {
         "`@.MODELS.[]` is an item of a dictionary that other files may fill, `nets.[*]` any module of a package: the "
         "whole program looks for what is registered, and into the package."
     ),
+    "actor": "`Net.remote()` of Ray makes a `Net` in another process: the whole program goes on with that.",
     "dictionary": (
         "`vars(x)`, `globals()` and `eval` of a name are what they hold to the whole program, which asks for no method "
         "of them."
@@ -173,6 +174,8 @@ def _explained(
     cause = _cause(callee, scope, exact, plain, known, own)
     if not cause and plain and not exact and "def" in _kinds(callee, scope):
         return "lambda"
+    if not cause and isinstance(callee, ast.Attribute) and callee.attr == "remote" and scope.home("ray") is not None:
+        return "actor"
     return cause or ("registry" if plain != tuple(following) else "")
 
 

@@ -76,6 +76,7 @@ def test_most_calls_have_the_same_name() -> None:
         ("class A:\n    class B:\n        pass\n    b = B()\n", ("@.A.B",), (), "class"),
         ("import a\nif (x := a.b()) is not None:\n    x.go()\n", ("a.b().go",), (), "expression"),
         ("vars(x).items()\n", ("builtins.vars().items",), (), "dictionary"),
+        ("import ray, nets\nnets.Net.options().remote()\n", ("nets.Net.options().remote",), ("nets.Net",), "actor"),
     ],
 )  # fmt: skip
 def test_causes(text: str, exact: tuple[str, ...], following: tuple[str, ...], cause: str) -> None:
