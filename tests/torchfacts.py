@@ -67,6 +67,7 @@ NOT_DOCUMENTED = {
     "torch_geometric.nn.global_add_pool": "another package",
     "torch_geometric.nn.MessagePassing": "another package",
     "torch_geometric.nn.GCNConv": "another package",
+    "torch_geometric.nn.EdgeConv(aggr='add')": "another package",
 }
 
 

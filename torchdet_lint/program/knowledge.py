@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.events import Argument, Event
 
 
-# The row of layers that add up messages, by segments where they are given a sparse adjacency.
-_LAYERS = "torch_geometric.nn.GCNConv"
+# The rows of layers that add up messages, by segments where they are given a sparse adjacency.
+_LAYERS = ("torch_geometric.nn.GCNConv", "torch_geometric.nn.EdgeConv(aggr='add')")
 
 
 def _estimators(library: Library) -> Iterator[Draw]:
@@ -103,7 +103,7 @@ class Tables:
         for op in facts.ops:
             for spelling in op.spellings if op.aggregate else ():
                 self.everywhere.setdefault(spelling.name, []).append((op, spelling))
-        self.messages = {name for name, rows in self.everywhere.items() if rows[0][0].op == _LAYERS}
+        self.messages = {name for name, rows in self.everywhere.items() if rows[0][0].op in _LAYERS}
         self._generators = frozenset(facts.workers.generators)
         self._known = self.draws.keys() | self.seeds.keys() | self.runners.keys() | self.everywhere.keys()
         self._spellings: dict[str, tuple[str, ...]] = {}
