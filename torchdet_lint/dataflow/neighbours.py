@@ -10,17 +10,16 @@ import libcst as cst
 
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.module.module import Module, SyntaxFault
-from torchdet_lint.source.cache import content_hash
 from torchdet_lint.source.decoding import SourceFault, decode
-from torchdet_lint.source.modules import Relied, folder_state, namesake
+from torchdet_lint.source.modules import Relied, namesake
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Target
     from torchdet_lint.prefilter.library import Library
-    from torchdet_lint.source.modules import ModuleMap
+    from torchdet_lint.source.modules import Contents, ModuleMap
 
 _HOPS = 5
 _FILES = 64
@@ -34,15 +33,12 @@ _LOOKS = 16
 class Neighbours:
     """The files that the values of one file go to. Paths are absolute; `relied` are the looks at them so far."""
 
-    def __init__(
-        self, library: Library, target: Target, modules: ModuleMap, read: Callable[[str], bytes | None]
-    ) -> None:
+    def __init__(self, library: Library, target: Target, modules: ModuleMap, contents: Contents) -> None:
         self.library = library
         self.target = target
         self.modules = modules
         self.relied: set[Relied] = set()
-        self._read = read
-        self._contents: dict[str, tuple[bytes | None, str]] = {}
+        self._contents = contents
         self._known: dict[str, tuple[str, Module | None]] = {}
         self._around: dict[str, Surroundings] = {}
         self._folders: dict[str, Relied] = {}
@@ -93,14 +89,13 @@ class Neighbours:
     def in_folder(self, folder: str, file: str, word: bytes, wanted: re.Pattern[bytes]) -> Iterator[Module]:
         """The files of `folder` other than `file` in whose text `wanted` is found, in which `word` has a part."""
         if folder not in self._folders:
-            state = folder_state(self.modules, folder, lambda path: self._content(path)[1])
-            self._folders[folder] = Relied("", "", folder, state)
+            self._folders[folder] = Relied("", "", folder, self._contents.folder(folder))
         self.relied.add(self._folders[folder])
         for name in self.modules.python_files(folder):
             path = f"{folder}{os.sep}{name}"
             if path == file:
                 continue
-            data, _ = self._content(path)
+            data, _ = self._contents.of(path)
             found = data is not None and word in data and wanted.search(data)
             module = self._module(path)[1] if found else None
             if module is not None:
@@ -115,7 +110,7 @@ class Neighbours:
         """Whether `package` is the project's own, as those see it who sort the imports of `file`."""
         place = self.modules.locate(package, file)
         path = place.path if place is not None else ""
-        content = self._content(path)[1] if path.endswith(".py") else ""
+        content = self._contents.of(path)[1] if path.endswith(".py") else ""
         self.relied.add(Relied(file, package, path, content))
         return bool(path) and self.modules.own(path, file)
 
@@ -124,7 +119,7 @@ class Neighbours:
         if path not in self._known:
             if len(self._known) >= _FILES:
                 return "", None
-            data, content = self._content(path)
+            data, content = self._contents.of(path)
             module: Module | None = None
             if data is not None:
                 try:
@@ -136,20 +131,12 @@ class Neighbours:
             self._known[path] = content, module
         return self._known[path]
 
-    def _content(self, path: str) -> tuple[bytes | None, str]:
-        """The bytes of a file and their hash; None and "" where it cannot be read."""
-        if path not in self._contents:
-            data = self._read(path)
-            self._contents[path] = data, content_hash(data) if data is not None else ""
-        return self._contents[path]
-
     def release(self) -> None:
         """Let go of all files."""
         for _, module in self._known.values():
             if module is not None:
                 module.release()
         self._known.clear()
-        self._contents.clear()
         self._around.clear()
         self._folders.clear()
 

@@ -20,7 +20,7 @@ from torchdet_lint.regex import lazy
 from torchdet_lint.source import suppress
 from torchdet_lint.source.cache import content_hash, interpreter
 from torchdet_lint.source.decoding import Source, SourceFault, decode
-from torchdet_lint.source.modules import ModuleMap, Relied
+from torchdet_lint.source.modules import Contents, ModuleMap, Relied
 from torchdet_lint.source.suppress import Rows, Suppressions
 
 if TYPE_CHECKING:
@@ -118,8 +118,13 @@ class Linter:
         self.texts = dict(texts)
         self._given = {os.path.abspath(path): data for path, data in texts.items()}
         self.modules = ModuleMap(os.path.abspath(self.settings.root), self._given, self.bytes_of)
+        self.read_anew()
         self._cross_file: CrossFile | None = None
         self._neighbours: Neighbours | None = None
+
+    def read_anew(self) -> None:
+        """Forget what files hold that were looked at from others: somebody may have written them."""
+        self._contents = Contents(self.modules, self.bytes_of)
 
     @property
     def cross_file(self) -> CrossFile:
@@ -149,7 +154,7 @@ class Linter:
             from torchdet_lint.module.module import Target
 
             target = Target(self.settings.torch, self.settings.devices)
-            self._neighbours = Neighbours(self.library, target, self.modules, self.bytes_of)
+            self._neighbours = Neighbours(self.library, target, self.modules, self._contents)
         return self._neighbours
 
     def bytes_of(self, path: str) -> bytes | None:

@@ -44,6 +44,7 @@ class Remembering(Linter):
         content = content_hash(data)
         known = self.known.get(path)
         if known is None or known.content != content or not self._holds(known.record):
+            self.read_anew()
             known = self.known[path] = Known(content, super().record(path, data))
         return known.record
 

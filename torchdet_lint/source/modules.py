@@ -21,6 +21,8 @@ _LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "scipy"
 STANDARD = frozenset(sys.stdlib_module_names)
 # So many files of a folder are looked through for what has to do with one of them.
 _FILES = 40
+# So many bytes of files that are looked at from others are kept.
+_KEPT_BYTES = 1 << 25
 # A part of a dotted name holds no dot.
 _NAMES = lazy(r"[^.]*(?:\.py|/)|.*\.ya?ml", re.DOTALL)
 
@@ -298,6 +300,39 @@ class Still:
             data = self._read(path) if path.endswith(".py") else None
             self._contents[path] = content_hash(data) if data is not None else ""
         return self._contents[path]
+
+
+class Contents:
+    """The bytes of the files that are looked at from others, and their hashes, each read once. The bytes are kept up to
+    a bound, which few projects reach."""
+
+    def __init__(self, modules: ModuleMap, read: Callable[[str], bytes | None]) -> None:
+        """`read` gives the bytes of a file, or None."""
+        self._modules = modules
+        self._read = read
+        self._known: dict[str, tuple[bytes | None, str]] = {}
+        self._folders: dict[str, str] = {}
+        self._size = 0
+
+    def of(self, path: str) -> tuple[bytes | None, str]:
+        """The bytes of a file and their hash; None and "" where it cannot be read."""
+        known = self._known.get(path)
+        if known is None:
+            data = self._read(path)
+            self._size += len(data or b"")
+            if self._size > _KEPT_BYTES:
+                self._known.clear()
+                self._folders.clear()
+                self._size = len(data or b"")
+            known = self._known[path] = data, content_hash(data) if data is not None else ""
+        return known
+
+    def folder(self, folder: str) -> str:
+        """The state of a folder, as `folder_state` has it."""
+        if folder not in self._folders:
+            state = folder_state(self._modules, folder, lambda path: self.of(path)[1])
+            self._folders[folder] = state
+        return self._folders[folder]
 
 
 def folder_state(modules: ModuleMap, folder: str, content: Callable[[str], str]) -> str:
