@@ -1596,3 +1596,27 @@ def test_a_runtime_fix_keeps_the_experiment(trial: Trial, tmp_path: Path) -> Non
     assert new == run(program, *seed, remedies=RUNTIME)
     if seed and trial.seeded:
         assert run(program, "--seed", "2", remedies=RUNTIME)["run"] != new["run"]
+
+
+def test_options_that_are_named_at_run_time_may_be_a_seed(tmp_path: Path) -> None:
+    """A constant would take from the program the seed that its configuration gives it."""
+    code = """\
+import argparse
+import json
+
+import torch
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    with open("config.json") as stream:
+        for key, value in json.load(stream).items():
+            parser.add_argument(f"--{key}", default=value, type=type(value))
+    args = parser.parse_args()
+    print(torch.nn.Linear(2, args.width).weight)
+"""
+    program = tmp_path / "train.py"
+    program.write_text(code)
+    command = [sys.executable, "-m", "torchdet_lint", "--fix", "--isolated", "--no-cache", "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "TDL101" in done.stdout
+    assert program.read_text() == code

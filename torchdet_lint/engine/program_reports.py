@@ -19,7 +19,6 @@ from torchdet_lint.source.lines import split_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torchdet_lint.dataflow.seeding.seed_values import Option
     from torchdet_lint.engine.linter import Linter
     from torchdet_lint.finding import Applicability, Cause, Change, Finding
     from torchdet_lint.program.entry import Fault, Story
@@ -144,15 +143,11 @@ class Reporter:
         return change if change.seed else change._replace(seed=seeds.unlike(NUMBER, change.libraries, elsewhere))
 
     def _is_unsafe(self, change: Change) -> bool:
-        """Whether `change` seeds with a number though the program parses a seed, or seeds several processes alike."""
+        """Whether `change` seeds with a number though the program parses a seed, or may; or several processes alike."""
         if not isinstance(change, NeedHelper):
             return False
-        return change.joined or (change.beside is None and self._option(change) is not None)
-
-    def _option(self, change: NeedHelper) -> Option | None:
-        """The option that is a seed, where the program parses one."""
-        values = self._values(change.options) if change.options else None
-        return values.option if values is not None else None
+        values = self._values(change.options) if change.options and change.beside is None else None
+        return change.joined or (values is not None and (values.option is not None or values.names_at_run_time))
 
     def _numbers(self, path: str, library: str) -> frozenset[int]:
         """The numbers that a file gives objects which draw as the global generator of `library` does."""

@@ -82,6 +82,14 @@ class SeedValues:
                 return Option(name, suits)
         return None
 
+    @functools.cached_property
+    def names_at_run_time(self) -> bool:
+        """Whether the file adds options whose names only the run knows: one of them may be a seed."""
+        nodes = ast.walk(self.tree) if self.tree is not None else ()
+        calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
+        adding = (call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument")
+        return any(isinstance(call.args[0], (ast.JoinedStr, ast.BinOp)) for call in adding)
+
     def parsed_by(self, call: ast.Call) -> str:
         """What `call` gives that holds the options of the file: "object", "tuple" where that is the first of several,
         else ""."""
