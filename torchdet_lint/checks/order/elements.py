@@ -491,6 +491,8 @@ def _part_of_call(module: Module, node: cst.Call, path: tuple[int, ...], depth: 
     first, rest = path[0], path[1:]
     if word in _calls(module, "numbers"):
         return "number"
+    if word in _calls(module, "named") and not rest and first in (0, 1):
+        return "text" if first == 0 else "identity"
     if word == "enumerate" and given and first in (0, 1):
         return "number" if first == 0 else _part_kind(module, given[0], rest, depth)
     if word in _calls(module, "combined"):

@@ -168,7 +168,7 @@ def _set_found(module: Module, node: cst.BaseExpression, kind: str, use: Use, ta
     return Violation(
         taken,
         details,
-        "identity" if kind == "identity" else "",
+        kind if kind in ("identity", "unknown") else "",
         related=(*made, *telling(use)),
         changes=changes,
         applicability="safe" if safe else "unsafe",
