@@ -1445,6 +1445,20 @@ def test_what_makes_items_of_a_data_set_gets_no_gradient(project, base, workers,
     assert finding.message.endswith(f"without it: {counted}")
 
 
+def test_of_modules_and_names_that_are_picked_the_classes_count(project):
+    folder = project(
+        main_DOT_py="import importlib\nimport sys\nimport torch\n\n"
+        + GUARD
+        + "    kind = sys.argv[1]\n    data = getattr(importlib.import_module('data.' + kind.lower()), kind)()\n"
+        "    torch.save(data[0], 'item.pt')\n"
+    )
+    (folder / "data").mkdir()
+    (folder / "data/__init__.py").touch()
+    (folder / "data/common.py").write_text("import random\n\ndef augment(x=0):\n    return x + random.random()\n")
+    (folder / "data/plain.py").write_text("class Plain:\n    def __getitem__(self, index):\n        return index\n")
+    assert codes(lint(folder)) == []
+
+
 def test_what_stands_beside_the_networks_of_a_library_is_no_network(project):
     program = (
         "import segmentation_models_pytorch as smp\nimport timm\nimport torch\n"

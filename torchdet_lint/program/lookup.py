@@ -201,6 +201,9 @@ class Lookup:
                     following.extend(self._called(referent, level))
                 else:
                     following.extend(self._attribute(referent, token, level))
+            if token == "*" and len(current) > 1:
+                # Of modules that a name picks too, a class is picked rather than what stands beside it.
+                following = [referent for referent in following if referent.kind == "class"] or following
             if token == "*" and tokens[place + 1 : place + 2] not in ([], ["()"]):
                 following.extend(module for referent in current for module in self._submodules(referent))
             current = list(dict.fromkeys(following))[:REFERENTS]
