@@ -62,7 +62,8 @@ class Calling(Variables):
             uses = other.loads(cst.Name(name), function, callee.module.inner_scope(function), None)
             found = list(self._from(other, uses, call, node))
             self.trail.entered = before
-            kept = any(use.kind not in ("stored", "measured") for use in found)
+            kinds = {use.kind for use in found}
+            kept = kinds != {"stored"} and kinds != {"stored", "measured"}
             yield from found if kept or not last_word(call.func).endswith("Dataset") else [Use(call, "gathered")]
 
     def _from(self, other: Trace, uses: Iterator[Use], call: cst.Call, node: cst.BaseExpression) -> Iterator[Use]:
