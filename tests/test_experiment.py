@@ -1620,3 +1620,13 @@ if __name__ == "__main__":
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "TDL101" in done.stdout
     assert program.read_text() == code
+
+
+def test_a_seed_that_is_read_from_the_command_line_where_it_is_used_seeds_the_other_generators(tmp_path: Path) -> None:
+    """NumPy was given a number, and drew the same whatever the command line said."""
+    program = tmp_path / "train.py"
+    program.write_text(IMPORTS + "torch.manual_seed(int(sys.argv[1]))\nshown(run=np.random.rand(4).tolist())\n")
+    command = [sys.executable, "-m", "torchdet_lint", "--fix", "--isolated", "--no-cache", "train.py"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert run(program, "1") == run(program, "1")
+    assert run(program, "1") != run(program, "2")

@@ -47,6 +47,8 @@ _LONGEST_SEED = 80
 _SEEDS_END = 2**32
 # An expression of these has the same value in the next statement.
 _REPEATABLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.operator, ast.expr_context)
+# These give the same again too.
+_REPEATABLE_CALLS = ("int", "os.environ.get", "os.getenv")
 _DEEP = 3
 # So many seedings on either side of a place are looked at for one whose seed it can read.
 _NEAREST = 20
@@ -152,7 +154,7 @@ class ProgramSeeds:
         if not suits and not self.values.may_be_negative(seeding):
             return ""
         kinds = {type(one) for one in walk(seeding.value)}
-        if not all(issubclass(kind, _REPEATABLE) for kind in kinds):
+        if not all(map(_is_repeatable, walk(seeding.value))):
             return ""
         text = ast.unparse(seeding.value)
         if self._perhaps(seeding.call, unless=text if ast.Name in kinds else "__name__"):
@@ -566,6 +568,12 @@ def _number_at(text: str, place: int) -> int:
         place = bound.end() if bound is not None else place
     found = _NUMBER.match(text, place)
     return int(found[1]) + int(found[2] or 0) if found is not None else -1
+
+
+def _is_repeatable(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call):
+        return not node.keywords and ast.unparse(node.func) in _REPEATABLE_CALLS
+    return isinstance(node, _REPEATABLE)
 
 
 def _added(seed: str, offset: str) -> str:
