@@ -45,6 +45,7 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         alone = not (isinstance(assignment.node, cst.Assign) and len(assignment.node.targets) > 1)
         # What a walrus in the value binds is read elsewhere.
         alone = alone and not isinstance(assignment.node, cst.AugAssign) and ":=" not in module.code(given.node)
+        alone = alone and not _is_for_several(assignment)
         change = (Replace(given.node, setting.replacement),) if alone else ()
         variant = "" if given.known or by_calls else "unknown"
         chosen = by_calls or _is_asked_for(module, assignment.node, details["setting"])
@@ -62,6 +63,14 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
         said: dict[str, Any] = {"related": (RelatedNode(call.node, _SAID_BY_CALLS),), "applicability": "unsafe"}
         yield Violation(call.node, details, row.variant, row.severity, changes=changes, **(said if by_calls else {}))
+
+
+def _is_for_several(assignment: Assignment) -> bool:
+    """Whether what is assigned goes to each setting that a loop names: `setattr(cudnn, name, True)`."""
+    node, given = assignment.node, assignment.value
+    if not isinstance(node, cst.Call) or given.node is not node.args[2].value:
+        return False
+    return given.evaluator.constant(node.args[1].value, assignment.scope, assignment.order) is None
 
 
 class _Around:

@@ -13,7 +13,7 @@ from torchdet_lint.module.values import Value
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.module.dictionaries import Dictionaries
@@ -310,7 +310,8 @@ class Calls:
                 yield Assignment(statement, node, Value(self.values, value, scope, order), scope, order, ())
 
     def assignments_to(self, *wanted: str) -> Iterator[Assignment]:
-        """Assignments whose target is any of the qualified attribute names, `setattr` with a literal name included."""
+        """Assignments whose target is any of the qualified attribute names, `setattr` with a literal name included, and
+        with one that goes through the constants of a loop."""
         self.loading.wake()
         last = {name.rpartition(".")[2] for name in wanted}
         for word in sorted(last & self.facts.assigned.keys()):
@@ -319,14 +320,22 @@ class Calls:
                 if found:
                     yield Assignment(statement, target, Value(self.values, value, scope, order), scope, order, found)
         for call in list(self.calls_to("builtins.setattr")):
-            args = call.node.args
-            attribute = self.values.constant(args[1].value, call.scope, call.order) if len(args) == 3 else None
-            if attribute is not None and attribute[0] in last:
-                bases = self.resolver.resolve(args[0].value, call.scope, call.order)
-                full = [self.library.canonical(f"{base}.{attribute[0]}") for base in bases]
-                found = tuple(name for name in full if name in wanted)
+            if len(call.node.args) != 3:
+                continue
+            base, key, given = (argument.value for argument in call.node.args)
+            attribute = self.values.constant(key, call.scope, call.order)
+            settings: Iterable[tuple[object, Value]] = (
+                [(attribute[0], Value(self.values, given, call.scope, call.order))]
+                if attribute is not None
+                else self.values.looped_with(key, given, call.scope, call.order)
+            )
+            for name, value_ in settings:
+                if name not in last:
+                    continue
+                bases = self.resolver.resolve(base, call.scope, call.order)
+                full = [self.library.canonical(f"{one}.{name}") for one in bases]
+                found = tuple(one for one in full if one in wanted)
                 if found:
-                    value_ = Value(self.values, args[2].value, call.scope, call.order)
                     yield Assignment(call.node, None, value_, call.scope, call.order, found)
 
     def calls_in(self, scope: Scope) -> list[Call]:

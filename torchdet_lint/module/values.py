@@ -15,10 +15,10 @@ from torchdet_lint.module.tree import code
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.module.loading import Loading
-    from torchdet_lint.module.names import Scope
+    from torchdet_lint.module.names import Binding, Scope
     from torchdet_lint.module.relations import Relations
 
 _DEPTH = 14
@@ -253,6 +253,39 @@ class Values:
         found = [self.constant(element, home, bindings[0].order) for element in elements or ()]
         return [one[0] for one in found if one is not None] if None not in found else []
 
+    def looped_with(
+        self, name: cst.BaseExpression, value: cst.BaseExpression, scope: Scope, order: int | None
+    ) -> Iterator[tuple[object, Value]]:
+        """The constants that `name`, the variable of a loop, is one after the other, each with what `value` is by then:
+        another variable of that loop, or always the same."""
+        loop, other = self._loop_of(name, scope, order), self._loop_of(value, scope, order)
+        if loop is None or loop[1].value is None:
+            return
+        home, binding = loop
+        for row in self._rows(loop[1].value, home, binding.order):
+            word = _part(row, binding.path)
+            given = _part(row, other[1].path) if other is not None and other[1].value is binding.value else value
+            found = self.constant(word, home, binding.order) if word is not None else None
+            if found is not None and given is not None:
+                yield found[0], Value(self, given, scope if given is value else home, order)
+
+    def _loop_of(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> tuple[Scope, Binding] | None:
+        """What alone binds the name `node`, a loop, and the scope where it does."""
+        home = scope.home(node.value) if isinstance(node, cst.Name) else None
+        if home is None or not isinstance(node, cst.Name):
+            return None
+        bindings = live(home.bindings[node.value], order if home.function is scope.function else None)
+        return (home, bindings[0]) if len(bindings) == 1 and bindings[0].kind == "loop" else None
+
+    def _rows(self, node: cst.BaseExpression, scope: Scope, order: int) -> Sequence[cst.BaseExpression]:
+        """What a loop over `node` goes through: the elements of a display, or the pairs of a dictionary in sight."""
+        function = node.func if isinstance(node, cst.Call) else None
+        if isinstance(function, cst.Attribute) and function.attr.value == "items":
+            entries = self.entries(Value(self, function.value, scope, order)) or {}
+            pairs = [(cst.SimpleString(repr(key)), value.node) for key, value in entries.items()]
+            return [cst.Tuple([cst.Element(key), cst.Element(value)]) for key, value in pairs]
+        return self._given_elements(node, scope, order) or ()
+
     def _given_elements(
         self, node: cst.BaseExpression, scope: Scope, order: int | None
     ) -> list[cst.BaseExpression] | None:
@@ -264,6 +297,15 @@ class Values:
             if isinstance(param, cst.Param):
                 return self.elements(param.default, home, order) if param.default is not None else None
         return self.elements(node, scope, order)
+
+
+def _part(row: cst.BaseExpression, path: Sequence[int]) -> cst.BaseExpression | None:
+    """What the path of a loop's variable picks of one of the elements."""
+    if not path:
+        return row
+    if len(path) > 1 or not isinstance(row, (cst.Tuple, cst.List)) or path[0] >= len(row.elements):
+        return None
+    return row.elements[path[0]].value
 
 
 def _unary(operator: cst.BaseUnaryOp, value: tuple[object] | None) -> tuple[object] | None:

@@ -47,6 +47,7 @@ class Mentions:
 
     def __init__(self, text: str, skeleton: Skeleton, library: Library) -> None:
         self.library = library
+        self._text = text
         self.stars = False
         self.bound: dict[str, set[str]] = {}
         for piece in skeleton.pieces:
@@ -110,9 +111,15 @@ class Mentions:
         if used and root not in ("", "self", "cls") and "" not in targets and unit.may_bind(root):
             return True
         if not targets:
-            return used and (meant.method or (bool(root) and self.stars))
+            held = meant.setting and chain is not None and bool(chain[2]) and self._keeps(meant)
+            return used and (meant.method or held or (bool(root) and self.stars))
         assert chain is not None
         return any(self._target(meant, target, f"{chain[2]}.{word}", used) for target in targets)
+
+    def _keeps(self, meant: Meant) -> bool:
+        """Whether the file may keep what has the setting in an attribute: `self.cudnn = torch.backends.cudnn`."""
+        owners = {name.split(".")[-2] for name in meant.names if name.count(".")}
+        return any(re.search(rf"\.\w+\s*=\s*[\w.]*\b{owner}\b", self._text) for owner in sorted(owners))
 
     def _target(self, meant: Meant, target: str, rest: str, used: bool) -> bool:
         """Whether the name after `rest` may be meant where the root of the chain stands for `target`."""
