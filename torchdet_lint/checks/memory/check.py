@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -11,7 +12,7 @@ from torchdet_lint.checks.memory.attributes import AttributeReads
 from torchdet_lint.checks.memory.domain import Buffer, Read, State
 from torchdet_lint.checks.memory.interpreter import Reads, free_names
 from torchdet_lint.finding import Change, NeedImport, RelatedNode, Replace, Violation
-from torchdet_lint.module.tree import LEAVES, children
+from torchdet_lint.module.tree import LEAVES, children, deeply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,12 +31,17 @@ def uninitialized_read(module: Module, rule: Rule) -> Iterator[Violation]:
     for home, own in homes.items():
         if isinstance(home, cst.Lambda):
             continue
-        flow = Reads(module, rule, own, _captured(module, home))
-        flow.block(_statements(module, home), State())
-        found += [Read(flow.buffers[number], node) for number, node in flow.found.items()]
+        found += deeply(functools.partial(_reads, module, rule, home, own))
     for read in found:
         yield _found(module, read)
     yield from AttributeReads(module, rule, buffers).found()
+
+
+def _reads(module: Module, rule: Rule, home: cst.CSTNode | None, own: dict[cst.CSTNode, Buffer]) -> list[Read]:
+    """The reads of the buffers of the function `home`, or of the file's top level, that come before a value."""
+    flow = Reads(module, rule, own, _captured(module, home))
+    flow.block(_statements(module, home), State())
+    return [Read(flow.buffers[number], node) for number, node in flow.found.items()]
 
 
 def _home(module: Module, node: cst.CSTNode) -> cst.CSTNode | None:
