@@ -1745,7 +1745,7 @@ if __name__ == "__main__":
     [
         ('eval("models." + name + ".get_net")(3)', 1),
         ('eval(f"models.{name}.get_net")(3)', 1),
-        ('eval("models.%s" % name)(3)', 0),
+        ('eval("models.%s" % name)(3)', 1),
         ('eval("models." + name)(3)', 1),
         ('eval(f"{name}()")', 2),
         ('eval("{}({})".format(name, 3))', 2),

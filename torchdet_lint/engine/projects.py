@@ -52,7 +52,7 @@ def parts(
 
 def without_entry_points(parts: Iterable[Part], paths: Sequence[str]) -> list[tuple[Settings, str]]:
     """The patterns of entry points that fit no file, of the projects that lie below `paths` as a whole."""
-    looked_at = [os.path.join(os.path.realpath(path), "") for path in paths]
+    looked_at = [os.path.join(os.path.realpath(path), "") for path in paths if os.path.exists(path)]
     found: dict[str, Settings] = {}
     matched: set[str] = set()
     for part in parts:
