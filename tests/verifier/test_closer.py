@@ -18,6 +18,7 @@ from torchdet_lint.verifier import trace  # noqa: E402
 from torchdet_lint.verifier.comparison.compare import compare  # noqa: E402
 from torchdet_lint.verifier.comparison.losses import MOST_ROWS, Loss, Losses, losses  # noqa: E402
 from torchdet_lint.verifier.recording.recorder import Recorder  # noqa: E402
+from torchdet_lint.verifier.recording.watching import updates  # noqa: E402
 from torchdet_lint.verifier.trace import Mark, Timeline, Trace  # noqa: E402
 from torchdet_lint.verifier.verification.closer import numbers  # noqa: E402
 from torchdet_lint.verifier.verification.closer.look import look  # noqa: E402
@@ -164,13 +165,14 @@ def test_a_second_pass_keeps_the_tensors_at_the_first_difference_and_at_the_firs
     assert (first.op, first.step, first.elements, first.differing) == ("aten.full", 2, 1, 1)
     assert (first.a, first.b, first.largest, first.relative) == (0.0, 0.5, 0.5, 1.0)
     assert (parameter.phase, parameter.step, parameter.name) == ("optimizer", 2, "weight")
-    assert (parameter.tensors, parameter.tensors_differing, parameter.shape) == (1, 1, (1, 4))
+    assert (parameter.tensors, parameter.tensors_differing, parameter.shape) == (2, 2, (1, 4))
     assert 0 < parameter.largest < 1
     assert (parameter.differing, parameter.elements) == (4, 4)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_what_an_optimizer_keeps_for_a_parameter_is_called_so(tmp_path):
+def test_what_an_optimizer_keeps_for_a_parameter_is_called_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(updates, "watch", lambda *_: None)
     bodies = [lambda shift=shift: training(shift, optimizer=torch.optim.Adam) for shift in (0.0, 0.5)]
     paths = [recorded(tmp_path / f"{number}.tdtrace", body) for number, body in enumerate(bodies)]
     _, kept = values = look(Session(tmp_path, bodies), compare(*paths), replay=5)

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils import _python_dispatch
 
 from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier import trace
@@ -43,6 +44,16 @@ class _Region:
         return trace.REGION
 
 
+class _Update:
+    """Stands for the update of all parameters by an optimizer of torch."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __str__(self) -> str:
+        return f"{trace.UPDATE}.{self._name}"
+
+
 class _Handed:
     """Stands for the read of a tensor by NumPy."""
 
@@ -74,9 +85,12 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     plans, owners, arrivals = run.plans, run.owners, run.arrivals
     buffer, extend, pack = stream.buffer, stream.buffer.extend, trace.RECORD.pack
     plain, mask = torch.Tensor, hashing.MASK
-    read, fresh, several, written, changed, still_unwritten, last_unwritten, note_foreign, digest_of = memory(run)
+    read, fresh, several, written, changed, still_unwritten, last_unwritten, note_foreign, digest_of, settled = memory(
+        run
+    )
     find_site, passed, sequence_number, last = places(run, stream)
     batches, regions, reads = run.plan(_Batch()), run.plan(_Region()), run.plan(_Handed())
+    updates: dict[Any, Plan] = {}
     allocated: dict[int, int] = {}
     get_frame = sys._getframe
     no_numbers = hash(())
@@ -296,6 +310,45 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             run.miss(regions, error)
         return out
 
+    def update(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An optimizer's update of all parameters: one record of what it read and wrote, without its ops."""
+        before: dict[int, int] = {}
+        everything = (*args, *kwargs.values())
+        if inside or not settled(everything, before):
+            return function(*args, **kwargs)
+        tensors: list[int] = []
+        numbers: list[int] = []
+        came: list[tuple[int, int]] = []
+        plan = updates.get(function) or updates.setdefault(function, run.plan(_Update(function.__name__)))
+        flags = 0
+        try:
+            flags = read(everything, tensors, numbers, came)
+        except Exception as error:
+            run.miss(plan, error)
+        try:
+            with _python_dispatch._pop_mode_temporarily():
+                return function(*args, **kwargs)
+        finally:
+            try:
+                digests: list[int] = []
+                extra: list[int] = []
+                for value in tensors_in(everything):
+                    if isinstance(value, plain):
+                        version = before.get(id(value))
+                        if version is None:
+                            digests.append(fresh(value))
+                        elif version != value._version:
+                            flags |= written(value, digests)
+                if came:
+                    flags |= outside(came, extra)
+                site = find_site(plan, None, caller())
+                extend(trace.record(site, flags, hash(tuple(numbers)), hash(tuple(tensors)), within(digests), extra))
+                stream.records += 1
+                if len(buffer) > _FLUSH_BYTES:
+                    stream.flush()
+            except Exception as error:
+                run.miss(plan, error)
+
     def dispatch(  # noqa: C901
         _mode: Any, function: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -393,5 +446,5 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             run.miss(plan, error)
         return out
 
-    stream.batch, stream.handed, stream.region, stream.unseen = batch, handed, region, unseen
+    stream.batch, stream.handed, stream.region, stream.update, stream.unseen = batch, handed, region, update, unseen
     return dispatch

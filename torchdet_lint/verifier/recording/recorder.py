@@ -209,7 +209,9 @@ class Recorder:
                 original(thread)
                 return
             role = "worker" if target.startswith(TASK_TAKERS) else "thread"
-            if not run.starts_threads and runs_users(thread):
+            users = runs_users(thread)
+            run.alone &= role == "thread" and not users
+            if not run.starts_threads and users:
                 run.starts_threads = True
                 self._note({"threads": "the program starts threads"})
             stream = Stream(run, "thread", run.thread_name(tasks.of_thread(thread)), role)

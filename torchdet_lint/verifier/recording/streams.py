@@ -53,7 +53,8 @@ class Run:
     of it may be memory that nothing has written; what is `filled` C++ has written, though no op did, and what is
     `begun` NumPy, at least in part. Others than torch may write what is `foreign`: NumPy the `loans`, which it was
     handed. `arrivals` maps that of one that came from another process to the site, of the stream that received it. A
-    process that is `called` something is `rank` of a process group.
+    process that is `called` something is `rank` of a process group. It is `alone` until a thread may run code of the
+    program's beside it.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Run:
         self.forks = itertools.count(1)
         self.threads: collections.Counter[str] = collections.Counter()
         self.starts_threads = False
+        self.alone = True
         self.live: dict[int, Stream] = {}
         self.fork_number = 0
         self.rank, self.called = -1, ""
@@ -183,6 +185,7 @@ class Stream:
         self.batch: Callable[[Any], None] = lambda _: None
         self.handed: Callable[[torch.Tensor, Any], None] = lambda _, __: None
         self.region: Callable[[Any, Any, Callable[[], Any]], Any] = lambda _, __, compiled: compiled()
+        self.update: Callable[..., Any] = lambda function, args, kwargs: function(*args, **kwargs)
         self.unseen: Callable[[Plan, Any, Any], Any] = lambda plan, args, kwargs: plan.call(*args, **kwargs)
 
     def after_fork(self) -> None:

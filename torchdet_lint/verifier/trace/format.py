@@ -34,6 +34,8 @@ REGION = "inductor.region"
 """The op under which a call of what torch.compile has compiled is recorded."""
 HANDED = "tensor.numpy"
 """The op under which a tensor is recorded that NumPy is handed to read."""
+UPDATE = "optim"
+"""How the op begins under which an optimizer's update of all parameters is recorded: `optim.adam`."""
 BLOCK = struct.Struct("<cxxxIII")
 RECORD = struct.Struct("<IHHqqQ")
 """A record of one digest without extra words: site, number of digests, flags, `scalars` and `inputs` as `hash` gives

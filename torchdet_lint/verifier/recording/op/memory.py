@@ -34,7 +34,8 @@ class Memory(NamedTuple):
     with the flags for that; `changed(value)` is the digest of one plain tensor that it wrote, in memory that is known
     and all written, else -1, and `written` has to be asked. `still_unwritten(arguments)` are the storages of which a
     part is not written, `unwritten()` is the one that was read last. `note_foreign(tensor)` looks whether torch owns
-    its memory, and `digest_of(value)` digests a part of a batch.
+    its memory, and `digest_of(value)` digests a part of a batch. `settled(arguments, versions)` says whether all
+    tensors are plain ones of the CPU, in memory that is this process's and wholly written, and notes their versions.
     """
 
     read: Callable[[Any, list[int], list[int], list[tuple[int, int]]], int]
@@ -46,6 +47,7 @@ class Memory(NamedTuple):
     unwritten: Callable[[], int]
     note_foreign: Callable[[torch.Tensor], int]
     digest_of: Callable[[torch.Tensor], int]
+    settled: Callable[[Any, dict[int, int]], bool]
 
 
 def extent(tensor: torch.Tensor) -> int:
@@ -264,6 +266,35 @@ def memory(run: Run) -> Memory:  # noqa: C901
             owners[base] = known & CLEAN
         return known
 
+    def settled(arguments: Any, versions: dict[int, int]) -> bool:
+        for value in arguments:
+            kind = type(value)
+            if kind is plain or kind is parameter:
+                try:
+                    if not value.is_cpu:
+                        return False
+                    versions[id(value)] = value._version
+                    base = base_of(value)
+                except (RuntimeError, NotImplementedError):
+                    return False
+                if owner(base, 0) & 1 or (base in foreign and base not in loans):
+                    return False
+            elif kind is list or kind is tuple:
+                if not settled(value, versions):
+                    return False
+            elif isinstance(value, plain):
+                return False
+        return True
+
     return Memory(
-        read, fresh, several, written, changed, still_unwritten, lambda: last_unwritten, note_foreign, digest_of
+        read,
+        fresh,
+        several,
+        written,
+        changed,
+        still_unwritten,
+        lambda: last_unwritten,
+        note_foreign,
+        digest_of,
+        settled,
     )

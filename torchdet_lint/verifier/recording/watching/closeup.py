@@ -42,7 +42,7 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
     """
     look = _Look(order, run, stream)
     targets = look.targets
-    batch, handed, region = stream.batch, stream.handed, stream.region
+    batch, handed, region, update = stream.batch, stream.handed, stream.region, stream.update
 
     def watched(
         mode: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -76,7 +76,20 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
             look.save([out, *changed], changed)
         return out
 
+    def watched_update(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if stream.records != targets[0]:
+            return update(function, args, kwargs)
+        given = (*args, *kwargs.values())
+        versions = {id(value): value._version for value in tensors_in(given) if isinstance(value, torch.Tensor)}
+        out = update(function, args, kwargs)
+        if stream.records > targets[0]:
+            tensors = [value for value in tensors_in(given) if isinstance(value, torch.Tensor)]
+            changed = [value for value in tensors if versions.get(id(value)) != value._version]
+            look.save(changed, changed)
+        return out
+
     stream.batch, stream.handed, stream.region = watched_batch, watched_handed, watched_region
+    stream.update = watched_update
     return watched
 
 

@@ -15,7 +15,7 @@ import torch
 from torch.utils import _python_dispatch
 
 from torchdet_lint.verifier.patching.patches import Patches, after_import
-from torchdet_lint.verifier.recording.watching import handed, ranks, tasks
+from torchdet_lint.verifier.recording.watching import handed, ranks, tasks, updates
 from torchdet_lint.verifier.recording.watching.expected import RUNS
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     handed.watch(run, patches, _here, keep_compiler_out)
     ranks.watch(run, patches)
     tasks.watch(run, patches, _here)
+    updates.watch(run, patches, _here)
     for name in _REGION_HOMES:
         after_import(patches, name, lambda module: _watch_regions(run, patches, module, keep_compiler_out))
 

@@ -1,0 +1,62 @@
+"""The update of an optimizer of torch -> one record, where what its many small ops do follows from what they are given.
+
+`torch.optim.adam.adam` and its like take all that they read as arguments and write to nothing else; their ops go over
+elements one by one. Left to a record for each op are parameters that are not on the CPU, that other processes or
+threads share, of which a part was never written, and whatever is not a plain tensor; updates beside which another mode
+of the program's wants to see each op; and fused ones, which are one op already and do not mark all that they write.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _python_dispatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchdet_lint.verifier.patching.patches import Patches
+    from torchdet_lint.verifier.recording.streams import Run, Stream
+
+_NAMES = ("adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd")
+
+
+def watch(run: Run, patches: Patches, here: Callable[[Run], Stream | None]) -> None:
+    """Record the updates of `run` until `patches` are taken back."""
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+    names = ("_len_torch_dispatch_stack", "_len_torch_function_stack")
+    ops, functions = (getattr(torch._C, name, None) for name in names)
+    if compiling is None or ops is None or functions is None or not hasattr(_python_dispatch, "_pop_mode_temporarily"):
+        return
+
+    def whole(options: dict[str, Any]) -> bool:
+        """Whether nobody looks in between, and no graph is made."""
+        alone = run.alone and ops() == 1 and not functions()
+        return alone and not torch.is_grad_enabled() and not options.get("fused")
+
+    for name in _NAMES:
+        module = importlib.import_module(f"torch.optim.{name}")
+        original = getattr(module, name, None)
+        if original is not None:
+            patches.set(module, name, _recorded(run, here, original, compiling, whole))
+
+
+def _recorded(
+    run: Run,
+    here: Callable[[Run], Stream | None],
+    original: Callable[..., Any],
+    compiling: Callable[[], bool],
+    whole: Callable[[dict[str, Any]], bool],
+) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def update(*args: Any, **kwargs: Any) -> Any:
+        # The compiler looks into this function, and is to find the original alone.
+        if compiling():
+            return original(*args, **kwargs)
+        stream = here(run) if whole(kwargs) else None
+        return original(*args, **kwargs) if stream is None else stream.update(original, args, kwargs)
+
+    return update
