@@ -69,8 +69,7 @@ class SeedValues:
     @functools.cached_property
     def option(self) -> Option | None:
         """The first option of the file that is called a seed. What parses it is in sight where the file parses once."""
-        calls = [node for node in walk(self.tree) if isinstance(node, ast.Call)] if self.tree is not None else []
-        methods = [(call, call.func.attr) for call in calls if isinstance(call.func, ast.Attribute)]
+        methods = self._methods
         parsers = [name for _, name in methods if name.startswith("parse_")]
         divided = any(name == "add_subparsers" for _, name in methods)
         for call in (call for call, name in methods if name in _ADDING):
@@ -85,10 +84,14 @@ class SeedValues:
     @functools.cached_property
     def names_at_run_time(self) -> bool:
         """Whether the file adds options whose names only the run knows: one of them may be a seed."""
-        nodes = ast.walk(self.tree) if self.tree is not None else ()
-        calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
-        adding = (call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument")
-        return any(isinstance(call.args[0], (ast.JoinedStr, ast.BinOp)) for call in adding)
+        named = (call.args[0] for call, name in self._methods if name == "add_argument" and call.args)
+        return any(isinstance(name, (ast.JoinedStr, ast.BinOp)) for name in named)
+
+    @functools.cached_property
+    def _methods(self) -> list[tuple[ast.Call, str]]:
+        """The calls of methods in the file, each with the method's name."""
+        calls = (node for node in walk(self.tree) if isinstance(node, ast.Call)) if self.tree is not None else ()
+        return [(call, call.func.attr) for call in calls if isinstance(call.func, ast.Attribute)]
 
     def parsed_by(self, call: ast.Call) -> str:
         """What `call` gives that holds the options of the file: "object", "tuple" where that is the first of several,

@@ -79,8 +79,7 @@ def declared(module: Module, node: cst.BaseExpression) -> str:
 
 def is_set(annotation: str) -> bool:
     """Whether an annotation, as text, says that it stands at a set, or at a set or None."""
-    node = _given(_parsed(annotation))
-    return _word(node.value if isinstance(node, ast.Subscript) else node) in _SETS
+    return _type(_given(_parsed(annotation))) in _SETS
 
 
 def _parsed(text: str) -> ast.expr | None:
@@ -92,6 +91,11 @@ def _parsed(text: str) -> ast.expr | None:
 
 def _word(node: ast.expr | None) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _type(node: ast.expr | None) -> str:
+    """The type that an annotation names, with or without what it holds: `list` of `list[int]`."""
+    return _word(node.value if isinstance(node, ast.Subscript) else node)
 
 
 def _arguments(node: ast.expr | None) -> list[ast.expr]:
@@ -135,7 +139,7 @@ def _elements(node: ast.expr | None, path: Sequence[int] = ()) -> str:
         return "identity"
     node = _given(node)
     word, parts = _word(node.value) if isinstance(node, ast.Subscript) else "", _arguments(node)
-    if "".join((word, _word(node))) in _ARRAYS:
+    if _type(node) in _ARRAYS:
         return "text" if parts and _word(parts[-1]) in _TEXTS else "number"
     if word in ("Optional", "Union"):
         return agreed(_elements(part, path) for part in parts if not _is_none(part))

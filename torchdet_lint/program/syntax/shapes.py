@@ -235,12 +235,12 @@ def goes_on(body: list[ast.stmt]) -> bool:
     *before, last = body
     if isinstance(last, (ast.Raise, ast.Continue, ast.Break)):
         return True
-    said = (last_word(one.value) for one in before if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call))
-    return (
-        not isinstance(last, ast.Return)
-        and bool(before)
-        and [word in _COMPLAINS for word in said] == [True] * len(before)
-    )
+    return not isinstance(last, ast.Return) and bool(before) and all(map(_complains, before))
+
+
+def _complains(node: ast.stmt) -> bool:
+    """Whether a statement says why the program ends."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last_word(node.value) in _COMPLAINS
 
 
 def fails_without(node: ast.If | ast.Assert) -> ast.Call | None:
