@@ -194,7 +194,9 @@ class Follower(Calling):
             return [table]
         order_of = self.module.order_of
         reads = self.module.shared(Reads).of(self.module.enclosing_function(table), target.value)
-        return list(reads[bisect.bisect_right(reads, order_of(table), key=order_of) :])
+        later = reads[bisect.bisect_right(reads, order_of(table), key=order_of) :]
+        within = (any(above is table for above in self.module.ancestors(read)) for read in later)
+        return list(later[next((at for at, inside in enumerate(within) if not inside), len(later)) :])
 
     def kept_by(self, call: cst.Call, *, torch: bool) -> str:
         """The same; a table whose rows are sorted at once keeps no order."""
@@ -202,9 +204,13 @@ class Follower(Calling):
         return "sorted" if kind == "gathered" and self._is_sorted_next(self._reads_of(call)) else kind
 
     def _is_sorted_next(self, reads: Sequence[cst.BaseExpression]) -> bool:
-        """Whether the first of `reads` of a table is to sort its rows."""
+        """Whether the first of `reads` of a table is to sort its rows, or an array's in place."""
         method = self.module.parent(reads[0]) if reads else None
-        return isinstance(method, cst.Attribute) and method.attr.value in self.words["sorts-rows"]
+        if not isinstance(method, cst.Attribute):
+            return False
+        call = self.module.parent(method)
+        in_place = isinstance(call, cst.Call) and not call.args and isinstance(self.module.parent(call), cst.Expr)
+        return method.attr.value in self.words["sorts-rows"] or (method.attr.value == "sort" and in_place)
 
     def _is_measured(self, read: cst.BaseExpression) -> bool:
         """Whether no more than an extreme, a size or whether it has an element is asked of an array, in a function."""
