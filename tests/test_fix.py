@@ -514,7 +514,8 @@ def test_seeding_function_at_hand_is_called(head, library):
         else ("\n\ndef set_seed(seed):\n    random.seed(seed)\n    np.random.seed(seed)\n    torch.manual_seed(seed)\n")
     )
     text = f"{head}{own}\n\nif __name__ == '__main__':\n    main()\n"
-    assert fixing.fixed(text, library, "main", seeds, seed=3) == text.replace(
+    ask = (NeedHelper("seeds", ALL, own=("set_seed",) if own else ()),)
+    assert fixing.fixed(text, library, "main", lambda _: ask, seed=3) == text.replace(
         "    main()", "    set_seed(3)\n    main()"
     )
 

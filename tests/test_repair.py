@@ -560,3 +560,25 @@ def test_no_seed_goes_below_a_line_that_draws_too(line, capsys):
     assert run("--fix", "a.py", "--min-severity", "note") == 1
     assert Path("a.py").read_text() == text
     assert "the seed of line 9 is not a statement by itself" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("test", ["seed", "numpy", "not seed is None and numpy"])
+@pytest.mark.parametrize("here", [True, False])
+def test_a_function_that_seeds_nothing_when_it_is_given_the_seed_is_not_called(test, here):
+    function = f"def set_seed(seed=None, numpy=False):\n    if {test}:\n        np.random.seed(seed)\n"
+    head = "import numpy as np\n\n"
+    Path("seeding.py").write_text(f"{head}\n{function}")
+    Path("a.py").write_text(
+        f"{head}{function if here else 'import seeding'}\n\nif __name__ == '__main__':\n    print(np.random.rand())\n"
+    )
+    assert run("--select", "TDL102", "--fix", ".") == 0
+    assert Path("a.py").read_text().endswith("\n    np.random.seed(0)\n    print(np.random.rand())\n")
+
+
+def test_a_function_that_seeds_with_the_number_is_called():
+    function = "def set_seed(seed=None):\n    if seed:\n        np.random.seed(seed)\n"
+    Path("a.py").write_text(
+        f"import numpy as np\n\n\n{function}\n\nif __name__ == '__main__':\n    print(np.random.rand())\n"
+    )
+    assert run("--select", "TDL102", "--seed", "7", "--fix", ".") == 0
+    assert Path("a.py").read_text().endswith("\n    set_seed(7)\n    print(np.random.rand())\n")

@@ -82,7 +82,8 @@ class NeedHelper(NamedTuple):
     at the start of its main guard, or after the imports where `Violation.node` stands outside the guard: `seeds` (of
     `libraries`, a subset of `python`, `numpy`, `torch`; none: the one that the rule is about), `deterministic` (turns
     deterministic mode on), `cublas` (the workspace variable).
-    `function`, `package.module:name`, is a function of the project that seeds them all; `before` is a node of a
+    `function`, `package.module:name`, is a function of the project that seeds them all when it is called with the
+    configured seed, and `own` are the names of those at top level of this file that do; `before` is a node of a
     statement at top level, above which they have to stand. `beside` is a call that seeds other libraries with `seed`, a
     text, and below which they may stand and take the same seed; or, of a program that parses a seed which nothing is
     given, the call that leads there, `parsed`, in the file `options`. `joined` says that several processes run the
@@ -92,6 +93,7 @@ class NeedHelper(NamedTuple):
     name: str
     libraries: tuple[str, ...] = ()
     function: str = ""
+    own: tuple[str, ...] = ()
     before: Any = None
     beside: Any = None
     seed: str = ""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 if TYPE_CHECKING:
     import re
+
+    import libcst as cst
 
     from torchdet_lint.module.module import Module
     from torchdet_lint.module.names import Binding, Scope
@@ -61,12 +61,12 @@ class BoundNames:
         """The functions of the file whose names are `named`, that seed what they run in and ask for one argument."""
         if self._worker_functions is None:
             self._worker_functions = []
-            for unit in self.module.load_functions(named.search):
-                assert unit.root is not None
-                node = unit.root.body[0]
-                if not isinstance(node, cst.FunctionDef) or required_parameters(node.params) > 1:
-                    continue
-                if node.params.params and "seed" in self.module.code(node.body):
+            for _, node in self.module.load_functions(named.search):
+                if (
+                    node.params.params
+                    and required_parameters(node.params) <= 1
+                    and "seed" in self.module.code(node.body)
+                ):
                     self._worker_functions.append(node.name.value)
         return self._worker_functions
 

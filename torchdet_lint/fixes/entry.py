@@ -48,7 +48,7 @@ def enter_seeds(draft: Draft, need: NeedHelper) -> None:
     if _enter_commented(draft, need.before, libraries):
         return
     seed = need.seed or "{seed}"
-    function = _seed_function(draft, frozenset(libraries), need.before) or _project_function(draft, need.function)
+    function = _seed_function(draft, frozenset(libraries), need) or _project_function(draft, need.function)
     if function:
         enter(draft, [("", f"{function}({seed})")], need.before)
     else:
@@ -126,10 +126,10 @@ def _project_function(draft: Draft, function: str) -> str:
     return "{project_seeds}"
 
 
-def _seed_function(draft: Draft, libraries: frozenset[str], before: cst.CSTNode | None) -> str | None:
+def _seed_function(draft: Draft, libraries: frozenset[str], need: NeedHelper) -> str | None:
     """The function of this file, or of a framework that it imports, that seeds all of `libraries`."""
     conventions = draft.module.library.facts.conventions
-    limit = draft.module.span(before)[0].row if before is not None else None
+    limit = draft.module.span(need.before)[0].row if need.before is not None else None
     rows = {
         name: row
         for row in draft.module.library.facts.seeds
@@ -147,17 +147,15 @@ def _seed_function(draft: Draft, libraries: frozenset[str], before: cst.CSTNode 
                 and (limit is None or draft.above(binding, limit))
             ):
                 return name
-    for unit in draft.module.load_functions(conventions.asks_for_determinism.search):
-        assert unit.root is not None
-        node = unit.root.body[0]
-        if not isinstance(node, cst.FunctionDef) or conventions.seeds_worker.search(node.name.value):
-            continue
+    if limit is not None:
+        return None
+    for unit, node in draft.module.load_functions(need.own.__contains__):
         parameters = [*node.params.posonly_params, *node.params.params]
-        if not _runs_when_called(draft, node):
+        if conventions.seeds_worker.search(node.name.value) or not _runs_when_called(draft, node):
             continue
         if required_parameters(node.params) > 1 or not parameters or "seed" not in parameters[0].name.value.lower():
             continue
-        if limit is None and libraries <= _seeded_by(draft, node) and _reaches(draft, unit.piece.last):
+        if libraries <= _seeded_by(draft, node) and _reaches(draft, unit.piece.last):
             return node.name.value
     return None
 
@@ -169,14 +167,15 @@ def _reaches(draft: Draft, last: int) -> bool:
 
 
 def _seeded_by(draft: Draft, function: cst.FunctionDef) -> frozenset[str]:
-    """The libraries whose global generators the body of `function` seeds."""
-    rows = {name: row for row in draft.module.library.facts.seeds if not row.lazy for name in row.names}
+    """The libraries whose global generators the body of `function` seeds, with a seed that it gives them."""
+    seeds = draft.module.library.facts.seeds
+    rows = {name: row for row in seeds if not (row.lazy or row.entropy) for name in row.names}
     found: set[str] = set()
     for call in draft.module.calls:
         if draft.module.enclosing_function(call.node) is function:
-            for name in call.own:
-                if name in rows:
-                    found.update(rows[name].seeds)
+            for row in (rows[name] for name in call.own if name in rows):
+                if call.opaque or not row.argument or call.argument(row.argument, row.parameters) is not None:
+                    found.update(row.seeds)
     return frozenset(found)
 
 
@@ -252,9 +251,8 @@ def _ends_cell(draft: Draft, row: int) -> bool:
 
 def seeded_function(draft: Draft, change: SeedFunction) -> Edit:
     """Seed at the start of a function, below its docstring."""
-    units = list(draft.module.load_functions(lambda name: name == change.name))
-    node = units[0].root.body[0] if units and units[0].root is not None else None
-    if not isinstance(node, cst.FunctionDef) or not isinstance(node.body, cst.IndentedBlock):
+    node = next((node for _, node in draft.module.load_functions(change.name.__eq__)), None)
+    if node is None or not isinstance(node.body, cst.IndentedBlock):
         raise Refusal(f"`{change.name}` is not a plain function of this file")
     parameters = [*node.params.posonly_params, *node.params.params]
     first = parameters[0].name.value if parameters else ""

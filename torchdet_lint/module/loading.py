@@ -232,12 +232,14 @@ class Loading:
         for unit in self.facts.tables.get(name, ()):
             self.load(unit)
 
-    def load_functions(self, wanted: Callable[[str], object]) -> Iterator[Unit]:
-        """Parse the top-level functions whose names `wanted` accepts."""
+    def load_functions(self, wanted: Callable[[str], object]) -> Iterator[tuple[Unit, cst.FunctionDef]]:
+        """Parse the top-level functions whose names `wanted` accepts; those that libcst cannot parse are left out."""
         for unit in self.facts.units:
             if unit.piece.kind == "function" and unit.piece.owner < 0 and wanted(unit.piece.name):
                 self.load(unit)
-                yield unit
+                node = unit.root.body[0] if unit.root is not None and unit.root.body else None
+                if isinstance(node, cst.FunctionDef):
+                    yield unit, node
 
     def load_all(self) -> None:
         """Parse every unit."""

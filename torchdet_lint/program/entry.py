@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torchdet_lint.finding import NeedHelper, Severity
 from torchdet_lint.program.effects import ITEMS, STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine, handed
 from torchdet_lint.program.events import GUARD, MODULE
-from torchdet_lint.program.seeders import seeding_function
+from torchdet_lint.program.seeders import Seeders
 from torchdet_lint.program.transfer.passing import ruled_out
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ class Reported(NamedTuple):
 class Entry(NamedTuple):
     """An entry point: its file, and the effects of running it. `shown` gives a path as the user is shown it, `line`
     a row of a file in words; `seeders` are files and names of functions that speak of seeds; `varying` gives the rows
-    of those functions of a file in which an op is reported (0: outside of all), and what of it."""
+    of those functions of a file in which an op is reported (0: outside of all), and what of it; `seed` is the
+    configured one."""
 
     project: Project
     file: str
@@ -71,6 +72,7 @@ class Entry(NamedTuple):
     line: Callable[[str, int], str]
     seeders: Callable[[], Iterable[tuple[str, str]]] = tuple
     reported: Callable[[str], Mapping[int, Reported]] = lambda _: {}
+    seed: int = 0
 
     @property
     def node(self) -> Node:
@@ -133,7 +135,8 @@ class Entry(NamedTuple):
 
     def seeds(self, libraries: tuple[str, ...]) -> NeedHelper:
         """What seeds `libraries` before the first draw from any of them, by a function of the project if it has one."""
-        function = seeding_function(self.project, self.file, libraries, self.seeders(), mode=self.has("mode"))
+        seeders = Seeders(self.project, libraries, self.seed)
+        function = seeders.elsewhere(self.file, self.seeders(), mode=self.has("mode"))
         firsts = [found[0] for library in libraries if (found := self.first_draw(library)) is not None]
         first = min(firsts, key=self.project.steps(self.node).index, default=None)
         above = first.ref if first is not None and GUARD not in first.branch else None
@@ -141,7 +144,7 @@ class Entry(NamedTuple):
         parsed = self.effects.get(_ARGUMENTS)
         options = parsed.file if parsed is not None else self.file if self._reads_arguments else ""
         return NeedHelper(
-            "seeds", libraries, function, above, self._above_draws(libraries, seeds),
+            "seeds", libraries, function, seeders.within(self.file), above, self._above_draws(libraries, seeds),
             parsed=self._above_draws(libraries, {_ARGUMENTS}), options=options,
             joined=self.has("joins") and not any(f"seed:{library}" in self.effects for library in CHANNELS),
             files=tuple(sorted({node.file for node in self.reached()} - {self.file})),

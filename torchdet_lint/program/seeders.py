@@ -7,41 +7,63 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.skeleton import yields
 from torchdet_lint.program.effects import Node, Referent
-from torchdet_lint.program.events import MODULE
+from torchdet_lint.program.events import MODULE, Argument, Event
 from torchdet_lint.program.syntax.hollow import parsed_body
+from torchdet_lint.program.transfer.passing import UNKNOWN, constants
+from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from torchdet_lint.program.call_graph import Project
+    from torchdet_lint.program.effects import Effects
 
 _DEFINING = (
     ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign,
     ast.Pass,
 )  # fmt: skip
+_DEFINED = lazy(r"(?m)^def[ \t]+(\w+)")
 _MORE_THAN_SEEDS = ("draw:", "flag:perhaps", "flag:relaxed", "flag:trains", "flag:cuda")
 
 
-def seeding_function(
-    project: Project, entry: str, libraries: Sequence[str], candidates: Iterable[tuple[str, str]], *, mode: bool
-) -> str:
-    """`package.module:name` of a function of another file that takes a seed and seeds all of `libraries`; else "".
+class Seeders:
+    """The functions of a project that seed all of `libraries` where they are called with the number `seed` alone."""
 
-    `candidates` are files and names of functions. One that turns deterministic mode on counts only where `mode`, one
-    whose file is a program too, or does more than define things, only where the program imports that file already.
-    """
-    for module, file, name in _importable(project, entry, candidates):
-        body = project.files.summary(file).body(name)
+    def __init__(self, project: Project, libraries: Sequence[str], seed: int) -> None:
+        self.project = project
+        self.libraries = libraries
+        self.seed = seed
+
+    def elsewhere(self, entry: str, candidates: Iterable[tuple[str, str]], *, mode: bool) -> str:
+        """`package.module:name` of such a function that the program `entry` can import, of another file; else "".
+
+        `candidates` are files and names of functions. One that turns deterministic mode on counts only where `mode`,
+        one whose file is a program too, or does more than define things, only where the program imports it already.
+        """
+        for module, file, name in _importable(self.project, entry, candidates):
+            effects = self._effects(file, name)
+            if effects is None or any(key.startswith(_MORE_THAN_SEEDS) for key in effects):
+                continue
+            if ("flag:mode" not in effects or mode) and _takes_a_seed(self.project.files.text(file), name):
+                return f"{module}:{name}"
+        return ""
+
+    def within(self, file: str) -> tuple[str, ...]:
+        """The names of such functions at top level of `file` that speak of determinism."""
+        speaks = self.project.library.facts.conventions.asks_for_determinism
+        defined = dict.fromkeys(_DEFINED.findall(self.project.files.text(file)))
+        return tuple(name for name in defined if speaks.search(name) and self._effects(file, name) is not None)
+
+    def _effects(self, file: str, name: str) -> Effects | None:
+        """What the call does, if it seeds all of the libraries: what the seed rules out in the function is not run."""
+        body = self.project.files.summary(file).body(name)
         if body is None or body.lazy:
-            continue
-        effects = project.effects(Node(file, name))
-        if any(f"seed:{library}" not in effects for library in libraries):
-            continue
-        if any(key.startswith(_MORE_THAN_SEEDS) for key in effects) or ("flag:mode" in effects and not mode):
-            continue
-        if _takes_a_seed(project.files.text(file), name):
-            return f"{module}:{name}"
-    return ""
+            return None
+        function, wanted = Referent("function", file, name), self.project.narrowing.wanted
+        call = Event("call", 0, 0, 0, positional=(Argument(known=True, value=self.seed),))
+        given = constants(function, body, call, lambda _: UNKNOWN, lambda one: wanted.decides(function, one))
+        effects = self.project.effects(Node(file, name, given=given))
+        return effects if all(f"seed:{library}" in effects for library in self.libraries) else None
 
 
 def _importable(project: Project, entry: str, candidates: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
