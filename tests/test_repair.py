@@ -562,6 +562,31 @@ def test_no_seed_goes_below_a_line_that_draws_too(line, capsys):
     assert "the seed of line 9 is not a statement by itself" in capsys.readouterr().out
 
 
+NOT_PYTHON = "foo bar\n\ntorch.manual_seed(0)\n\nfoo baz"
+
+
+@pytest.mark.parametrize(
+    ("cells", "fixed"),
+    [
+        (["foo bar", "y = x.normal_()"], ["foo bar", "import torch\n\ntorch.manual_seed(0)\n\ny = x.normal_()"]),
+        ([NOT_PYTHON, "y = x.normal_()"], [NOT_PYTHON, "import torch\n\ntorch.manual_seed(0)\n\ny = x.normal_()"]),
+        (
+            ["import torch", NOT_PYTHON, "print(torch.rand(3))"],
+            ["import torch\n\ntorch.manual_seed(0);", NOT_PYTHON, "print(torch.rand(3))"],
+        ),
+        (
+            ["import torch", "foo bar", "# torch.manual_seed(0)\nprint(torch.rand(3))"],
+            ["import torch", "foo bar", "torch.manual_seed(0)\nprint(torch.rand(3))"],
+        ),
+    ],
+)
+def test_a_cell_that_is_not_python_stays_as_it_is(cells, fixed):
+    made = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in cells]
+    Path("a.ipynb").write_text(json.dumps({"cells": made, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    assert run("--select", "TDL101", "--fix", "a.ipynb") == 0
+    assert [cell["source"] for cell in json.loads(Path("a.ipynb").read_text())["cells"]] == fixed
+
+
 @pytest.mark.parametrize("test", ["seed", "numpy", "not seed is None and numpy"])
 @pytest.mark.parametrize("here", [True, False])
 def test_a_function_that_seeds_nothing_when_it_is_given_the_seed_is_not_called(test, here):

@@ -74,7 +74,8 @@ def _comments(draft: Draft, before: cst.CSTNode | None) -> Iterator[tuple[int, s
     ):
         for row in range(begin, end):
             line = draft.layout.lines[row - 1].rstrip("\r\n")
-            if "seed(" in line and line.startswith(f"{indent}#"):
+            legible = draft.module.source.legible_row(row) == row
+            if "seed(" in line and line.startswith(f"{indent}#") and legible:
                 yield row, line
 
 

@@ -41,9 +41,10 @@ class Editor:
         return Edit(content, Location(row, first.column), Location(source.place(last.row)[1], last.column), cell)
 
     def lines_after(self, row: int, content: str) -> Edit:
-        """Insert whole lines after `row` of the text (0: at its start)."""
-        if row == 0:
-            return self.lines_before(1, content)
+        """Insert whole lines after `row` of the text (0: at its start), or at the start of the next cell that is
+        Python, where that of the row is not."""
+        if row == 0 or self.module.source.legible_row(row) != row:
+            return self.lines_before(max(row, 1), content)
         cell, inside = self.module.source.place(row)
         line = self._raw_line(row)
         newline = line_end(line) or self.layout.newline
@@ -57,7 +58,10 @@ class Editor:
 
     def _inserted(self, content: str, place: Location, cell: int | None) -> Edit:
         held = self.module.source.cell(cell)
-        if held is not None and (place.row, place.column) <= (closed_rows(split_lines(held.text)), 1):
+        if held is not None and (
+            held.number in self.module.source.illegible
+            or (place.row, place.column) <= (closed_rows(split_lines(held.text)), 1)
+        ):
             raise Refusal(f"cell {cell} of the notebook is the place for it, and takes no Python there")
         return Edit(content, place, place, cell)
 
@@ -71,7 +75,9 @@ class Editor:
         return self.layout.lines[row - 1] if row <= len(self.layout.lines) else ""
 
     def lines_before(self, row: int, content: str) -> Edit:
-        """Insert whole lines before `row` of the text."""
+        """Insert whole lines before `row` of the text, or at the start of the next cell that is Python, where that of
+        the row is not."""
+        row = self.module.source.legible_row(row)
         cell, inside = self.module.source.place(row)
         line = self.layout.lines[row - 1] if row <= len(self.layout.lines) else ""
         place = Location(inside, 1)

@@ -122,7 +122,7 @@ class Layout:
                 last = top.last
             else:
                 break
-        if last:
+        if last or self.module.source.legible_row(1) != 1:
             return last
         first = self.top[0].first if self.top else len(self.lines) + 1
         while last + 1 < first and self.lines[last].startswith("#"):

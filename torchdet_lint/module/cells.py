@@ -21,24 +21,27 @@ def legible(source: Source) -> tuple[Source, tuple[SyntaxFault, ...]]:
     if not source.cells:
         return source, ()
     text, faults = _legible(source.text, tuple((cell.first_row, cell.rows) for cell in source.cells))
-    return (msgspec.structs.replace(source, text=text), faults) if faults else (source, ())
+    if not faults:
+        return source, ()
+    illegible = frozenset(source.cells[index].number for index in faults)
+    return msgspec.structs.replace(source, text=text, illegible=illegible), tuple(faults.values())
 
 
 @functools.lru_cache(maxsize=16)
-def _legible(text: str, cells: tuple[tuple[int, int], ...]) -> tuple[str, tuple[SyntaxFault, ...]]:
-    """The same of a text, by the first row of each cell and the number of its rows."""
+def _legible(text: str, cells: tuple[tuple[int, int], ...]) -> tuple[str, dict[int, SyntaxFault]]:
+    """The same of a text, by the first row of each cell and the number of its rows; faults by the index of the cell."""
     if _fault(text) is None:
-        return text, ()
+        return text, {}
     lines = split_lines(text)
-    faults: list[SyntaxFault] = []
-    for first, rows in cells:
+    faults: dict[int, SyntaxFault] = {}
+    for index, (first, rows) in enumerate(cells):
         own = lines[first - 1 : first - 1 + rows]
         fault = _fault("\n" * (first - 1) + "".join(own))
         if fault is not None:
-            faults.append(fault)
+            faults[index] = fault
             lines[first - 1 : first - 1 + rows] = [f"# {line}" if line.strip() else line for line in own]
     left = "".join(lines)
-    return (left, tuple(faults)) if faults and _fault(left) is None else (text, ())
+    return (left, faults) if faults and _fault(left) is None else (text, {})
 
 
 def _fault(text: str) -> SyntaxFault | None:

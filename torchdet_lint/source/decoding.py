@@ -32,7 +32,8 @@ class Source(msgspec.Struct, frozen=True):
     """One file as text. `text` keeps its line ends; for a notebook it is the code cells one after the other.
 
     `raw` is the notebook's JSON, empty for a Python file. `path` is what the user is shown. A file that is not
-    `faithful` has bytes that its encoding would write another way.
+    `faithful` has bytes that its encoding would write another way. Of the cells that are `illegible`, by number, the
+    text has comments, for they are not Python.
     """
 
     path: str
@@ -42,6 +43,7 @@ class Source(msgspec.Struct, frozen=True):
     cells: tuple[Cell, ...] = ()
     raw: str = ""
     faithful: bool = True
+    illegible: frozenset[int] = frozenset()
 
     def place(self, row: int) -> tuple[int | None, int]:
         """Row of `text` -> cell number and row inside it; `(None, row)` for a Python file."""
@@ -51,6 +53,14 @@ class Source(msgspec.Struct, frozen=True):
     def _cell_at(self, row: int) -> Cell | None:
         at = bisect.bisect_right(self.cells, row, key=_first_row)
         return self.cells[at - 1] if at else None
+
+    def legible_row(self, row: int) -> int:
+        """`row`, or the first row of the next cell that is Python where it is one of a cell that is not."""
+        if not self.illegible:
+            return row
+        at = bisect.bisect_right(self.cells, row, key=_first_row) - 1
+        following = (cell.first_row for cell in self.cells[at:] if cell.number not in self.illegible)
+        return max(row, next(following, row))
 
     def shift(self, row: int) -> int:
         """How many characters stand before the first one of a row of `text`: the indentation of its cell."""
