@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchdet_lint.program.effects import Effects, Kept, Node, Settings, Step, combine
+from torchdet_lint.program.effects import Choices, Effects, Kept, Node, Settings, Step, combine, handed
 from torchdet_lint.program.files import ProjectFiles
 from torchdet_lint.program.kept_objects import KeptObjects, Notes, notes_of
 from torchdet_lint.program.knowledge import Tables
@@ -270,11 +270,21 @@ class Project:
     def _combined(self, node: Node) -> Effects:
         found: Effects = {}
         arms: dict[str, tuple[int, ...]] = {}
-        for step in self.steps(node):
-            inner = self._settled(step.node) if step.node is not None else {}
-            if inner or step.node is None:
+        for step, inner in self._with_effects(node, self._settled):
+            if inner:
                 combine(found, arms, step, inner)
         return found
+
+    def with_effects(self, node: Node) -> Iterator[tuple[Step, Effects]]:
+        """The steps of `node`, each with its effects."""
+        return self._with_effects(node, self.effects)
+
+    def _with_effects(self, node: Node, known: Callable[[Node], Effects]) -> Iterator[tuple[Step, Effects]]:
+        """The steps of `node` with their effects, as far as those of what they call are `known`."""
+        steps = [(step, handed(known(step.node) if step.node is not None else {}, step)) for step in self.steps(node)]
+        choices = Choices(steps)
+        for step, inner in steps:
+            yield step, choices.of(step, inner)
 
     def _settled(self, node: Node) -> Effects:
         """The effects of `node` as far as they are known."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchdet_lint.program.events import FAILS, GUARD
 from torchdet_lint.regex import lazy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 STARTED = "<started>"
 # What a step does that runs the target of a process, where another one tells of it: this one, what it is handed.
@@ -64,6 +67,15 @@ class Ref(NamedTuple):
         return self.what.removesuffix(".*")
 
 
+class Choice(NamedTuple):
+    """One of the things of which a name at run time picks what is called: the number of the call in its function, which
+    of them it is, and how many there are."""
+
+    call: int
+    one: int
+    of: int
+
+
 class Step(NamedTuple):
     """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later` or `process` (of `node`).
 
@@ -74,7 +86,7 @@ class Step(NamedTuple):
     draws later than here. What a step draws that `initialises` are weights. A `borrow` draws from the parameter
     `channel` of the function; `lends` says of such parameters of the function called what they get: nothing, or a
     parameter here. An `ungraded` one stands in a `with torch.no_grad()`, a `sized` one makes a model of which only
-    the parameters are counted, a `trained` one runs in training only.
+    the parameters are counted, a `trained` one runs in training only. A step of a `choice` happens if that is made.
     """
 
     kind: str
@@ -89,19 +101,24 @@ class Step(NamedTuple):
     ungraded: bool = False
     sized: bool = False
     trained: bool = False
+    choice: Choice | None = None
 
 
 Effects = dict[str, Any]
-"""`draw:c` (there is one), `first:c` (before any seed), `borrow:p` (from the parameter p), `seed:c`, `flag:f` -> Ref;
-`late:c` -> (draw, seed), and `unsure:c` where a branch may pass by that draw, as `branch:c` says of `first:c`;
-`begin:g` -> (channel, draw), the first draw of a generator that is not dropout's, which draws only when it runs."""
+"""`draw:c` (there is one), `first:c` (before any seed), `borrow:p` (from the parameter p), `seed:c`, `some:c` (a seed
+of what may be picked), `flag:f` -> Ref; `late:c` -> (draw, seed), and `unsure:c` where a branch may pass by that draw,
+as `branch:c` says of `first:c`; `begin:g` -> (channel, draw), the first draw of a generator that is not dropout's,
+which draws only when it runs; `SEEDED_BY_SOME` -> classes that may be picked, each with a generator that it seeds."""
 
 IN_TRAINING = {"torch": "dropout", "numpy": "numpy_training", "python": "python_training"}
 # What transforms draw from `random` when an item of a data set is made.
 ITEMS = "python_items"
 TRAINING = frozenset(IN_TRAINING.values())
+# The generators that somebody may seed.
+_SEEDED = frozenset({"python", "numpy", "torch", "cuda", "imgaug"})
 STEPS = ("steps", "locked", "stepped")
 TRAINING_FLAGS = frozenset({"backward", "fits"})
+SEEDED_BY_SOME = "seeded by some"
 # CUDA is used whatever the options say: on no branch.
 ON_CUDA = "flag:on_cuda"
 _DRAWS = frozenset({"draw", "first", "begin", "borrow", "late", "branch", "unsure"})
@@ -123,9 +140,12 @@ _GENERATOR = {
 
 
 def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner: Effects) -> None:
-    """Add to `found` what `step` does, `inner` being the effects of the node it calls; `arms` remembers in which arm of
-    which `if` the first draws stand."""
-    inner = handed(inner, step) if step.node is not None else lent(_own(step), step.lends)
+    """Add to `found` what `step` does, whose effects are `inner`; `arms` remembers in which arm of which `if` the first
+    draws stand."""
+    if SEEDED_BY_SOME in found and step.node is not None:
+        inner = _below_own_seeds(inner, {kind for owner, kind in found[SEEDED_BY_SOME] if owner == step.node.owner})
+    if SEEDED_BY_SOME in inner:
+        found[SEEDED_BY_SOME] = found.get(SEEDED_BY_SOME, frozenset()) | inner[SEEDED_BY_SOME]
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
     ordered = step.now and step.kind not in ("later", "process")
@@ -133,7 +153,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
     fresh = [key for key in inner if key not in found and (sure or key != ON_CUDA)]
     for key in fresh:
         ref, (kind, _, channel) = inner[key], key.partition(":")
-        if kind in ("draw", "flag", "begin") or (kind == "borrow" and (step.node is None or step.lends)):
+        if kind in ("draw", "flag", "begin", "some") or (kind == "borrow" and (step.node is None or step.lends)):
             found.setdefault(key, ref)
         elif ordered and kind in ("first", "late") and f"seed:{_GENERATOR[channel]}" not in found:
             found[key] = ref
@@ -144,7 +164,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
                 # None: by the `if`s of this function alone, which may hold the seed too.
                 found[passed] = ref if passed in inner else None
     for key in [key for key in fresh if key.startswith("seed:")]:
-        if step.kind == "process" and any(f"first:{channel}" in found for channel in _of(key[5:])):
+        if step.kind == "process" and any(f"first:{channel}" in found for channel in channels_of(key[5:])):
             continue
         if ordered:
             _judge(found, arms, step, key[5:], inner)
@@ -164,7 +184,15 @@ def _in_every_run(arms: dict[str, tuple[int, ...]], branch: tuple[int, ...]) -> 
     return True
 
 
-def _of(generator: str) -> list[str]:
+def _below_own_seeds(inner: Effects, generators: set[str]) -> Effects:
+    """The effects of a method of an object that has seeded `generators`, should it be the one that is picked."""
+    gone = {f"begin:{generator}" for generator in generators}
+    for channel in [channel for generator in generators for channel in channels_of(generator)]:
+        gone |= {f"{kind}:{channel}" for kind in _DRAWS}
+    return {key: ref for key, ref in inner.items() if key not in gone}
+
+
+def channels_of(generator: str) -> list[str]:
     """The channels that draw from `generator`."""
     return [channel for channel, home in _GENERATOR.items() if home == generator]
 
@@ -181,7 +209,9 @@ def _own(step: Step) -> Effects:
 
 
 def handed(inner: Effects, step: Step) -> Effects:
-    """What of the effects of a function becomes an effect of `step`, which calls it."""
+    """The effects of `step`: what becomes one of the effects of the function that it calls, `inner`."""
+    if step.node is None:
+        return lent(_own(step), step.lends)
     if step.sized:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)
@@ -253,3 +283,41 @@ def _judge(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, generat
 
 def _exclusive(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return any(-arm in other for arm in one)
+
+
+class Choices:
+    """The choices among the steps of one function: a generator is seeded by one if it is, whatever is picked."""
+
+    def __init__(self, steps: Iterable[tuple[Step, Effects]]) -> None:
+        """`steps` are those of the function, with their effects; only those of a choice count."""
+        seeds: dict[int, dict[int, set[str]]] = {}
+        of: dict[int, int] = {}
+        for step, inner in steps:
+            if step.choice is not None:
+                call, one, of[call] = step.choice
+                seeded = {key[5:] for key in inner if key.startswith("seed:")} & _SEEDED
+                seeds.setdefault(call, {}).setdefault(one, set()).update(seeded)
+        self._by_some: dict[tuple[int, int], set[str]] = {}
+        for call, among in seeds.items():
+            by_all = set.intersection(*among.values()) if len(among) == of[call] else set()
+            self._by_some |= {(call, one): seeded - by_all for one, seeded in among.items() if seeded - by_all}
+
+    def of(self, step: Step, inner: Effects) -> Effects:
+        """What of the effects of a step, `inner`, counts: what seeds only if it is picked does so for itself alone, and
+        what is drawn below that is seeded."""
+        generators = self._by_some.get(step.choice[:2]) if step.choice is not None and self._by_some else None
+        if not generators:
+            return inner
+        seeds = {f"seed:{generator}": inner[f"seed:{generator}"] for generator in sorted(generators)}
+        changed = {key: ref for key, ref in inner.items() if key not in seeds}
+        for key, ref in seeds.items():
+            changed.setdefault(f"some:{key[5:]}", ref)
+            for channel in channels_of(key[5:]):
+                if f"first:{channel}" not in inner:
+                    changed.pop(f"draw:{channel}", None)
+                    if changed.get(f"begin:{key[5:]}", ("",))[0] == channel:
+                        del changed[f"begin:{key[5:]}"]
+        if step.node is not None and step.node.owner[1]:
+            mine = {(step.node.owner, generator) for generator in generators}
+            changed[SEEDED_BY_SOME] = changed.get(SEEDED_BY_SOME, frozenset()) | mine
+        return changed

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
-from torchdet_lint.program.effects import ITEMS, STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine, handed
+from torchdet_lint.program.effects import ITEMS, STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine
 from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import Seeders
 from torchdet_lint.program.transfer.passing import ruled_out
@@ -94,12 +94,12 @@ class Entry(NamedTuple):
         return self._steps_of(self.node)
 
     def _steps_of(self, node: Node) -> Iterator[tuple[Step, Effects]]:
-        for step in self.project.steps(node):
+        for step, inner in self.project.with_effects(node):
             if step.node is not None:
-                yield step, handed(self.project.effects(step.node), step)
+                yield step, inner
             else:
                 alone: Effects = {}
-                combine(alone, {}, step, {})
+                combine(alone, {}, step, inner)
                 yield step, alone
 
     def leading_to(self, flag: str) -> tuple[Ref, Ref]:

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import Node, Ref, Referent, Step
+from torchdet_lint.program.effects import Choice, Node, Ref, Referent, Step
 from torchdet_lint.program.events import CHOICE, GENERATOR, Event
 from torchdet_lint.program.transfer.passing import UNKNOWN, is_generator, parameter_of, setting_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from torchdet_lint.program.events import Argument
     from torchdet_lint.program.lookup import Lookup
 
 # Of more than so many things that a call may be of none excludes the others.
 _ALTERNATIVES = 8
+_IN_SIGHT = ("function", "class", "instance")
 
 
 class Recorder:
@@ -34,6 +35,8 @@ class Recorder:
         # Attributes of `self` of which the constants decide what runs.
         self.decides: list[str] = []
         self.choices = 0
+        self.choice: Choice | None = None
+        self.calls = 0
         self.event = Event("call", 1, 0, 1)
         last = node.name.rpartition(".")[2]
         self.initialises = bool(self.facts.hints.initialiser.search(last)) and (
@@ -71,6 +74,7 @@ class Recorder:
                 event.ungraded,
                 event.sized,
                 event.trained,
+                self.choice,
             )
         )
 
@@ -86,6 +90,20 @@ class Recorder:
             for one, arm in zip(pair, (CHOICE + self.choices, -CHOICE - self.choices), strict=True):
                 arms[one] += (arm,)
         return arms
+
+    def one_of(self, found: Collection[Referent]) -> Iterator[Referent]:
+        """Things of which one is called, in turn: what is recorded of one happens if that is the one. What is not in
+        sight excludes nothing."""
+        outer = self.choice
+        candidates = [referent for referent in found if referent.kind in _IN_SIGHT]
+        self.calls += 1
+        call, number = self.calls, 0
+        for referent in found:
+            if len(candidates) > 1 and referent.kind in _IN_SIGHT:
+                self.choice = Choice(call, number, len(candidates))
+                number += 1
+            yield referent
+            self.choice = outer
 
     def sometimes(self, event: Event) -> Event:
         """The event on a branch of its own."""

@@ -179,7 +179,8 @@ class Transfer(Recorder):
         for name in event.names:
             for referent in self.stands_for(name):
                 found.setdefault(referent, name)
-        for (referent, name), arms in zip(found.items(), self.alternatives(len(found)), strict=True):
+        for referent, arms in zip(self.one_of(found), self.alternatives(len(found)), strict=True):
+            name = found[referent]
             self.event = one = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
             self.called(referent, one)
             self.hints.out_of_sight(name, referent, one)
@@ -209,9 +210,8 @@ class Transfer(Recorder):
         """A call of a method of a registry, which makes an object of something that is registered."""
         body = self.files.summary(referent.file).body(referent.name) if referent.kind == "function" else None
         if body is not None and any(result.endswith(BUILT) for result in body.returns):
-            for made in self.stands_for(f"{name}()"):
-                if made.kind == "instance":
-                    self.constructed((made.file, made.name), event)
+            for made in self.one_of([one for one in self.stands_for(f"{name}()") if one.kind == "instance"]):
+                self.constructed((made.file, made.name), event)
 
     def called(self, referent: Referent, event: Event) -> None:
         """A call of `referent`."""
@@ -308,7 +308,7 @@ class Transfer(Recorder):
 
     def _used(self, bound: Mapping[str, Sequence[Referent]], tokens: list[str]) -> None:
         """A call of a parameter, or of something of it."""
-        for result in self.lookup.follow(bound.get(tokens[0], []), tokens[1:]):
+        for result in self.one_of(self.lookup.follow(bound.get(tokens[0], []), tokens[1:])):
             if self._process and result.kind == "instance":
                 continue
             if result.kind in ("function", "class", "instance"):
@@ -329,7 +329,7 @@ class Transfer(Recorder):
                         continue
                     if any(f"${use}" in argument.names for argument in handed(runner, inner)):
                         outer = self.event
-                        for referent in referents:
+                        for referent in self.one_of(referents):
                             self.event = self.sometimes(outer) if len(referents) > 1 else outer
                             self.run_referent(runner, referent)
                         self.event = outer
@@ -457,7 +457,7 @@ class Transfer(Recorder):
         for argument in handed(runner, event):
             named = [(referent, name) for name in argument.names for referent in self.stands_for(name)]
             referents = [referent for referent, _ in named]
-            for referent, name in named:
+            for (referent, name), _ in zip(named, self.one_of(referents), strict=True):
                 # Of several functions one runs: a command.
                 self.event = self.sometimes(event) if len(named) > 1 and referent.kind == "function" else event
                 self.run_referent(runner, referent, self.event, name)
