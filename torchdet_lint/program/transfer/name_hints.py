@@ -118,15 +118,18 @@ class NameHints:
             drawn = "dropout" if in_training(event) else "torch"
             self.recorder.add("draw", f"Tensor.{last}", "weights" if self.recorder.initialises else drawn)
 
-    def moved(self, event: Event) -> None:
-        """A device that `.to(…)` or `torch.device(…)` is given: CUDA, or whatever an option says. What a method `to` of
-        the project hands on is seen where that is called."""
+    def moved(self, event: Event, *, named: bool = False) -> None:
+        """A device that `.to(…)` or `torch.device(…)` is given: CUDA, or whatever an option says; a device that is only
+        `named` is not used yet. What a method `to` of the project hands on is seen where that is called."""
         hands_on = self.recorder.node.name.endswith(".to")
         for argument in (*event.positional[:1], *(value for key, value in event.keywords.items() if key == "device")):
             value = argument.value if argument.known else self.recorder.constant_here(argument)
             if isinstance(value, str) and value.startswith("cuda"):
                 self.recorder.add("flag", channel="cuda")
-                self.recorder.add("draw", ".to('cuda')", "cublas")
+                if not named:
+                    self.recorder.add("draw", ".to('cuda')", "cublas")
+                elif not event.partly:
+                    self.recorder.add("flag", channel="on_cuda")
             elif not (value is None or isinstance(value, str)) and any(
                 self.chooses_device(name) and not self._tells_where(name)
                 for name in argument.names

@@ -398,7 +398,7 @@ class Transfer(Recorder):
             self.hints.perhaps_seeds(Referent("external", "", name), event)
         self.libraries.switches(name, event)
         if name == "torch.device":
-            self.hints.moved(event)
+            self.hints.moved(event, named=True)
         elif name.startswith(facts.words.segments):
             self.add("flag", channel="segments")
 
