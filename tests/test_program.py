@@ -412,6 +412,18 @@ def test_a_missing_mode_is_as_bad_as_the_ops_that_need_it(project, layer, settin
     assert finding.message.endswith(words)
 
 
+def test_the_switch_of_the_convolutions_is_known_by_a_star_too(project):
+    folder = project(
+        common_DOT_py="import torch\n",
+        main_DOT_py="from common import *\nfrom torch import nn\n\n"
+        f"{GUARD}    torch.manual_seed(0)\n    net = nn.Conv2d(4, 4, 3){CUDNN}\n"
+        "    net.cuda()(torch.ones(4)).sum().backward()\n"
+        "    torch.optim.SGD(net.parameters(), lr=1).step()\n",
+    )
+    (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
+    assert (finding.severity, "Conv2d" in finding.message) == ("warning", False)
+
+
 @pytest.mark.parametrize(
     ("freezing", "counted"),
     [

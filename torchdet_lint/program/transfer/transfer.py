@@ -148,8 +148,13 @@ class Transfer(Recorder):
         property, what runs is called."""
         value = event.positional[0]
         self._properties(event, assigned=True)
-        if _CUDNN in event.names and value.known and value.value is True:
+        if value.known and value.value is True and any(map(self._is_of_cudnn, event.names)):
             self.add("flag", channel="cudnn")
+
+    def _is_of_cudnn(self, name: str) -> bool:
+        """Whether `name` stands for the switch of the convolutions, by whatever import."""
+        last = name.endswith(_CUDNN.rpartition(".")[2])
+        return last and any(referent.name == _CUDNN for referent in self.stands_for(name))
 
     def on_iterate(self, event: Event) -> None:
         """A loader is iterated: it draws now what it draws at all, and runs what its workers would."""
