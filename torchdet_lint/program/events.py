@@ -131,7 +131,7 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     is a generator, a context manager or a coroutine: a call alone runs nothing of it. `tests` are what constant
     arguments rule out, then those of `INDIRECT` kinds, then what only parts of expressions ask, `defaults` the constant
     defaults of the parameters that they ask, or of all of a constructor. `arms` are those in which `inner` functions
-    are defined."""
+    are defined. `required` parameters have no default, and `stars` are those of `*args` and `**kwargs`."""
 
     row: int
     events: tuple[Event, ...] = ()
@@ -145,6 +145,8 @@ class Body(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     tests: tuple[Test, ...] = ()
     defaults: dict[str, Any] = {}
     arms: dict[str, tuple[int, ...]] = {}
+    required: int = 0
+    stars: str = ""
 
 
 class ClassSummary(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):

@@ -11,7 +11,7 @@ from torchdet_lint.program.syntax.conditions import setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
-from torchdet_lint.program.syntax.shapes import accessor, is_property, last_word, parameters_of
+from torchdet_lint.program.syntax.shapes import accessor, is_property, last_word, parameters_of, required_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,6 +205,8 @@ class File:
             tests,
             self._defaults(scope, None if node.name == "__init__" else {test.parameter for test in tests}),
             dict(self._arms(scope, walk)) if tests and walk.defined else {},
+            required_of(node.args),
+            "*" * (node.args.vararg is not None) + "**" * (node.args.kwarg is not None),
         )
 
     def _arms(self, scope: Scope, walk: Extractor) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -347,6 +347,12 @@ def parameters_of(args: ast.arguments) -> list[ast.arg]:
     return [*args.posonlyargs, *args.args, *args.kwonlyargs, *stars]
 
 
+def required_of(args: ast.arguments) -> int:
+    """How many parameters of a function have no default."""
+    by_name = sum(default is None for default in args.kw_defaults)
+    return len(args.posonlyargs) + len(args.args) - len(args.defaults) + by_name
+
+
 def configuration_of(node: ast.Call) -> ast.expr | None:
     """The part of a configuration that Hydra's `instantiate` is given: its first argument, `config`."""
     named = (word.value for word in node.keywords if word.arg == "config")
