@@ -27,8 +27,9 @@ LOADER = "torch.utils.data.DataLoader"
 WORKERS = "num_workers"
 # In a name: the loader of a data set.
 LOADED = "[in]"
-# In a name: any module of the package before it.
-MODULES = "[*]"
+# In a name: any of what stands before it; `[*]` is any module of a package, `[*_net]` any whose name ends so.
+ANY = "*"
+MODULES = f"[{ANY}]"
 # What makes whole models of images.
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))

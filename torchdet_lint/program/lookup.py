@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
-from torchdet_lint.program.events import LOADED, MODULES
+from torchdet_lint.program.events import ANY, LOADED
 from torchdet_lint.program.launch_configs import called
+from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _NESTED = 60
 _FAMILY = 40
 _CALLED = ("class", "function")
 _TAKES = (["get"], ["build"])
+# A name with a module that is picked at run time: its package, what its name begins and ends with, and what follows.
+_PICKED = lazy(r"(\.*(?:\w+\.)*\w+|)\.\[(\w*)\*(\w*)\](.*)")
 
 
 class Lookup:
@@ -133,9 +136,10 @@ class Lookup:
         return []
 
     def _imported_name(self, name: str, file: str, level: int) -> list[Referent]:
-        package, picked, rest = name.partition(f".{MODULES}")
-        if picked:
-            return self.follow(self._modules(package, file), TOKEN.findall(rest), level)
+        picked = _PICKED.match(name) if ANY in name else None
+        if picked is not None:
+            package, begins, ends, rest = picked.groups()
+            return self.follow(self._modules(package, file, begins, ends), TOKEN.findall(rest), level)
         plain, paren, after = name.partition("()")
         if plain.partition(".")[0] in self.library.roots and (
             plain in self.library.known or self.facts.speaks_of(self.library.canonical(plain))
@@ -209,27 +213,40 @@ class Lookup:
             current = list(dict.fromkeys(following))[:REFERENTS]
         return current
 
-    def _modules(self, package: str, file: str) -> list[Referent]:
-        """The modules of the package `package`: where an import of it in `file` leads, or in a folder around `file`."""
+    def _modules(self, package: str, file: str, begins: str, ends: str) -> list[Referent]:
+        """The modules of the package `package` whose names begin and end so: where an import of it in `file` leads, or
+        in a folder around `file`; of its own folder, if the package has no name."""
+        base = os.path.dirname(file)
+        if not package:
+            return self._within(base, begins, ends)
         place = self.files.locate(package, file)
         folders = [place.path.removesuffix(f"{os.sep}__init__.py")] if place is not None and not place.rest else []
-        base = os.path.dirname(file)
         while base.startswith(self.files.modules.root):
             folders.append(os.path.join(base, *package.split(".")))
             base = os.path.dirname(base)
         for folder in folders:
-            names = [name for name in sorted(self.files.modules.listing(folder)) if name.endswith(".py")]
-            if names:
-                return [Referent("module", os.path.join(folder, name)) for name in names if name != "__init__.py"]
+            if found := self._within(folder, begins, ends):
+                return found
         return []
+
+    def _within(self, folder: str, begins: str = "", ends: str = "") -> list[Referent]:
+        """The modules in a folder whose names begin and end so, packages among them."""
+        found: list[Referent] = []
+        for entry in sorted(self.files.modules.listing(folder)):
+            name = entry.removesuffix(".py").removesuffix("/")
+            if name in (entry, "__init__") or not (name.startswith(begins) and name.endswith(ends)):
+                continue
+            path = os.path.join(folder, entry.removesuffix("/"))
+            if not entry.endswith("/"):
+                found.append(Referent("module", path))
+            elif "__init__.py" in self.files.modules.listing(path):
+                found.append(Referent("module", os.path.join(path, "__init__.py")))
+        return found
 
     def _submodules(self, referent: Referent) -> list[Referent]:
         """The modules of the package that `referent` is, of which a name at run time picks one."""
         folder, base = os.path.split(referent.file)
-        if referent.kind != "module" or base != "__init__.py":
-            return []
-        names = [name for name in sorted(self.files.modules.listing(folder)) if name.endswith(".py") and name != base]
-        return [Referent("module", os.path.join(folder, name)) for name in names]
+        return self._within(folder) if referent.kind == "module" and base == "__init__.py" else []
 
     def _attribute(self, referent: Referent, name: str, level: int) -> list[Referent]:
         kind = referent.kind

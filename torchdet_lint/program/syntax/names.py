@@ -21,7 +21,7 @@ from torchdet_lint.program.syntax.shapes import (
     goes_through_table,
     is_device_of,
     is_property,
-    package_of,
+    modules_of,
     paired,
     parameters_of,
     pattern_of,
@@ -178,7 +178,9 @@ class Resolver(Registries):
             if isinstance(table, ast.Dict)
             for name in self.resolve(table, where, depth - 1)
         ]
-        return found or (*self.registered(node, scope), *self.elements(node, scope, depth - 1))
+        # Of what a module holds: `modules[name].__dict__`.
+        named = [name for name in self.resolve(node, scope, depth - 1) if name.endswith(".*")]
+        return [*found, *named] or (*self.registered(node, scope), *self.elements(node, scope, depth - 1))
 
     def _kept(self, node: ast.Attribute, scope: Scope, depth: int) -> Sequence[tuple[ast.expr, Scope]]:
         """What the methods of the class around give to the attribute `node` of `self`."""
@@ -269,8 +271,9 @@ class Resolver(Registries):
                 module = constant(node.args[0], scope) if node.args else None
                 if module is not None and isinstance(module[0], str):
                     found.append(self.canonical(module[0]))
-                elif module is None and node.args and (package := package_of(node.args[0])):
-                    found.append(f"{package}.{MODULES}")
+                elif module is None and node.args and (picked := modules_of(followed(node.args[0], scope)[0])):
+                    anchor = constant(node.args[1], scope) if picked[0] == "." and len(node.args) > 1 else None
+                    found.append(f"{anchor[0]}{picked}" if anchor is not None else picked)
             elif function == "builtins.eval" and node.args:
                 found.extend(self._evaluated(node.args[0], scope, depth))
             elif function in self.words.instantiates:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import children
+from torchdet_lint.program.events import ANY
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ _COMPLAINS = frozenset({"critical", "error", "exception", "fatal", "info", "prin
 # What Python calls the file that it starts, and `multiprocessing` calls it in a process that it spawns.
 _STARTED = ("__main__", "__mp_main__")
 _SPECIAL = lazy(r"__\w+__")
+# The pattern of the name of a module: its package, what it begins with, what nobody knows, and what it ends with.
+_MODULE = lazy(r"((?:\w+\\\.)*\w+\\\.|\\\.)(\w*)\.\*(\w*)\$*")
 TRY: Any = (ast.Try, ast.TryStar) if hasattr(ast, "TryStar") else ast.Try
 
 
@@ -166,14 +169,14 @@ def beginning(node: ast.expr) -> str:
     return value if isinstance(value, str) and value.isidentifier() else ""
 
 
-def package_of(node: ast.expr) -> str:
-    """`models` of `"models." + name` and `f"models.{name}"`: the package of a module that is picked at run time."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return package_of(node.left)
-    first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
-    value = first.value if isinstance(first, ast.Constant) else None
-    package = value.removesuffix(".") if isinstance(value, str) and value.endswith(".") else ""
-    return package if package.replace(".", "_").isidentifier() else ""
+def modules_of(text: ast.expr) -> str:
+    """The modules of which a text picks one at run time: `models.[*]` of `"models." + name`, `f"models.{name}"` and
+    `"models.{}".format(name)`, `models.[*_net]` of `f"models.{name}_net"`, `.[*]` of `"." + name`."""
+    spelled = _MODULE.fullmatch(pattern_of(text))
+    if spelled is None:
+        return ""
+    package, begins, ends = spelled.groups()
+    return f"{package.replace(chr(92), '')}[{begins}{ANY}{ends}]"
 
 
 def is_off(node: ast.Call) -> bool:
