@@ -162,13 +162,13 @@ class ProjectFiles:
 
     def is_registry(self, file: str, tokens: list[str]) -> bool:
         """Whether the first of `tokens`, in the module `file`, is a dictionary of a module that starts empty."""
-        home, names = self._home(file, tokens)
+        home, names = self.home(file, tokens)
         return names[0] in self.summary(home).registers
 
     def registered(self, file: str, tokens: list[str]) -> list[tuple[str, str]]:
         """The definitions, each a file and a name there, that any file of the project registers with the object that
         the first of `tokens` is in the module `file`: by a decorator that is a method of it, or that fills it."""
-        home, names = self._home(file, tokens)
+        home, names = self.home(file, tokens)
         key = home, names[0]
         if key not in self._registered:
             self._registered[key] = []
@@ -195,15 +195,15 @@ class ProjectFiles:
     def _registers(self, file: str, decorator: str, registry: tuple[str, str], functions: set[str]) -> bool:
         """Whether `decorator` registers with `registry`: it is of that object, or one of the `functions` beside it."""
         if decorator.startswith("@."):
-            home, names = self._home(file, decorator[2:].split("."))
+            home, names = self.home(file, decorator[2:].split("."))
         else:
             place = self.locate(decorator, file)
             if place is None or not place.rest:
                 return False
-            home, names = self._home(place.path, list(place.rest))
+            home, names = self.home(place.path, list(place.rest))
         return home == registry[0] and (names[0] == registry[1] or (len(names) == 1 and names[0] in functions))
 
-    def _home(self, file: str, tokens: list[str]) -> tuple[str, list[str]]:
+    def home(self, file: str, tokens: list[str]) -> tuple[str, list[str]]:
         """The module that binds the first of `tokens`, which the module `file` may only import, and its name there."""
         for _ in range(_IMPORTED_THROUGH):
             names = self.summary(file).stands_for(tokens[0]) if self.is_source(file) else ()

@@ -31,6 +31,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     configured: frozenset[str] = frozenset()
     commands: tuple[str, ...] = ()
     registers: tuple[str, ...] = ()
+    dispatches: frozenset[str] = frozenset()
+    starts_itself: frozenset[str] = frozenset()
     lazy: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
     names: tuple[str, ...] = ()

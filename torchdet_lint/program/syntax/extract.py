@@ -218,6 +218,9 @@ class Extractor(Expressions):
             for decorator in node.decorator_list:
                 self.expression(decorator, branch)
             self.muted = False
+            for decorator in node.decorator_list if self.scope.kind == "module" else ():
+                if isinstance(decorator, ast.Attribute) and decorator.attr in self.words.starts_itself:
+                    self.add("call", decorator, (*branch, GUARD), self.called(decorator))
             for _, default in defaults_of(node.args):
                 if not names_a_device(default):
                     self.expression(default, branch)

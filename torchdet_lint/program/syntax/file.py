@@ -137,10 +137,16 @@ class File:
                         for name in self.names.dictionary(decorator, top):
                             yield name, f"@.{bound.target}"
         for statement in self.scopes.tree.body:
+            where: list[ast.expr] = []
+            given: list[str] = []
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                where = [statement.value]
                 given = [name for one in statement.value.args for name in self.names.resolve(one, top)]
-                for name in self.names.dictionary(statement.value, top) if given else ():
-                    yield from ((name, one) for one in given if not one.endswith(")"))
+            elif isinstance(statement, ast.Assign):
+                where = [target.value for target in statement.targets if isinstance(target, ast.Subscript)]
+                given = list(self.names.resolve(statement.value, top)) if where else []
+            for name in (name for one in where for name in self.names.dictionary(one, top)) if given else ():
+                yield from ((name, one) for one in given if not one.endswith(")"))
 
     def configs(self) -> Iterator[tuple[str, str]]:
         """As `Summary.configs`."""

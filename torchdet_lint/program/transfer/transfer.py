@@ -541,7 +541,7 @@ class Transfer(Recorder):
     def by_last_name(self, last: str, event: Event, referents: set[Referent]) -> None:
         """What a method's name says where its receiver is not known."""
         first = event.names[0]
-        self.dispatched(first, last)
+        self.dispatched(first, last, referents)
         words = self.facts.words
         told = [value for key, value in event.keywords.items() if key in words.checkpoints]
         named = any(not (value.known and value.value is None) for value in told)
@@ -602,11 +602,23 @@ class Transfer(Recorder):
             self.external(self.facts.words.fits, event)
             self.add("flag", "fit", "relaxed")
 
-    def dispatched(self, first: str, last: str) -> None:
-        """What a click group, a typer application or a function that argparse has picked runs."""
-        dispatch = self.files.summary(self.node.file).dispatch
-        for key in sorted({f".{last}", first} & dispatch.keys()):
+    def dispatched(self, first: str, last: str, referents: set[Referent]) -> None:
+        """What a click group, a typer application, an experiment of sacred, or a function that argparse has picked
+        runs."""
+        words = self.facts.words
+        home, keys = self.node.file, {f".{last}", first}
+        if any(referent.kind == "external" and referent.name in words.dispatches for referent in referents):
+            # Before it runs a command it seeds, by an option that has no constant default.
+            self.add("flag", last, "perhaps")
+            owner = first.rpartition(".")[0]
+            keys.add(owner)
+            place = self.files.locate(owner, home) if ")" not in owner else None
+            if place is not None and place.rest:
+                home, names = self.files.home(place.path, list(place.rest))
+                keys = set(self.files.summary(home).stands_for(names[0]))
+        dispatch = self.files.summary(home).dispatch
+        for key in sorted(keys & dispatch.keys()):
             for name in dispatch[key]:
-                for referent in self.lookup.evaluate(name, self.node.file):
+                for referent in self.lookup.evaluate(name, home):
                     if referent.kind == "function" and referent.name != self.node.name:
                         self.add("call", node=Node(referent.file, referent.name))
