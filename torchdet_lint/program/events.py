@@ -30,6 +30,8 @@ LOADED = "[in]"
 # In a name: any of what stands before it; `[*]` is any module of a package, `[*_net]` any whose name ends so.
 ANY = "*"
 MODULES = f"[{ANY}]"
+# Before a name: the dictionary that stands at that row and column of the file, of which Hydra makes an object.
+WRITTEN = "="
 # What makes whole models of images.
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))

@@ -6,8 +6,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.outline import Outline, outline
-from torchdet_lint.program.events import MODULE, Memo
-from torchdet_lint.program.launch_configs import Configs
+from torchdet_lint.program.events import MODULE, WRITTEN, Memo
+from torchdet_lint.program.launch_configs import Configs, part_at
 from torchdet_lint.program.summary import Shelf, Summary
 from torchdet_lint.program.syntax.hollow import Hollow
 from torchdet_lint.program.syntax.unbound import is_part
@@ -236,6 +236,11 @@ class ProjectFiles:
         object keeps the whole, as `self.cfg.model`, where there is nothing else."""
         configs, keys = self.configs_of(file), path.split("/")
         return self.configs.at(file, configs, keys) or self.configs.at(file, configs, keys[1:] or keys)
+
+    def written(self, file: str, table: str, path: list[str]) -> list[dict[str, Any]]:
+        """The mapping at `path` of a dictionary that `file` writes out at the place `table`, `=12:4`."""
+        found = part_at(self.summary(file).written(table.removeprefix(WRITTEN)), path)
+        return [found] if isinstance(found, dict) else []
 
 
 def _optimised(body: Body) -> frozenset[str]:

@@ -240,6 +240,11 @@ class _References:
         return UNKNOWN if found is None or isinstance(found, (dict, list)) else self.followed(found, depth + 4)
 
 
+def part_at(whole: Mapping[str, Any], path: list[str]) -> Any:
+    """What stands at `path`, references followed."""
+    return _References(whole).followed(_at(whole, path))
+
+
 def _at(whole: Any, path: list[str]) -> Any:
     """What stands at `path`; None: nothing."""
     for name in path:

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
-from torchdet_lint.program.events import ANY, LOADED
+from torchdet_lint.program.events import ANY, LOADED, WRITTEN
 from torchdet_lint.program.launch_configs import called
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
@@ -87,7 +87,9 @@ class Lookup:
         """What `%path()` and its attributes stand for: results of the `_target_` of a configuration."""
         tokens = TOKEN.findall(name[1:])
         found: list[Referent] = []
-        for mapping in self.files.configured(file, tokens[0]):
+        first, *path = tokens[0].split("/")
+        told = self.files.written(file, first, path) if first[0] == WRITTEN else self.files.configured(file, tokens[0])
+        for mapping in told:
             target, _ = called(mapping)
             if target:
                 found.extend(self.evaluate(self.library.canonical(target), file, level=level))
@@ -96,6 +98,8 @@ class Lookup:
     def _evaluate(self, name: str, file: str, owner: tuple[str, str], within: str, level: int) -> list[Referent]:
         if name.startswith("%"):
             return self._made(name, file, level)
+        if name.startswith(WRITTEN):
+            return []
         if name.startswith("?."):
             return [Referent("unknown", file, name[2:])]
         if name.startswith("$"):

@@ -9,7 +9,7 @@ files costs what the functions it runs cost, a tenth of what libcst would ask. N
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.assigned import assigned
 from torchdet_lint.program.events import MODULE, Argument, Body, ClassSummary, Memo, Names
@@ -135,6 +135,10 @@ class Summary:
             self.grown = True
             self.memo.assigned = assigned(self._hollow().lines)
         return self.memo.assigned
+
+    def written(self, place: str) -> dict[str, Any]:
+        """The dictionary that stands at `place`, a row and a column, as data: what is no constant is not known."""
+        return self._file.written(place)
 
     @property
     def defined(self) -> Names:

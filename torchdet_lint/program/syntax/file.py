@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.prefilter.syntax import defaults_of
+from torchdet_lint.prefilter.syntax import defaults_of, walk
 from torchdet_lint.program.events import PLAIN, Body, ClassSummary
 from torchdet_lint.program.syntax.conditions import setting
 from torchdet_lint.program.syntax.extract import Extractor
+from torchdet_lint.program.syntax.hollow import parsed_body
 from torchdet_lint.program.syntax.names import Resolver
 from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
-from torchdet_lint.program.syntax.shapes import accessor, is_property, last_word, parameters_of, required_of
+from torchdet_lint.program.syntax.shapes import accessor, as_data, is_property, last_word, parameters_of, required_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +50,17 @@ class File:
     def defined(self) -> Names:
         """As `Summary.defined`."""
         return self.names.defined("")[: 2 * NAMES]
+
+    def written(self, place: str) -> dict[str, Any]:
+        """As `Summary.written`."""
+        found = self._tables.get(place)
+        return as_data(found) if found is not None else {}
+
+    @functools.cached_property
+    def _tables(self) -> dict[str, ast.Dict]:
+        """The dictionaries of the file by the places at which they stand."""
+        nodes = (node for one in parsed_body("".join(self.hollow.lines)) for node in walk(one))
+        return {f"{node.lineno}:{node.col_offset}": node for node in nodes if isinstance(node, ast.Dict)}
 
     def class_summary(self, name: str) -> ClassSummary | None:
         """As `Summary.class_summary`."""

@@ -8,7 +8,8 @@ import re
 from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
-from torchdet_lint.program.events import LOADED, LOADER, MODULES
+from torchdet_lint.prefilter.syntax import walk
+from torchdet_lint.program.events import LOADED, LOADER, MODULES, WRITTEN
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -68,6 +69,11 @@ class Resolver(Registries):
         return self.words.draws_pictures.search("".join(self.scopes.hollow.lines)) is not None
 
     @functools.cached_property
+    def _holds_targets(self) -> bool:
+        """Whether the file writes out what Hydra may make objects of."""
+        return any(f"{quote}_target_{quote}" in line for line in self.scopes.hollow.lines for quote in "'\"")
+
+    @functools.cached_property
     def _has_actors(self) -> bool:
         """Whether the file imports Ray."""
         return any(bound.target == "ray" for bound in self.scopes.module.bindings.get("ray", ()))
@@ -112,12 +118,7 @@ class Resolver(Registries):
         if isinstance(node, ast.Subscript):
             return self._resolve_subscript(node, scope, depth)
         if isinstance(node, (ast.Dict, ast.Tuple, ast.List)):
-            elements = node.values if isinstance(node, ast.Dict) else node.elts
-            return (
-                [name for value in elements if value is not None for name in self.resolve(value, scope, depth - 1)]
-                if len(elements) <= 4 * NAMES
-                else ()
-            )
+            return self._display(node, scope, depth)
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             return self.resolve(node.elt, scope, depth - 1)
         if isinstance(node, ast.Starred):
@@ -129,6 +130,17 @@ class Resolver(Registries):
             if any(isinstance(side, LITERALS) for side in sides):
                 return [name for side in sides for name in self.resolve(side, scope, depth - 1)]
         return ()
+
+    def _display(self, node: ast.Dict | ast.Tuple | ast.List, scope: Scope, depth: int) -> Iterable[str]:
+        """What is in a display; of one that Hydra makes an object of, where it stands."""
+        if isinstance(node, ast.Dict) and self._holds_targets and any(map(_is_target, walk(node))):
+            return [f"{WRITTEN}{node.lineno}:{node.col_offset}"]
+        elements = node.values if isinstance(node, ast.Dict) else node.elts
+        return (
+            [name for value in elements if value is not None for name in self.resolve(value, scope, depth - 1)]
+            if len(elements) <= 4 * NAMES
+            else ()
+        )
 
     def elements(self, node: ast.expr, scope: Scope, depth: int = DEPTH) -> Names:
         """The names of what is in the container `node`, as far as it is filled in sight."""
@@ -202,7 +214,7 @@ class Resolver(Registries):
         if name.endswith("."):
             return name + attribute
         full = f"{name}.{attribute}"
-        return full if name.startswith(("@", ".", "$")) else self.canonical(full)
+        return full if name.startswith(("@", ".", "$", WRITTEN)) else self.canonical(full)
 
     def resolve_name(self, name: str, scope: Scope, depth: int = DEPTH) -> list[str]:
         """The names that `name` may stand for in `scope`."""
@@ -279,7 +291,8 @@ class Resolver(Registries):
             elif function in self.words.instantiates:
                 part = configuration_of(node)
                 paths = self.path(part, scope, depth - 1) if part is not None else ()
-                found.extend(f"%{path.partition('.')[2].replace('.', '/')}()" for path in paths)
+                parts = (path if path[0] == WRITTEN else path.partition(".")[2] for path in paths)
+                found.extend(f"%{part.replace('.', '/')}()" for part in parts)
             elif function in self.wrappers:
                 found.extend(self._wrapped(node, scope, depth))
             elif (whole := self._whole(function)) is not None:
@@ -389,7 +402,9 @@ class Resolver(Registries):
                 break
             node = node.value
         names = self.resolve(node, scope, depth)
-        return tuple(".".join([name, *reversed(parts)]) for name in names if name[0] == "$" and "." not in name)
+        return tuple(
+            ".".join([name, *reversed(parts)]) for name in names if name[0] in f"${WRITTEN}" and "." not in name
+        )
 
     def _wrapped(self, node: ast.Call, scope: Scope, depth: int) -> Iterator[str]:
         """The names of what a wrapper is given."""
@@ -526,3 +541,10 @@ class Resolver(Registries):
 def _class_of(names: Names) -> list[str]:
     """The class of what is `self` of `names`."""
     return ["$cls" for name in names if name == "$self"]
+
+
+def _is_target(node: ast.AST) -> bool:
+    """Whether `node` is a dictionary that names what Hydra makes of it."""
+    return isinstance(node, ast.Dict) and any(
+        isinstance(key, ast.Constant) and key.value == "_target_" for key in node.keys
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import children
 from torchdet_lint.program.events import ANY
+from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -360,3 +361,21 @@ def configuration_of(node: ast.Call) -> ast.expr | None:
     """The part of a configuration that Hydra's `instantiate` is given: its first argument, `config`."""
     named = (word.value for word in node.keywords if word.arg == "config")
     return node.args[0] if node.args else next(named, None)
+
+
+def as_data(node: ast.Dict) -> dict[str, Any]:
+    """A dictionary that is written out, as the YAML that says the same gives it; what is no constant is `UNKNOWN`."""
+    found: dict[str, Any] = {}
+    left: list[tuple[ast.Dict, dict[str, Any]]] = [(node, found)]
+    while left:
+        table, into = left.pop()
+        for key, value in zip(table.keys, table.values, strict=True):
+            if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+                into[HIDDEN] = True
+            elif isinstance(value, ast.Dict):
+                inner: dict[str, Any] = {}
+                into[key.value] = inner
+                left.append((value, inner))
+            else:
+                into[key.value] = value.value if isinstance(value, ast.Constant) else UNKNOWN
+    return found

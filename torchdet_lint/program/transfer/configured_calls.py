@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import REFERENTS
-from torchdet_lint.program.events import Argument
+from torchdet_lint.program.events import WRITTEN, Argument
 from torchdet_lint.program.launch_configs import HIDDEN, UNKNOWN, called, setting
 from torchdet_lint.program.transfer.passing import bound_arguments
 
@@ -36,20 +36,24 @@ class ConfiguredCalls:
         return [mapping for name in names for mapping in self._at(self.recorder.node.file, name)]
 
     def _at(self, file: str, name: str) -> list[dict[str, Any]]:
-        """What `$cfg.model` stands for in the configurations of the programs in `file`."""
-        path = name.partition(".")[2].replace(".", "/")
-        return self.files.configured(file, path) if path else []
+        """What `$cfg.model` stands for in the configurations of the programs in `file`, or a part of a dictionary that
+        it writes out, `=12:4.model`."""
+        first, _, path = name.partition(".")
+        if first.startswith(WRITTEN):
+            return self.files.written(file, first, path.split(".") if path else [])
+        return self.files.configured(file, path.replace(".", "/")) if path else []
 
     def handed(self, referent: Referent, body: Body, event: Event) -> Iterator[tuple[Event, list[dict[str, Any]]]]:
         """The calls of Hydra's `instantiate` in the function `referent`, and the parts of this file's configurations
         that `event` passes for them: `build(cfg.model)`. A part that the function's own file knows is told there."""
-        if not self.files.configs_of(self.recorder.node.file):
-            return
+        first = ("$", WRITTEN) if self.files.configs_of(self.recorder.node.file) else (WRITTEN,)
         passed = {
-            parameter: [name for name in argument.names if name.startswith("$")]
+            parameter: [name for name in argument.names if name.startswith(first)]
             for parameter, argument in bound_arguments(referent, body, event).items()
             if parameter in body.uses
         }
+        if not any(passed.values()):
+            return
         for inner in self.files.instantiates(referent.file, referent.name, body):
             for own in inner.positional[0].names:
                 parameter, dot, rest = own[1:].partition(".")
