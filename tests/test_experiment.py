@@ -1221,6 +1221,105 @@ if __name__ == "__main__":
 ]
 
 
+# What is made again and again: no safe fix, and the unsafe one keeps apart what drew different numbers.
+REPEATED = [
+    Trial(
+        "bootstraps by a function that makes a generator",
+        """
+values = np.arange(50.0)
+
+
+def resampled():
+    rng = np.random.default_rng()
+    return float(values[rng.integers(0, 50, 50)].mean()), random.Random().random()
+
+
+draws = [resampled() for _ in range(6)]
+shown(draws=draws, run=draws)
+""",
+        ("TDL104",),
+    ),
+    Trial(
+        "objects of two classes that take their generator from a third",
+        """
+class Source:
+    def __init__(self):
+        self.rng = np.random.RandomState()
+
+
+class Left(Source):
+    pass
+
+
+class Right(Source):
+    pass
+
+
+if __name__ == "__main__":
+    draws = [float(one.rng.rand()) for one in (Left(), Right(), Right())]
+    shown(draws=draws, run=draws)
+""",
+        ("TDL104",),
+    ),
+    Trial(
+        "an attempt that seeds, made again until it succeeds",
+        """
+import time
+
+
+def attempt():
+    random.seed(time.time_ns())
+    if random.random() < 0.7:
+        raise ValueError
+    return random.random()
+
+
+def main():
+    for _ in range(200):
+        try:
+            return attempt()
+        except ValueError:
+            pass
+    raise SystemExit("no attempt succeeded")
+
+
+shown(run=main())
+""",
+        ("TDL105",),
+    ),
+    Trial(
+        "trials in a loop, each seeded by the clock",
+        """
+import time
+
+draws = []
+for trial in range(4):
+    torch.manual_seed(time.time_ns() % 2**31)
+    draws.append(float(torch.rand(1)))
+shown(draws=draws, run=draws)
+""",
+        ("TDL105",),
+    ),
+    Trial(
+        "samples of a table by a function that is called again and again",
+        """
+import pandas as pd
+
+frame = pd.DataFrame({"x": range(8)})
+
+
+def boot(frame):
+    return frame.sample(frac=1.0, replace=True)
+
+
+draws = [boot(frame).x.tolist() for _ in range(4)]
+shown(draws=draws, run=draws)
+""",
+        ("TDL107",),
+    ),
+]
+
+
 def run(path: Path, *arguments: str, remedies: Sequence[str] = ()) -> dict[str, Any]:
     """What a program shows, run in a copy of this process: torch is imported already, every generator is fresh, files
     are listed in any order. `remedies` are rules whose runtime fix is applied."""
@@ -1308,12 +1407,19 @@ def read(output: str) -> dict[str, Any]:
 
 
 def fixed(
-    folder: Path, files: Mapping[str, str], select: Sequence[str] = (), release: tuple[int, int] = NEWEST_TORCH
+    folder: Path,
+    files: Mapping[str, str],
+    select: Sequence[str] = (),
+    release: tuple[int, int] = NEWEST_TORCH,
+    *,
+    unsafe: bool = False,
 ) -> dict[str, str]:
-    """The files after their safe fixes, for a release of torch."""
+    """The files after their safe fixes, and the `unsafe` ones too, for a release of torch."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    settings = Settings(root=str(folder), fix=True, min_severity="note", cache_dir="", torch=release)
+    settings = Settings(
+        root=str(folder), fix=True, unsafe_fixes=unsafe, min_severity="note", cache_dir="", torch=release
+    )
     outcome = repair.repair(sorted(str(folder / name) for name in files), settings)
     assert not outcome.result.errors
     changed = {Path(path).name: change.new.decode() for path, change in outcome.changes.items()}
@@ -1364,6 +1470,19 @@ def test_a_safe_fix_keeps_the_experiment(trial: Trial, tmp_path: Path) -> None:
         assert run(program, "--seed", "2")["run"] != new["run"]
     if trial.cured and trial.codes:
         assert run(program, *seed)["run"] == new["run"]
+
+
+@pytest.mark.parametrize("trial", REPEATED, ids=lambda trial: trial.name)
+def test_an_unsafe_fix_of_what_is_made_again_and_again_keeps_it_apart(trial: Trial, tmp_path: Path) -> None:
+    """A constant made all bootstraps the same, and went on for ever in a loop that tries again."""
+    files = {"program.py": program_of(trial)}
+    program = tmp_path / "program.py"
+    assert fixed(tmp_path, files) == files
+    old = run(program)
+    program.write_text(fixed(tmp_path, files, trial.codes, unsafe=True)["program.py"])
+    new = run(program)
+    assert kinds(new) == kinds(old)
+    assert old["run"] != new["run"] == run(program)["run"]
 
 
 @pytest.mark.parametrize("trial", SETTINGS, ids=lambda trial: trial.name)

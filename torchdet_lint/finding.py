@@ -78,7 +78,8 @@ class NeedImport(NamedTuple):
 class NeedHelper(NamedTuple):
     """Make the helper `name` available, once a file however many findings ask for it.
 
-    A definition, after the imports: `seed_worker` (a function of the worker's number). Statements of an entry point,
+    A definition, after the imports: `seed_worker` (a function of the worker's number), `seed_source` (a generator,
+    made with the text `seed`, of the seeds of what is made again and again). Statements of an entry point,
     at the start of its main guard, or after the imports where `Violation.node` stands outside the guard: `seeds` (of
     `libraries`, a subset of `python`, `numpy`, `torch`; none: the one that the rule is about), `deterministic` (turns
     deterministic mode on), `cublas` (the workspace variable).

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from torchdet_lint.finding import NeedFunction
     from torchdet_lint.fixes.draft import Draft
 
+_SOURCES = ("seed_source", "seed_generator")
 _NAMES = ("seed_worker", "seed_data_worker", "seed_loader_worker")
 
 
@@ -27,6 +28,20 @@ def function(draft: Draft, need: NeedFunction) -> str:
     body = "".join(f"{draft.layout.indent}{line}\n" for line in need.body)
     types = (f"{need.parameter}: int", " -> None") if draft.layout.annotated else (need.parameter, "")
     draft.define(row, f"\n\ndef {name}({types[0]}){types[1]}:\n{draft.filled(body, draft.node, row + 1)}", 2)
+    return name
+
+
+def seed_source(draft: Draft, seed: str) -> str:
+    """The name of a generator, made once for the whole file, that gives seeds to what is made again and again."""
+    known = draft.layout.functions
+    key = ("seed_source", seed)
+    if key not in known:
+        known[key] = draft.fresh(_SOURCES)
+    name = known[key]
+    row = draft.definition_row()
+    draft.needed["random"] = "random"
+    content = draft.filled(f"{name} = {{random}}.Random({seed})\n", draft.node, row + 1)
+    draft.define(row, f"\n{content}", 1)
     return name
 
 

@@ -19,7 +19,7 @@ from torchdet_lint.finding import (
     Withhold,
 )
 from torchdet_lint.fixes.arguments import dropped, move_to_holder, set_arguments
-from torchdet_lint.fixes.definitions import function, worker_function
+from torchdet_lint.fixes.definitions import function, seed_source, worker_function
 from torchdet_lint.fixes.draft import Draft
 from torchdet_lint.fixes.edits import Refusal
 from torchdet_lint.fixes.entry import CUBLAS, DETERMINISTIC, enter, enter_seeds, seeded_function
@@ -100,6 +100,8 @@ def _local(draft: Draft, change: Change) -> list[Edit]:
 def _helper(draft: Draft, need: NeedHelper) -> None:
     if need.name == "seed_worker":
         draft.helpers["seed_worker"] = worker_function(draft)
+    elif need.name == "seed_source":
+        draft.helpers["seed_source"] = seed_source(draft, need.seed)
     elif need.name == "seeds":
         enter_seeds(draft, need)
     elif need.name == "deterministic":

@@ -73,23 +73,32 @@ class CallChain:
     def to(self, node: ast.expr) -> tuple[Site, ...] | None:
         """The calls that lead to `node`, the innermost first and beginning with itself; None where it may run more than
         once, where nobody can see what runs it, and where the way is long."""
+        chain, ended = self._followed(node)
+        return chain if ended == "once" else None
+
+    def repeats(self, node: ast.expr) -> bool:
+        """Whether a run evidently may come by `node` more than once: in a loop, or by several calls."""
+        return self._followed(node)[1] == "often"
+
+    def _followed(self, node: ast.expr) -> tuple[tuple[Site, ...], str]:
+        """The calls that lead to `node`, and how often they do: "once", "often", or "" where that is out of sight."""
         chain: list[Site] = []
         seen: set[ast.AST] = set()
         while len(chain) < _LONGEST:
             function = self._once(node)
             if function is None:
-                return None
+                return (), "often"
             if isinstance(function, ast.Module):
-                return (*chain, Site(node, None))
+                return (*chain, Site(node, None)), "once"
             chain.append(Site(node, function))
             if function in seen:
-                return None
+                return (), "often"
             seen.add(function)
             calls = self._calls_of(function)
             if calls is None or len(calls) != 1:
-                return None
+                return (), "often" if calls else ""
             node = calls[0]
-        return None
+        return (), ""
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """`node` and what holds it, up to the file."""

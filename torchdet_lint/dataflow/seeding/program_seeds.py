@@ -17,7 +17,7 @@ from torchdet_lint.dataflow.seeding.later_seeds import LaterSeeds
 from torchdet_lint.dataflow.seeding.ordered import Seeding, Seedings, Stores, as_member, namespaces, root_of, start_of
 from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.dataflow.syntax import last_word
-from torchdet_lint.finding import NeedImport
+from torchdet_lint.finding import NeedHelper, NeedImport
 from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.prefilter.syntax import children, walk
 from torchdet_lint.regex import lazy
@@ -60,6 +60,10 @@ class GeneratorSeed(NamedTuple):
     text: str
     applicability: Applicability | None
     needs: tuple[Change, ...] = ()
+
+
+# At a place that may run more than once.
+UNSEEN = GeneratorSeed("{seed}", "unsafe")
 
 
 class ProgramSeeds:
@@ -117,7 +121,7 @@ class ProgramSeeds:
         configured one. `library` is the one whose global generator would draw the same from the same seed."""
         found = self._programs(node, "python" if library == "python" else "numpy", library)
         if found is not None:
-            return found
+            return self.one_of_many if found == UNSEEN else found
         text = "{seed}" + self._apart("{seed}", "0", int(self._is_used_globally(library)))
         own = not (self._speaks_of_seeds_around(node) or self._option_elsewhere)
         return GeneratorSeed(text, None if own and self._is_program and not self._together else "unsafe")
@@ -185,11 +189,22 @@ class ProgramSeeds:
         a global generator itself."""
         apart = generator is not None
         found = self._programs(node, "", generator or "", apart=apart)
+        if found == UNSEEN:
+            call = self.chains.call_at(node)
+            return self.one_of_many if apart or (call is not None and self.chains.repeats(call)) else found
         if found is None:
             start = int(self._is_used_globally(generator or ""))
             text = "{seed}" + (self._apart("{seed}", "0", start) if apart else self._taken_by_all("{seed}", "0"))
             found = GeneratorSeed(text, "unsafe" if self._together or self._option_elsewhere else None)
         return found
+
+    @functools.cached_property
+    def one_of_many(self) -> GeneratorSeed:
+        """The seed of what is made again and again: the next number of a generator that the file makes once, so that
+        all of them go on drawing different numbers."""
+        start = self._apart("{seed}", "0", int(self._is_used_globally("python")))
+        needs = (NeedHelper("seed_source", seed="{seed}" + start),)
+        return GeneratorSeed("{seed_source}.getrandbits(32)", "unsafe", needs)
 
     def _programs(
         self, node: cst.CSTNode, takes: str, library: str = "", *, apart: bool = True
@@ -198,7 +213,7 @@ class ProgramSeeds:
         where there is none in sight."""
         chain = self._chain(node)
         if chain is None:
-            return GeneratorSeed("{seed}", "unsafe")
+            return UNSEEN
 
         def made(key: str, libraries: frozenset[str], needs: tuple[Change, ...] = ()) -> GeneratorSeed:
             ranked = self.conventions.numbers_process.search(key.rpartition(".")[2])
