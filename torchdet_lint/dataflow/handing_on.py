@@ -95,21 +95,35 @@ class HandingOn:
             yield HandedOn(made, own, frozenset(reached) & frozenset(added), by=passed.by)
 
     def receiving(self, target: str) -> Iterator[HandedOn]:
-        """The calls of `target` in this file that are passed the `**options` of the function around, once for each call
-        of that function in sight."""
+        """The calls of `target` in this file that are passed the `**options` of the function around, or those that the
+        constructor of its class was given and keeps, once for each call of that function in sight."""
         for call in self.module.calls_to(target):
-            function = self.module.enclosing_function(call.node) if call.opaque else None
-            if function is None or not _passes_options(function, call.node):
+            function = self._given_options(self.module, call)
+            if function is None:
                 continue
             own = {id(arg.value) for arg in call.node.args if not arg.star}
             spelled = {arg.keyword.value for arg in call.node.args if arg.keyword is not None}
-            whole = _passes_a_dictionary(function, call.node)
+            whole = self._passes_a_dictionary(function, call.node)
             self._left = _MANY
             for passed in self._passed_in(self.module, function, call.node, _DEEP):
                 made = call.amounting_to(call.names, passed.positional, passed.keywords, opaque=False)
                 unpacked = passed.keywords.keys() - spelled if whole else frozenset()
                 mine = {name for name, value in made.bound.items() if name in unpacked or id(value.node) in own}
                 yield HandedOn(made, frozenset(mine), frozenset(), received=True)
+
+    def _given_options(self, module: Module, call: Call) -> cst.FunctionDef | None:
+        """The function of which the parameters alone may hold arguments of `call` that are not in sight."""
+        function = module.enclosing_function(call.node) if call.opaque else None
+        if function is None or _passes_options(function, call.node):
+            return function
+        starred = [arg for arg in call.node.args if arg.star]
+        kept = kept_parameter(module, starred[0].value) if len(starred) == 1 and starred[0].star == "**" else None
+        return kept[0] if kept is not None else None
+
+    def _passes_a_dictionary(self, function: cst.FunctionDef, call: cst.Call) -> bool:
+        """Whether `call` unpacks a dictionary that is a parameter of `function`."""
+        plain = {one.name.value for one in _plain(function)}
+        return any(arg.star and _word_of(self.module, arg.value) in plain for arg in call.args)
 
     def _passed_in(self, module: Module, function: cst.FunctionDef, call: cst.Call, depth: int) -> Iterator[Passed]:
         """What `call`, which stands in `function`, passes for each call of that function, where all of it is in
@@ -120,10 +134,10 @@ class HandingOn:
             if self._left < 0:
                 return
             starts: Iterable[Passed] = ()
-            outer = home.enclosing_function(caller.node) if caller.opaque and depth > 0 else None
+            outer = self._given_options(home, caller) if depth > 0 else None
             if not caller.opaque:
                 starts = [Passed(caller.arguments.positional, dict(caller.arguments.keywords))]
-            elif outer is not None and _passes_options(outer, caller.node):
+            elif outer is not None:
                 starts = self._passed_in(home, outer, caller.node, depth - 1)
             for start in starts:
                 passed = self._rebound(module, function, call, start, bound=bound)
@@ -208,11 +222,12 @@ class HandingOn:
         opaque, named, shared = passed.opaque, set(passed.named), passed.shared
         fact = module.call_at(call)
         told = fact is not None and not fact.opaque
+        inside = module.enclosing_function(call) is function
 
         def handed(value: Value) -> Value | None:
             """What `value`, which stands in `function`, is where that is a parameter; None where nothing is given."""
             word = value.node.value if isinstance(value.node, cst.Name) else ""
-            if word not in given or _assigned_again(module, function, word):
+            if not inside or word not in given or _assigned_again(module, function, word):
                 return value
             one, default = given[word]
             off = default is not None and default.known and not default.constant
@@ -248,7 +263,7 @@ class HandingOn:
     ) -> dict[str, Value] | None:  # fmt: skip
         """What the `*args` or `**options` in `call` hold by name where those of `function` are given `more`, or where
         they are a parameter, of those that are `given`; None where nobody can tell."""
-        word, scope = arg.value.value if isinstance(arg.value, cst.Name) else "", module.inner_scope(function)
+        word, scope = _word_of(module, arg.value), module.inner_scope(function)
         if not word or scope is None or _assigned_again(module, function, word):
             return None
         if word != _starred(function, arg.star):
@@ -303,10 +318,26 @@ def _passes_options(function: cst.FunctionDef, call: cst.Call) -> bool:
     return all(arg.star == "**" and isinstance(arg.value, cst.Name) and arg.value.value in taken for arg in starred)
 
 
-def _passes_a_dictionary(function: cst.FunctionDef, call: cst.Call) -> bool:
-    """Whether `call` unpacks a dictionary that is a parameter of `function`."""
-    plain = {one.name.value for one in _plain(function)}
-    return any(arg.star and isinstance(arg.value, cst.Name) and arg.value.value in plain for arg in call.args)
+def kept_parameter(module: Module, node: cst.BaseExpression) -> tuple[cst.FunctionDef, str] | None:
+    """The constructor of a class, and the parameter of it that alone `node`, an attribute of `self`, keeps as it
+    came."""
+    values = module.self_attribute(node, module.scope_of(node)) if isinstance(node, cst.Attribute) else []
+    kept = values[0].node if len(values) == 1 else None
+    function = module.enclosing_function(kept) if isinstance(kept, cst.Name) else None
+    if function is None or not isinstance(kept, cst.Name) or function.name.value != "__init__":
+        return None
+    word, class_ = kept.value, module.enclosing_class(function)
+    taken = word in {one.name.value for one in _plain(function)} or word == _starred(function, "**")
+    changed = class_ is None or module.dictionaries.changes_in(class_, module.code(node)) > 0
+    return (function, word) if taken and not changed and not _assigned_again(module, function, word) else None
+
+
+def _word_of(module: Module, node: cst.BaseExpression) -> str:
+    """The name of a parameter that `node` is, or keeps."""
+    if isinstance(node, cst.Name):
+        return node.value
+    kept = kept_parameter(module, node)
+    return kept[1] if kept is not None else ""
 
 
 def _plain(function: cst.FunctionDef) -> tuple[cst.Param, ...]:

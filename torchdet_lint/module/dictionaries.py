@@ -17,9 +17,9 @@ from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from torchdet_lint.module.facts import Assigned, CallSite
+    from torchdet_lint.module.facts import Assigned, CallSite, Class
     from torchdet_lint.module.names import Scope
     from torchdet_lint.module.values import Values
 
@@ -106,6 +106,8 @@ class Dictionaries:
             return left | right if left is not None and right is not None else None
         if isinstance(node, cst.Name):
             return self._named_dictionary(node.value, scope, order, depth)
+        if isinstance(node, cst.Attribute) and (class_ := self.values.resolver.class_of(node.value, scope)) is not None:
+            return self._kept_dictionary(node, class_, depth)
         changed = isinstance(node, cst.Attribute) and self._is_changed(names.dotted(node))
         value = None if changed else self.values.followed(node, scope, order)
         if value is None:
@@ -118,6 +120,59 @@ class Dictionaries:
         if isinstance(node, cst.Call):
             return self._made_dictionary(node, scope, order, depth)
         return None
+
+    def _kept_dictionary(self, node: cst.Attribute, class_: Class, depth: int) -> dict[str, Value] | None:
+        """The entries of a dictionary that objects of `class_` keep in an attribute, those that any method adds
+        included."""
+        resolver, dotted = self.values.resolver, names.dotted(node)
+        found = _either(
+            [
+                self.dictionary(value.node, value.scope, value.order, depth - 1)
+                for value in resolver.attribute_values(class_, node.attr.value)
+            ]
+        )
+        unknown = self.changes_in(class_, dotted) if found else 0
+        related = self._related(class_) if unknown else []
+        for unit in (unit for one in related for unit in one.units):
+            resolver.loading.load(unit)
+        self._index()
+        for change in self._kept_changes(dotted, {one.scope for one in related}, depth):
+            unknown -= 1
+            if change.entries is None or change.dropped:
+                return None
+            found = _either([found, change.entries])
+        return None if unknown else found
+
+    def changes_in(self, class_: Class, dotted: str) -> int:
+        """How many statements of `class_`, and of those of the file that share its objects, change the dictionary
+        `self.options`."""
+        if not self._is_changed(dotted):
+            return 0
+        pieces = [unit.piece for one in self._related(class_) for unit in one.units]
+        text = "".join(map(self._facts.skeleton.text, pieces)) if pieces else self._facts.text
+        return sum(1 for _ in _places_changed(dotted, text))
+
+    def _related(self, class_: Class) -> list[Class]:
+        """`class_`, and the classes of the file that it derives from or that derive from it."""
+        family = self.values.resolver.family
+        heirs = [one for one in self._facts.classes.values() if any(base is class_ for base in family(one))]
+        return [*family(class_), *(one for one in heirs if one is not class_)]
+
+    def _kept_changes(self, dotted: str, classes: set[Scope], depth: int) -> Iterator[_Change]:
+        """How methods of `classes` change the dictionary `self.options`."""
+        for call, scope, _, order in self._updates.get(dotted, ()):
+            if scope.function.outer in classes:
+                yield self._method_change(call, scope, order, depth) or _Change(order, True, None)
+        for _, target, value, scope, order in self._items.get(dotted, ()):
+            if isinstance(target, cst.Subscript) and scope.function.outer in classes:
+                key = self._key(target, scope, order)
+                yield _Change(order, True, {key: Value(self.values, value, scope, order)} if key is not None else None)
+
+    def _key(self, target: cst.Subscript, scope: Scope, order: int) -> str | None:
+        """The key that an assignment to an entry names, where that is a text in sight."""
+        index = target.slice[0].slice if len(target.slice) == 1 else None
+        key = self.values.constant(index.value, scope, order) if isinstance(index, cst.Index) else None
+        return key[0] if key is not None and isinstance(key[0], str) else None
 
     def _is_changed(self, attribute: str) -> bool:
         """Whether the file changes the dictionary `self.options` somewhere."""
@@ -228,13 +283,13 @@ class Dictionaries:
         calls, assignments = self._facts.calls, self._facts.assignments
         for site in itertools.islice(calls, self._indexed[0], None):
             function: Any = site[0].func
-            named = isinstance(function, cst.Attribute) and isinstance(function.value, cst.Name)
-            if named and function.attr.value in _CHANGING:
-                self._updates.setdefault(function.value.value, []).append(site)
+            changes = isinstance(function, cst.Attribute) and function.attr.value in _CHANGING
+            if changes and isinstance(function.value, (cst.Name, cst.Attribute)):
+                self._updates.setdefault(names.dotted(function.value), []).append(site)
         for one in itertools.islice(assignments, self._indexed[1], None):
             target = one[1]
-            if isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
-                self._items.setdefault(target.value.value, []).append(one)
+            if isinstance(target, cst.Subscript) and isinstance(target.value, (cst.Name, cst.Attribute)):
+                self._items.setdefault(names.dotted(target.value), []).append(one)
         self._indexed = len(calls), len(assignments)
 
     def _changes(self, name: str, home: Scope, depth: int) -> list[_Change]:
@@ -254,10 +309,8 @@ class Dictionaries:
                 found.append(change if change is not None else _Change(order, True, None))
         for statement, target, value, scope, order in self._items.get(name, ()):
             if isinstance(target, cst.Subscript) and scope.home(name) is home:
-                index = target.slice[0].slice if len(target.slice) == 1 else None
-                key = self.values.constant(index.value, scope, order) if isinstance(index, cst.Index) else None
-                known = scope.function is home and key is not None and isinstance(key[0], str)
-                entry = {str(key[0]): Value(self.values, value, scope, order)} if known and key is not None else None
+                key = self._key(target, scope, order) if scope.function is home else None
+                entry = {key: Value(self.values, value, scope, order)} if key is not None else None
                 missing = entry is not None and self._is_missing(statement, name, next(iter(entry)))
                 found.append(_Change(order, self._is_conditional(statement), entry, missing))
         return sorted(found, key=lambda change: change.order)
@@ -312,10 +365,14 @@ def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value]
 
 def _changes(name: str, text: str) -> bool:
     """Whether `text` changes the dictionary that it calls by the dotted `name`."""
+    return any(True for _ in _places_changed(name, text))
+
+
+def _places_changed(name: str, text: str) -> Iterator[int]:
+    """Where `text` changes the dictionary that it calls by the dotted `name`."""
     for start in places(name, text):
         end = start + len(name)
-        if text[start - 1 : start] != "." and _CHANGES.match(text, end):
-            return True
-        if _ENTRY.match(text, end) and _DELETES.search(text, max(0, start - _FAR), start):
-            return True
-    return False
+        if (text[start - 1 : start] != "." and _CHANGES.match(text, end)) or (
+            _ENTRY.match(text, end) and _DELETES.search(text, max(0, start - _FAR), start)
+        ):
+            yield start

@@ -210,9 +210,13 @@ class Resolver:
 
     def self_attribute(self, node: cst.Attribute, scope: Scope) -> list[Expression]:
         """The values that the methods of the class give to `self.name`; none where it is not such an attribute."""
-        method = self._method_called_on(node.value, scope)
-        class_ = self.facts.classes.get(method.outer) if method is not None and method.outer is not None else None
+        class_ = self.class_of(node.value, scope)
         return self.attribute_values(class_, node.attr.value) if class_ is not None else []
+
+    def class_of(self, node: cst.BaseExpression, scope: Scope) -> Class | None:
+        """The class of the file of which `node` is an object for one of its methods."""
+        method = self._method_called_on(node, scope)
+        return self.facts.classes.get(method.outer) if method is not None and method.outer is not None else None
 
     def _method_called_on(self, node: cst.BaseExpression, scope: Scope) -> Scope | None:
         """The method of which `node` is the first parameter, by its name."""

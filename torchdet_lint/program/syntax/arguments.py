@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.program.events import Argument
 from torchdet_lint.program.syntax.scopes import constant, followed, is_one_of_texts
 from torchdet_lint.program.syntax.shapes import asks_for_training, tail_of
@@ -71,13 +72,15 @@ class Arguments:
     def unpacked(self, node: ast.expr) -> tuple[dict[str, Argument], bool]:
         """What `**node` passes, and whether that is all."""
         literal, where = followed(node, self.scope)
+        if isinstance(literal, ast.Attribute) and len(kept := self.names.kept(literal, where)) == 1:
+            literal, where = kept[0]
         arms = [literal.body, literal.orelse] if isinstance(literal, ast.IfExp) else [literal]
         written = [self.pairs(arm, where) for arm in arms]
         told = [pairs for pairs in written if pairs is not None]
         if len(told) < len(arms):
             return self.joined(node), False
-        changed = isinstance(node, ast.Name) and any(
-            f"{node.id}{change}" in line
+        changed = isinstance(node, (ast.Name, ast.Attribute)) and any(
+            f"{dotted_name(node)}{change}" in line
             for line in self.names.scopes.hollow.lines
             for change in ("[", ".update", ".setdefault")
         )

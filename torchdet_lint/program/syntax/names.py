@@ -176,14 +176,14 @@ class Resolver(Registries):
                 if home is not None and bound.value is not None and bound.kind in ("value", "part")
             ]
         elif isinstance(node, ast.Attribute):
-            values = self._kept(node, scope, depth)
+            values = self.kept(node, scope, depth)
         return [name for value, where in values for name in self.elements(value, where, depth - 1)]
 
     def _values(self, node: ast.expr, scope: Scope, depth: int) -> Iterable[str]:
         """The names of what the dictionary `node` holds."""
         tables = [followed(node, scope)]
         if isinstance(node, ast.Attribute) and not isinstance(tables[0][0], ast.Dict):
-            tables = list(self._kept(node, scope, depth))
+            tables = list(self.kept(node, scope, depth))
         found = [
             name
             for table, where in tables
@@ -194,7 +194,7 @@ class Resolver(Registries):
         named = [name for name in self.resolve(node, scope, depth - 1) if name.endswith(".*")]
         return [*found, *named] or (*self.registered(node, scope), *self.elements(node, scope, depth - 1))
 
-    def _kept(self, node: ast.Attribute, scope: Scope, depth: int) -> Sequence[tuple[ast.expr, Scope]]:
+    def kept(self, node: ast.Attribute, scope: Scope, depth: int = DEPTH) -> Sequence[tuple[ast.expr, Scope]]:
         """What the methods of the class around give to the attribute `node` of `self`."""
         method = scope.method
         if method is None or method.outer is None or not isinstance(node.value, ast.Name):
@@ -450,7 +450,7 @@ class Resolver(Registries):
         value = followed(node.value, scope)
         if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)) and not starts_empty(value[0]):
             return self._picked(node, *value, depth)
-        kept = self._kept(node.value, scope, depth) if isinstance(node.value, ast.Attribute) else ()
+        kept = self.kept(node.value, scope, depth) if isinstance(node.value, ast.Attribute) else ()
         if kept and all(isinstance(table, ast.Dict) and table.values for table, _ in kept):
             return [name for table, where in kept for name in self._picked(node, table, where, depth)]
         found = self.resolve(node.value, scope, depth - 1)
