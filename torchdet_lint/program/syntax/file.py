@@ -122,19 +122,24 @@ class File:
                 if isinstance(call, ast.Attribute) and call.attr in self.words.commands:
                     for key in self.names.resolve(call.value, scope.outer or self.scopes.module):
                         found.setdefault(key, []).append(f"@.{name}")
-        for node in ast.walk(self.scopes.tree) if registered else ():
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in self.words.registers
-            ):
-                for word in node.keywords:
-                    if word.arg and isinstance(word.value, (ast.Name, ast.Attribute)):
-                        found.setdefault(f".{word.arg}", []).extend(self.names.resolve(word.value, self.scopes.module))
-                if node.func.attr == "add_command" and node.args:
-                    for key in self.names.resolve(node.func.value, self.scopes.module):
-                        found.setdefault(key, []).extend(self.names.resolve(node.args[0], self.scopes.module))
+        for node, scope in self._registering() if registered else ():
+            assert isinstance(node.func, ast.Attribute)
+            for word in node.keywords:
+                if word.arg and isinstance(word.value, (ast.Name, ast.Attribute)):
+                    found.setdefault(f".{word.arg}", []).extend(self.names.resolve(word.value, scope))
+            if node.func.attr == "add_command" and node.args:
+                for key in self.names.resolve(node.func.value, scope):
+                    found.setdefault(key, []).extend(self.names.resolve(node.args[0], scope))
         return {key: tuple(dict.fromkeys(value)) for key, value in sorted(found.items())}
+
+    def _registering(self) -> Iterator[tuple[ast.Call, Scope]]:
+        """The calls that say what a name of a call runs, each with the scope in which it stands."""
+        scopes = [scope for scope in self.scopes.by_name.values() if scope.kind == "function"]
+        homes = {id(inner): scope for scope in scopes for inner in walk(scope.node) if isinstance(inner, ast.Call)}
+        for node in ast.walk(self.scopes.tree):
+            method = node.func if isinstance(node, ast.Call) else None
+            if isinstance(node, ast.Call) and isinstance(method, ast.Attribute) and method.attr in self.words.registers:
+                yield node, homes.get(id(node), self.scopes.module)
 
     def registers(self) -> dict[str, Names]:
         """As `Summary.registers`."""

@@ -620,5 +620,6 @@ class Transfer(Recorder):
         for key in sorted(keys & dispatch.keys()):
             for name in dispatch[key]:
                 for referent in self.lookup.evaluate(name, home):
-                    if referent.kind == "function" and referent.name != self.node.name:
+                    here = (referent.file, referent.name) == (self.node.file, self.node.name)
+                    if referent.kind == "function" and not here:
                         self.add("call", node=Node(referent.file, referent.name))
