@@ -43,6 +43,8 @@ NONE = "~"
 SOME = "^"
 # The value of a parameter that is given a generator of its own, whichever; a test that asks for no more than that.
 GENERATOR = "<generator>"
+# The same where it is given a function in sight, or an object, in place of the one that stands for it by default.
+GIVEN = "<given>"
 OWN = "own"
 # How a number is compared with another one.
 COMPARED: dict[str, Callable[[Any, Any], bool]] = {

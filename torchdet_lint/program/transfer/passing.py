@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdet_lint.program.events import GENERATOR, INDIRECT, OWN, PASSED, PLAIN, Argument, Body, Event
+from torchdet_lint.program.events import GENERATOR, GIVEN, INDIRECT, OWN, PASSED, PLAIN, Argument, Body, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -69,6 +69,15 @@ def is_generator(lookup: Lookup, node: Node, argument: Argument) -> bool:
     return bool(found) and all(one.kind == "external" and lookup.facts.is_generator(one.name) for one in found)
 
 
+def is_given(lookup: Lookup, node: Node, argument: Argument) -> bool:
+    """Whether an argument of a call in `node` is a function or an object in sight, for all that it may stand for."""
+    if any((name[1:], GIVEN) in node.given for name in argument.names):
+        return True
+    found = [lookup.evaluate(name, node.file, node.owner, node.name) for name in argument.names]
+    kinds = {one.kind for referents in found for one in referents}
+    return bool(found) and all(found) and kinds <= {"function", "class", "instance", "external"}
+
+
 def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str, str], ...]:
     """The generators among the parameters of a function that `event` leaves out, or passes on from here."""
     if body is None or event.opaque or not any("generator" in name for name in body.parameters):
@@ -86,27 +95,35 @@ def lent(referent: Referent, body: Body | None, event: Event) -> tuple[tuple[str
 
 
 def constants(
-    referent: Referent, body: Body, event: Event, in_caller: Callable[[Argument], Any], wanted: Callable[[str], bool]
+    referent: Referent,
+    body: Body,
+    event: Event,
+    in_caller: Callable[[Argument], Any],
+    wanted: Callable[[str], bool],
+    given_there: Callable[[Argument], bool] = lambda _: False,
 ) -> tuple[tuple[str, Any], ...]:
     """The constants that a call passes, or leaves to their defaults, for the parameters that decide on branches;
-    `in_caller` gives the constant that an argument is in the caller, or `UNKNOWN`. Of those that are only given to
+    `in_caller` gives the constant that an argument is in the caller, or `UNKNOWN`, and `given_there` whether it is
+    evidently a function or an object. Of those that are only given to
     other functions, switches and what turns something off (None, nought, no text) count, and what is `wanted`.
 
     What is passed on counts for few parameters: each function has a node for every choice of values that leads there.
     """
-    if event.opaque:
-        return ()
     given = bound_arguments(referent, body, event)
     found: dict[str, Any] = {}
     room = dict(_ROOM)
     for test in body.tests:
         name = test.parameter
+        if event.opaque and (test.kind != OWN or name not in event.keywords):
+            continue
         argument = given.get(name)
         passed_on = argument if argument is not None and not argument.known else None
         if name in found or (passed_on is not None and not any(room.values())):
             continue
         value = in_caller(passed_on) if passed_on is not None else passed_constant(name, given, event, body)
-        if not isinstance(value, PLAIN) or (test.kind == OWN and value != GENERATOR):
+        if test.kind == OWN and value is UNKNOWN and passed_on is not None and given_there(passed_on):
+            value = GIVEN
+        if not isinstance(value, PLAIN) or (test.kind == OWN and value not in (GENERATOR, GIVEN)):
             continue
         sort = _sort_of(value)
         if test.kind in INDIRECT and not (sort == "switch" and test.kind == PASSED) and not wanted(name):
@@ -121,7 +138,7 @@ def constants(
 
 def _sort_of(value: Any) -> str:
     """What sort of value is passed on, of those that `_ROOM` counts."""
-    if value == GENERATOR:
+    if value in (GENERATOR, GIVEN):
         return "generator"
     if isinstance(value, bool) or not value:
         return "switch"

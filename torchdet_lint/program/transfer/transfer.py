@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, Node, Referent, Step
-from torchdet_lint.program.events import GENERATOR, GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.events import GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
 from torchdet_lint.program.transfer.made import made_with
 from torchdet_lint.program.transfer.name_hints import NameHints
-from torchdet_lint.program.transfer.passing import accepts, at_call, bound_arguments, constants, lent, ruled_out
+from torchdet_lint.program.transfer.passing import (
+    accepts,
+    at_call,
+    bound_arguments,
+    constants,
+    is_given,
+    lent,
+    ruled_out,
+)
 from torchdet_lint.program.transfer.recorder import Recorder
 from torchdet_lint.program.transfer.relays import handed_parameters, relayed
 
@@ -214,7 +222,7 @@ class Transfer(Recorder):
         which a global one would stand in."""
         for name in event.names:
             owner, dot, _ = name[1:].rpartition(".") if name[0] == "$" else ("", "", "")
-            if dot and self.given.get(owner) == GENERATOR:
+            if (dot and self.given.get(owner) == GENERATOR) or (name[0] == "$" and self.given.get(name[1:]) == GIVEN):
                 return True
             if owner.startswith("self.") and owner[5:].isidentifier() and self._may_draw(name):
                 return self.of_self(owner) == (GENERATOR,)
@@ -256,7 +264,14 @@ class Transfer(Recorder):
         if full.endswith(".__init__") and referent.owner[1]:
             self.constructors.append((referent, event))
         given = (
-            constants(referent, body, event, self.constant_here, lambda name: self.wanted.decides(referent, name))
+            constants(
+                referent,
+                body,
+                event,
+                self.constant_here,
+                lambda name: self.wanted.decides(referent, name),
+                lambda argument: is_given(self.lookup, self.node, argument),
+            )
             if body is not None and body.tests
             else ()
         )
@@ -314,7 +329,9 @@ class Transfer(Recorder):
         bound: dict[str, list[Referent]] = {}
         for use in body.uses:
             referents: list[Referent] = []
-            for name in given[use].names if use in given else ():
+            names = given[use].names if use in given else ()
+            stands_in = any(self.given.get(name[1:]) == GIVEN for name in names)
+            for name in () if stands_in else names:
                 for one in self.stands_for(name):
                     if one.kind in ("function", "class", "instance", "loader", "external"):
                         referents.append(one)
