@@ -194,11 +194,12 @@ class WorkerObjects(WorkerBodies):
         if not isinstance(node, ast.Attribute):
             return False
         if isinstance(node.value, ast.Name) and node.value.id == "self" and scope.instance is not None:
-            for class_, home in scope.instance.classes:
+            for class_, _ in scope.instance.classes:
                 own = method(class_, node.attr)
                 # A property gives something else than itself.
                 if own is not None and all(ast.unparse(one) in _PLAIN for one in own.decorator_list):
-                    self._body(own, Scope(home, own, scope.instance), depth + 1)
+                    for function, there, owner in self.classes.run_in_worker(scope.instance, node.attr):
+                        self._body(function, Scope(there, function, scope.instance), depth + 1, owner=owner)
                     return True
         classes = [(one, inner.file) for one, inner in self.bindings.picked(node.value, scope)]
         for one, file in classes or [(node.value, scope.file)]:
