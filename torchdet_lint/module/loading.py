@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchdet_lint.module import names, tree
+from torchdet_lint.module import names
 from torchdet_lint.module.collect import collect
 from torchdet_lint.module.facts import UNIT
-from torchdet_lint.module.tree import children, code
+from torchdet_lint.module.tree import SPARE, children, code
 from torchdet_lint.prefilter import chains, patterns, skeleton
 from torchdet_lint.prefilter.mentions import Mentions
 from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
@@ -87,6 +87,7 @@ class Loading:
         self.awake = False
         self.skipped: list[tuple[int, str]] = []
         self.parsed: list[Unit] = []
+        self._trees: list[tuple[str, cst.Module]] = []
         self.words = _Words(self)
         self._matter: dict[tuple[int, frozenset[str]], bool] = {}
         self._statements = [unit for unit in facts.units if unit.piece.owner < 0 and unit.piece.kind == "statements"]
@@ -283,7 +284,7 @@ class Loading:
         if chains.too_long(text):
             return None, _TOO_DEEP
         try:
-            return tree.parse(text), ""
+            root = SPARE.parse(text)
         except (RecursionError, MemoryError):
             return None, _TOO_DEEP
         except cst.ParserSyntaxError as error:
@@ -291,6 +292,13 @@ class Loading:
         except Exception as error:
             # libcst gives up on some programs with errors of its own.
             return None, f"libcst cannot read this statement: {type(error).__name__}"
+        self._trees.append((text, root))
+        return root, ""
+
+    def release(self) -> None:
+        """Give the trees to those who come next; nobody may look at them here any more."""
+        for text, root in self._trees:
+            SPARE.give(text, root)
 
     def parsed_text(self, unit: Unit) -> str:
         """What is parsed for `unit`: a member of a class stands in a block. A row that says that it goes on, at the end

@@ -236,5 +236,6 @@ class Module:
             self.loading.facts, self.loading, self.relations, self.values, self.resolver, self.dictionaries,
             self.every_call, self.declarations, self.places, self,
         )  # fmt: skip
+        self.loading.release()
         for room in (*self._shared.values(), *rooms):
             getattr(room, "__dict__", {}).clear()

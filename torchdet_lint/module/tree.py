@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import sys
 import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 _DEEP_STACK = 512 * 1024 * 1024
 _DEEP_RECURSION = 200_000
+# The trees of so much text are kept, some 20 MB.
+_MOST = 400_000
 
 LEAVES = frozenset(
     {cst.Name, cst.Integer, cst.Float, cst.SimpleString, cst.Pass, cst.Break, cst.Continue, cst.Ellipsis}
@@ -76,6 +79,38 @@ def _validated(node: cst.CSTNode) -> None:
 _parsing = False
 # Once and for all: a class that changes makes Python forget what it knows of every class below it.
 cst.CSTNode.__post_init__ = _validated  # type: ignore[assignment,method-assign]
+
+
+class Spare:
+    """Trees that nobody uses any more, by their text: many a file has functions of others. What was used longest ago
+    goes first. A tree belongs to one module at a time, since what is known of a node is known by its identity."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._kept: OrderedDict[str, cst.Module] = OrderedDict()
+        self._size = 0
+
+    def parse(self, text: str) -> cst.Module:
+        """A tree of `text` for whoever asks alone. Raises as libcst does."""
+        kept = self._kept.pop(text, None)
+        if kept is None:
+            return parse(text)
+        self._size -= len(text)
+        return kept
+
+    def give(self, text: str, root: cst.Module) -> None:
+        """Take back a tree that nobody knows any more."""
+        if text in self._kept or len(text) > self._most:
+            return
+        self._kept[text] = root
+        self._size += len(text)
+        while self._size > self._most:
+            oldest, _ = self._kept.popitem(last=False)
+            self._size -= len(oldest)
+
+
+SPARE = Spare()
+"""Those of this process."""
 
 
 class Positions:
