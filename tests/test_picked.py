@@ -1762,3 +1762,45 @@ def test_a_text_that_is_evaluated_picks_what_its_gap_leaves_open(project, made, 
     (finding,) = [one for one in lint(folder) if one.code == "TDL203"]
     assert (f"; calls that are nondeterministic without it: {count} × Conv2d" in finding.message) == bool(count)
     assert finding.severity == ("error" if count else "warning")
+
+
+HELD = """
+import random
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+class Noise:
+    def __init__(self):
+        self.rng = random.Random(1)
+    def draw(self):
+        return self.rng.random()
+
+class Augmentation:
+    def __init__(self):
+        self.noise = Noise()
+        self.scale = 2
+
+class Rows(Dataset):
+    def __init__(self):
+        self.augmentation = Augmentation()
+    def __len__(self):
+        return 9
+    def __getitem__(self, i):
+        {}
+
+torch.manual_seed(0)
+DataLoader(Rows(), num_workers=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "severity"),
+    [
+        ("return self.augmentation.noise.draw()", "error"),
+        ("return self.augmentation.noise.rng.random()", "error"),
+        ("noise = self.augmentation.noise; return noise.draw()", "error"),
+        ("return self.augmentation.scale * i", "note"),
+    ],
+)
+def test_an_object_that_an_object_of_the_data_set_holds_is_looked_at(project, row, severity):
+    assert severity_of_the_loader(project(main_DOT_py=HELD.format(row))) == severity

@@ -57,6 +57,7 @@ class Bindings:
         self._files: dict[str, File] = {}
         self._idle: dict[tuple[ast.AST, ...], frozenset[int]] = {}
         self._orders: dict[ast.AST, BlockOrder] = {}
+        self._entered: set[int] = set()
 
     def around(self, node: ast.AST) -> tuple[Function | None, ast.ClassDef | None]:
         """The function and the class in which a node of the file stands."""
@@ -82,7 +83,8 @@ class Bindings:
             if scope.instance is not None and isinstance(node.value, ast.Name) and node.value.id == "self":
                 yield from scope.instance.attributes.get(node.attr, ())
             else:
-                yield from self._of_module(node, scope.file)
+                found = list(self._of_module(node, scope.file))
+                yield from found or self._of_object(node, scope)
             return
         assert isinstance(node, ast.Name)
         if scope.given is not None and node.id in scope.given:
@@ -192,6 +194,19 @@ class Bindings:
             home, name = told
             for value in home.values.get(name, ()):
                 yield value, Scope(home)
+
+    def _of_object(self, node: ast.Attribute, scope: Scope) -> list[Bound]:
+        """What an attribute of an object of the project is bound to: `self.transform.noise`."""
+        found: list[Bound] = []
+        if id(node) in self._entered:
+            return found
+        self._entered.add(id(node))
+        for call, inner in self.objects(node.value, scope)[0]:
+            made = self.classes.made_by(call, inner.file)
+            if made is not None:
+                found += self.classes.instance(*made, call, inner).attributes.get(node.attr, ())
+        self._entered.discard(id(node))
+        return found
 
     def idle(self, dead: tuple[ast.AST, ...]) -> frozenset[int]:
         """The ids of all nodes of what is `dead`."""

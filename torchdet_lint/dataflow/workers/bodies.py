@@ -162,6 +162,7 @@ class WorkerBodies:
                 continue
             way = ""
             settable = scope.instance is None or not any(keeps_attributes(one) for one, _ in scope.instance.classes)
+            settable &= _is_of_self(node)
             if scope.way and settable and isinstance(node, ast.Attribute) and not isinstance(value, HOLDING):
                 way = f"{scope.way}.{outside_name(node.attr, owner)}"
             self._owned[Owned(name, owner, inner.file.path, place.lineno, way, maker)] = None
