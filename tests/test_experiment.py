@@ -79,6 +79,14 @@ class Trial(NamedTuple):
 
 CURED = [
     Trial(
+        "beside a seed that cannot be read twice",
+        """
+torch.manual_seed(max(options().seed, 0))
+shown(run=[np.random.rand(2).tolist(), random.random()])
+""",
+        ("TDL102", "TDL103"),
+    ),
+    Trial(
         "a generator beside the global one of its library, which no seed reaches",
         """
 args = options()

@@ -88,7 +88,8 @@ class NeedHelper(NamedTuple):
     statement at top level, above which they have to stand. `beside` is a call that seeds other libraries with `seed`, a
     text, and below which they may stand and take the same seed; or, of a program that parses a seed which nothing is
     given, the call that leads there, `parsed`, in the file `options`. `joined` says that several processes run the
-    program, none of which seeds anything; `files` are the others that it reaches.
+    program, none of which seeds anything; `files` are the others that it reaches. `unlike` says that the program's seed
+    is another value than `seed`, or may be.
     """
 
     name: str
@@ -102,6 +103,7 @@ class NeedHelper(NamedTuple):
     options: str = ""
     joined: bool = False
     files: tuple[str, ...] = ()
+    unlike: bool = False
 
 
 class NeedFunction(NamedTuple):

@@ -131,23 +131,29 @@ class Reporter:
         option = values.option if values is not None else None
         if change.beside is not None:
             node = module.places.node_at(change.beside.row, change.beside.column)
-            seed = seeds.beside(node, change.libraries, elsewhere)
+            once, varies, parses = seeds.runs_once(node), seeds.varies(node), option is not None
+            seed = seeds.beside(node, change.libraries, elsewhere) if once or (varies and parses) else ""
             if option is not None and (seed.isdecimal() or (option.suits and not option.is_used(module.text))):
                 seed = ""
-            change = change._replace(beside=node if seed else None, seed=seed)
+            unlike = varies and (not seed if once else parses)
+            change = change._replace(beside=node if seed else None, seed=seed, unlike=unlike)
         if not change.seed and change.parsed is not None and values is not None and option is not None:
             node = module.places.node_at(change.parsed.row, change.parsed.column)
             seed = seeds.below_arguments(node, option, values)
             seed = seeds.unlike(seed, change.libraries, elsewhere) if seed else ""
-            change = change._replace(beside=node if seed else None, seed=seed)
+            change = change._replace(beside=node if seed else None, seed=seed, unlike=change.unlike and not seed)
         return change if change.seed else change._replace(seed=seeds.unlike(NUMBER, change.libraries, elsewhere))
 
     def _is_unsafe(self, change: Change) -> bool:
-        """Whether `change` seeds with a number though the program parses a seed, or may; or several processes alike."""
+        """Whether `change` seeds with a number though the program has a seed, or may; or several processes alike."""
         if not isinstance(change, NeedHelper):
             return False
         values = self._values(change.options) if change.options and change.beside is None else None
-        return change.joined or (values is not None and (values.option is not None or values.names_at_run_time))
+        return (
+            change.joined
+            or change.unlike
+            or (values is not None and (values.option is not None or values.names_at_run_time))
+        )
 
     def _numbers(self, path: str, library: str) -> frozenset[int]:
         """The numbers that a file gives objects which draw as the global generator of `library` does."""

@@ -99,6 +99,8 @@ def _enter_beside(draft: Draft, need: NeedHelper) -> bool:
     ):
         return False
     row = draft.module.span(statement)[1].row
+    if "{torch}" in need.seed:
+        draft.needed["torch"] = "torch"
     statements = _present(draft, _seed_lines(need.libraries, need.seed))
     lines = [header + draft.filled(text, statement) for _, text in _unshown(draft, row, statements)]
     draft.file_edits.append(draft.editor.lines_after(row, draft.editor.indented("\n".join(lines), statement)))

@@ -33,6 +33,7 @@ class Conventions(Table, frozen=True, kw_only=True, dict=True):
     identity: tuple[str, ...] = ()
     conversions: frozenset[str] = frozenset()
     once: frozenset[str] = frozenset()
+    starts: frozenset[str] = frozenset()
     devices: tuple[str, ...] = ()
     distributed: tuple[str, ...] = ()
 

@@ -164,11 +164,16 @@ class CallChain:
         found = []
         for use in self.uses.get(name, ()):
             parent = self.parents[use]
-            if isinstance(parent, ast.Call) and parent.func is use:
+            if isinstance(parent, ast.Call) and (parent.func is use or self._starts(parent, use)):
                 found.append(parent)
             elif not self._annotates(use):
                 return None
         return found
+
+    def _starts(self, call: ast.Call, function: ast.AST) -> bool:
+        """Whether `call` runs `function` once, as `fire.Fire(main)` does."""
+        starts = self.module.library.facts.conventions.starts
+        return call.args[:1] == [function] and self.name_of(call.func) in starts
 
     def _annotates(self, use: ast.AST) -> bool:
         child = use

@@ -148,26 +148,40 @@ class ProgramSeeds:
 
     def beside(self, node: cst.CSTNode, libraries: Sequence[str], elsewhere: Callable[[str], Iterable[int]]) -> str:
         """What the call `node` seeds with, as it is written, where `libraries` may be given it right below, or what
-        they may be given of it, as `unlike` has it; empty where the call may run more than once, or on a condition that
-        is not about the seed."""
-        call = self.chains.call_at(node)
-        seeding = self.seeding(call) if call is not None and self.chains.to(call) is not None else None
+        they may be given of it, as `unlike` has it; torch's initial seed where it is torch's and cannot be written
+        twice. Empty where the call runs on a condition that is not about the seed."""
+        seeding = self._seeding_at(node)
         if seeding is None or seeding.value is None:
             return ""
         suits = all(self.values.suits(seeding, one) for one in libraries)
-        if not suits and not self.values.may_be_negative(seeding):
-            return ""
+        repeatable = all(map(_is_repeatable, walk(seeding.value)))
+        if seeding.is_constant or not (suits or self.values.may_be_negative(seeding)):
+            repeatable &= suits
         kinds = {type(one) for one in walk(seeding.value)}
-        if not all(map(_is_repeatable, walk(seeding.value))):
-            return ""
         text = ast.unparse(seeding.value)
-        if self._perhaps(seeding.call, unless=text if ast.Name in kinds else "__name__"):
+        if self._perhaps(seeding.call, unless=text if repeatable and ast.Name in kinds else "__name__"):
             return ""
+        if not repeatable:
+            return f"{INITIAL_SEED} % 2**32" if "torch" in seeding.libraries else ""
         text = self._quoted(text)
         seed = self.unlike(text, libraries, elsewhere)
         if suits:
             return seed
         return f"({seed}) % 2**32" if ast.BinOp in kinds or seed != text else f"{seed} % 2**32"
+
+    def runs_once(self, node: cst.CSTNode) -> bool:
+        """Whether the call `node`, which seeds, runs once in a run."""
+        call = self.chains.call_at(node)
+        return call is not None and self.chains.to(call) is not None
+
+    def varies(self, node: cst.CSTNode) -> bool:
+        """Whether the call `node` seeds with something else than a number that is written there."""
+        seeding = self._seeding_at(node)
+        return seeding is not None and seeding.value is not None and not seeding.is_constant
+
+    def _seeding_at(self, node: cst.CSTNode) -> Seeding | None:
+        call = self.chains.call_at(node)
+        return self.seeding(call) if call is not None else None
 
     def below_arguments(self, node: cst.CSTNode, option: Option, values: SeedValues) -> str:
         """The seed that the call `node` parses, as the statement below can read it; empty where it cannot, where the
@@ -230,7 +244,7 @@ class ProgramSeeds:
                 text = self._readable(seeding, site, chain[0])
                 if text and self.values.suits(seeding, takes):
                     return made(text, seeding.libraries)
-        if self._seeds_torch(chain):
+        if self._seeds_torch(chain, repeatably=not apart):
             return made(INITIAL_SEED, frozenset(), (NeedImport("torch"),))
         if any(True for site in chain for _ in self._above(self._seedings(site).named, site)):
             return GeneratorSeed("{seed}", "unsafe")  # the program has a seed, which cannot be read here
@@ -377,9 +391,17 @@ class ProgramSeeds:
             self._known_seedings[body] = Seedings(found)
         return self._known_seedings[body]
 
-    def _seeds_torch(self, chain: Sequence[Site]) -> bool:
-        """Whether torch is seeded above one of the places."""
-        return any(True for site in chain for _ in self._above(self._seedings(site).torch, site))
+    def _seeds_torch(self, chain: Sequence[Site], *, repeatably: bool = False) -> bool:
+        """Whether torch is seeded above one of the places, `repeatably`: by something else than a clock and its like,
+        which become the configured seed."""
+        above = (one for site in chain for one in self._above(self._seedings(site).torch, site))
+        return any(not (repeatably and self._is_entropy(one.value)) for one in above)
+
+    def _is_entropy(self, value: ast.expr | None) -> bool:
+        """Whether a clock is read, or something like it, to work `value` out."""
+        entropy = self.module.library.facts.entropy
+        calls = [one for one in walk(value) if isinstance(one, ast.Call)] if value is not None else []
+        return any(self.chains.name_of(one.func) in entropy for one in calls)
 
     def _seeds_torch_again(self, chain: Sequence[Site]) -> bool:
         """Whether torch is seeded below one of the places, perhaps for what is drawn then: a generator of its own would

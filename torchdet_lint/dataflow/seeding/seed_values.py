@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # NumPy's generators take no seed outside of this; torch takes negative ones too, and `random` text.
 _SEEDS = range(2**32)
 _MODULI = tuple(f"2 ** {bits}" for bits in range(8, 33))
+# Whole numbers of Python between two others, and what such may lie below.
+_PICKED = ("random.randint", "random.randrange")
+_ENDS = (*_MODULI, *(f"{end} - 1" for end in _MODULI))
 _DEEP = 4
 _OTHER = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.JoinedStr)
 _TEXT = lazy(r"\b(?:environ|getenv|argv|input)\b")
@@ -25,7 +28,7 @@ _TEXT = lazy(r"\b(?:environ|getenv|argv|input)\b")
 _SEVERAL = ("parse_known_args", "parse_known_intermixed_args", "parse_args_into_dataclasses")
 _ADDING = ("add_argument", "option")
 _SEED = lazy(
-    r"(?:(?:base|exp|experiment|global|init|main|manual|master|np|numpy|rand|random|rng|run|torch)_?)?seed(?:_?value)?"
+    r"(?:(?:base|exp|experiment|global|init|main|manual|master|np|numpy|rand|random|rng|run|torch)_?)?seed(?:s|_?value)?"
     r"|rand(?:om)?_?state"
 )
 
@@ -74,10 +77,11 @@ class SeedValues:
         divided = any(name == "add_subparsers" for _, name in methods)
         for call in (call for call, name in methods if name in _ADDING):
             name, default = _option(call)
-            if any(_SEED.fullmatch(one.lower()) for one in (name, *_flags(call))):
+            if any(_SEED.fullmatch(known.lower()) for known in (name, *_flags(call))):
                 given = {one.arg for one in call.keywords}
                 kept = not given.isdisjoint(("default", "required")) and "nargs" not in given
-                suits = len(parsers) == 1 and not divided and kept and self._is_natural(default, 0)
+                alone = not name.endswith("seeds")
+                suits = alone and len(parsers) == 1 and not divided and kept and self._is_natural(default, 0)
                 return Option(name, suits)
         return None
 
@@ -135,6 +139,8 @@ class SeedValues:
             parts = (value.left, value.right)
             return isinstance(value.op, ast.Add) and all(self._is_natural(one, depth) for one in parts)
         if isinstance(value, ast.Call):
+            if ast.unparse(value.func) in _PICKED and value.args and not value.keywords:
+                return all(ast.unparse(one) in _ENDS or self._is_natural(one, 0) for one in value.args)
             return isinstance(value.func, ast.Name) and value.func.id == "int"
         return depth > 0 and self._only_natural(_key(value), depth - 1)
 

@@ -64,6 +64,8 @@ class Context:
         # The program's own last seed of each library, as text: what is derived follows it.
         self.program_seeds: dict[str, str] = {}
         self.on_seed: list[Callable[[], object]] = []
+        # Whether a fix seeds at this moment, and not the program.
+        self.seeds_itself = False
         self._ordinals: collections.Counter[str] = collections.Counter()
         lineage()
 

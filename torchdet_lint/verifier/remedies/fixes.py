@@ -47,14 +47,26 @@ def _in_order(context: Context) -> None:
     turns.threads(context)
 
 
-_SEEDED = "a seed that the program sets later wins"
+_SEEDED = "a seed that the program sets later wins, and the first one that it gives another library is followed"
 _STREAM = "the numbers differ from those of the unfixed program; their distribution does not"
 _HASHES = (("PYTHONHASHSEED", "0"),)
 _CUBLAS = (("CUBLAS_WORKSPACE_CONFIG", modes.CUBLAS_VALUES[0]),)
 
 _ALL = (
-    RuntimeFix("seed-torch", "torch.manual_seed right after torch is imported", _SEEDED, install=seeding.seed_torch),
-    RuntimeFix("seed-numpy", "numpy.random.seed right after NumPy is imported", _SEEDED, install=seeding.seed_numpy),
+    RuntimeFix(
+        "seed-torch",
+        "torch.manual_seed right after torch is imported",
+        _SEEDED,
+        follows=True,
+        install=seeding.seed_torch,
+    ),
+    RuntimeFix(
+        "seed-numpy",
+        "numpy.random.seed right after NumPy is imported",
+        _SEEDED,
+        follows=True,
+        install=seeding.seed_numpy,
+    ),
     RuntimeFix(
         "seed-python", "random.seed before the program starts", _SEEDED, follows=True, install=seeding.seed_python
     ),

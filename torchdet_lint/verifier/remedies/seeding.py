@@ -45,7 +45,8 @@ def seed_python(context: Context) -> None:
 
     state = random.getstate()
     context.patches.on_undo(lambda: random.setstate(state))
-    random.seed(context.seed)
+    _seed_unnoticed(context, random.seed, context.seed)
+    _follow_first(context, "python", random.seed)
     # Python seeds `random` from the system in every forked child.
     after_fork(context, lambda path: random.seed(context.derive("fork", path)))
 
@@ -58,7 +59,8 @@ def seed_numpy(context: Context) -> None:
     def seed(module: ModuleType) -> None:
         state = module.get_state()
         context.patches.on_undo(lambda: module.set_state(state))
-        module.seed(context.seed % _NUMPY_LIMIT)
+        _seed_unnoticed(context, module.seed, context.seed % _NUMPY_LIMIT)
+        _follow_first(context, "numpy", lambda number: module.seed(number % _NUMPY_LIMIT))
 
     after_import(context.patches, "numpy.random", seed)
 
@@ -70,9 +72,36 @@ def seed_torch(context: Context) -> None:
 
     def seed(torch: Any) -> None:
         _restore_torch_later(context, torch)
-        torch.manual_seed(context.seed)
+        _seed_unnoticed(context, torch.manual_seed, context.seed)
+        _follow_first(context, "torch", torch.manual_seed)
 
     after_import(context.patches, "torch", seed)
+
+
+def _follow_first(context: Context, library: str, reseed: Callable[[int], object]) -> None:
+    """Seed `library` anew when the program seeds another one for the first time, so that another seed of the program
+    gives other numbers here too. One that the program seeds again later keeps going on."""
+
+    def follow() -> None:
+        stop()
+        if library not in context.program_seeds:
+            _seed_unnoticed(context, reseed, context.derive("follows", library))
+
+    def stop() -> None:
+        if follow in context.on_seed:
+            context.on_seed.remove(follow)
+
+    context.on_seed.append(follow)
+    context.patches.on_undo(stop)
+
+
+def _seed_unnoticed(context: Context, seed: Callable[[int], object], number: int) -> None:
+    """Call `seed`, which is not the program that seeds."""
+    context.seeds_itself = True
+    try:
+        seed(number)
+    finally:
+        context.seeds_itself = False
 
 
 def _restore_torch_later(context: Context, torch: Any) -> None:
@@ -125,7 +154,7 @@ def _note_seeds(
     @functools.wraps(original)
     def seed(*args: Any, **kwargs: Any) -> Any:
         given = [value for value in (*args[:1], *kwargs.values()) if value is not None]
-        if given and sys._getframe(1).f_globals.get("__name__") != _WORKER_LOOP:
+        if given and not context.seeds_itself and sys._getframe(1).f_globals.get("__name__") != _WORKER_LOOP:
             context.program_seeds[library] = repr(given[0])
             for follow in tuple(context.on_seed):
                 follow()
