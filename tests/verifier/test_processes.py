@@ -314,6 +314,8 @@ def test_processes_that_are_called_alike_are_told_apart(tmp_path):
         (["-c", "from multiprocessing.spawn import spawn_main"], {"RANK": "0", "WORLD_SIZE": "2"}, "rank 0 spawn"),
         (["-c", "from multiprocessing.spawn import spawn_main"], {}, "spawn"),
         (["-u", "/x/train.py"], {"RANK": "1"}, "-u train.py"),
+        (["t.py", "--url", "env://", "--to=tcp://a/b"], {}, "t.py --url env:// --to=tcp://a/b"),
+        (["t.py", "file:///tmp/k2/store"], {}, "t.py store"),
     ],
 )
 def test_a_rank_is_called_by_its_rank(monkeypatch, words, environment, expected):

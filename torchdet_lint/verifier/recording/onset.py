@@ -143,8 +143,14 @@ def _label() -> str:
             return f"rank {rank} {kind}" if ranked else kind
     if ranked and words[:1] == ["-u"]:
         words = words[1:]
-    command = " ".join(Path(word).name if os.sep in word else word for word in words)[:200] or "python"
+    command = " ".join(map(_without_folder, words))[:200] or "python"
     return f"rank {rank} of {command}" if ranked else command
+
+
+def _without_folder(word: str) -> str:
+    """A word of a command line, a path without its folder, which may be another in each run; an address stays whole."""
+    scheme, mark, _ = word.partition("://")
+    return Path(word).name if os.sep in word and (not mark or scheme.endswith("file")) else word
 
 
 def _end(one: Recorder, pid: int) -> None:
