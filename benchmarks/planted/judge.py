@@ -35,6 +35,10 @@ def judge(program: Planted, report: dict[str, Any]) -> Judged:
             judged.invented.append(f"{cause['rule'] or 'no rule'} at line {cause['line']}: {cause['op']}")
         else:
             told.setdefault(number, []).append(cause)
+        for place in re.findall(r":(\d+)(?: in |$)", "\n".join(cause["places"]), re.MULTILINE):
+            more = _at(program, [int(place)])
+            if more is not None and more != number:
+                told.setdefault(more, []).append(cause)
     for number, planted in enumerate(program.causes):
         rules = [cause["rule"] for cause in told.get(number, [])]
         wrong = [rule for rule in rules if rule and rule not in planted.rules]
@@ -55,10 +59,16 @@ def _part(program: Planted, cause: dict[str, Any]) -> int | None:
     places = [cause["line"], cause["forward_line"], finding.get("line", 0)]
     places.append(int(cause["reader"].rpartition(":")[2] or 0))
     places += map(int, re.findall(r"\(line (\d+)\)", finding.get("message", "")))
-    for line in places:
+    number = _at(program, places)
+    if number is None and not cause["line"] and len(program.causes) == 1:
+        return 0  # what the runs left behind has no line
+    return number
+
+
+def _at(program: Planted, lines: list[int]) -> int | None:
+    """The cause in whose lines the first of `lines` stands that stands in any."""
+    for line in lines:
         for number, spans in enumerate(program.spans):
             if any(line in span for span in spans):
                 return number
-    if not cause["line"] and len(program.causes) == 1:
-        return 0  # what the runs left behind has no line
     return None

@@ -259,6 +259,20 @@ def test_several_reads_of_memory_that_one_line_left_unwritten_are_one_cause(tmp_
     assert other.message == "it read memory that nothing had written"
 
 
+def test_data_of_one_generator_that_come_in_at_several_places_have_one_cause(tmp_path):
+    paths = []
+    for n in (5, 8):
+        came = [
+            (op(line, "lift_fresh"), 0, (line + n,), trace.OUTSIDE, (line + n, 5, line + n, 0)) for line in (3, 4, 6)
+        ]
+        paths.append(make(tmp_path / str(n), [*came, *steps(1)]))
+    report = compare_traces(*paths)
+    (numpy,) = report.causes
+    assert (numpy.rule, numpy.line, numpy.places) == ("TDL102", 3, ("train.py:4", "train.py:6"))
+    assert "  also at train.py:4, train.py:6\n" in text(report)
+    assert report.spread.consequences == 0
+
+
 @pytest.mark.parametrize(
     ("states", "rule"),
     [
@@ -683,7 +697,8 @@ def test_a_generator_that_a_number_may_have_been_drawn_from_says_little_of_the_d
     monkeypatch.setattr(explain_module, "lint", lambda *_, **__: found)
     monkeypatch.chdir(tmp_path)
     report = compare_traces(tmp_path / "a.tdtrace", tmp_path / "b.tdtrace", lint=True)
-    assert report.causes[-1].rule == ("TDL305" if state == "taken" else "TDL103")
+    told = next(cause for cause in report.causes if "train.py:9" in (f"{cause.file}:{cause.line}", *cause.places))
+    assert told.rule == ("TDL305" if state == "taken" else "TDL103")
 
 
 @pytest.mark.parametrize(("runs", "k", "share"), [(2, 2, 50), (3, 2, 75), (6, 2, 97), (12, 4, 97), (59, 20, 95)])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _VARIED = frozenset({"$PYTHONHASHSEED", "$MALLOC_PERTURB_"})
 """What a stress pair itself sets."""
 _RACE = "TDL307"
+_OF_GLOBAL_GENERATORS = frozenset({"TDL101", "TDL102", "TDL103"})
 _NEARLY_ALWAYS = 0.95
 _ELSEWHERE = "it read equal values and wrote different ones, in another environment: no rule speaks of that"
 
@@ -82,7 +83,7 @@ def report_on(
         )
         findings = explain.lint((*named, *_entry(program, root)), measured=measured)
     shown = _causes(outcome, doubtful, findings, root, table, compared=mode == "compare")
-    consequences = len(outcome.divergences) - len(shown)
+    consequences = len(outcome.divergences) - sum(1 + len(cause.places) for cause in shown)
     remains = left or Leftovers()
     if outcome.identical and remains.certain:
         shown = [_of_what_is_left(remains.certain, program, root, lint=lint, measured=measured)]
@@ -145,26 +146,48 @@ def _causes(
         if finding is not None and finding not in [cause.finding for cause in told.values()]:
             alone = msgspec.structs.replace(item, kind="cause")
             told[number] = _cause(alone, outcome, (finding,), root, table, compared=compared)
-    return _as_one([(outcome.divergences[number], told[number]) for number in sorted(told)])
+    return _as_one([(outcome.divergences[number], told[number]) for number in sorted(told)], root)
 
 
-def _as_one(told: list[tuple[Divergence, Cause]]) -> list[Cause]:
-    """Processes that share a model race for each of its tensors, and several ops read memory of one line that nothing
-    has written: each of these is one cause, where it is met first.
+def _as_one(told: list[tuple[Divergence, Cause]], root: Path) -> list[Cause]:
+    """Causes that are one by `_shared_by` are told once, where it is met first, with the other places."""
+    same: dict[object, list[tuple[Divergence, Cause]]] = {}
+    for number, (item, cause) in enumerate(told):
+        same.setdefault(_shared_by(item, cause) or number, []).append((item, cause))
+    return [_with_places(met, root) for met in same.values()]
+
+
+def _shared_by(item: Divergence, cause: Cause) -> tuple[str, object] | None:
+    """What several causes may have in common that makes them one: processes that share a model race for each of its
+    tensors, several ops read memory of one line that nothing has written, data of several lines come from what one
+    finding of the linter speaks of, or from one global generator.
     """
-    same: dict[tuple[object, str], list[Cause]] = {}
-    for item, cause in told:
-        if item.evidence.shared and cause.rule == _RACE:
-            same.setdefault((cause.finding, ""), []).append(cause)
-        elif item.source == "unwritten" and item.evidence.arrival:
-            same.setdefault(("", item.evidence.arrival), []).append(cause)
-    later = {id(cause) for met in same.values() for cause in met[1:]}
-    more = {id(met[0]): f"; so it was at {len(met) - 1} more of its reads" for met in same.values() if len(met) > 1}
-    return [
-        msgspec.structs.replace(cause, message=cause.message + more.get(id(cause), ""))
-        for _, cause in told
-        if id(cause) not in later
-    ]
+    if _of_memory(item, cause):
+        return "memory", item.evidence.arrival if item.source == "unwritten" else cause.finding
+    if cause.finding is not None:
+        return ("finding", cause.finding) if cause.finding.code == cause.rule else None
+    return ("generator", cause.rule) if cause.rule in _OF_GLOBAL_GENERATORS else None
+
+
+def _of_memory(item: Divergence, cause: Cause) -> bool:
+    shared = item.evidence.shared and cause.rule == _RACE
+    return shared or (item.source == "unwritten" and bool(item.evidence.arrival))
+
+
+def _with_places(met: list[tuple[Divergence, Cause]], root: Path) -> Cause:
+    """The first of causes that are one, with the places of the others."""
+    first = met[0][1]
+    if len(met) > 1 and _of_memory(*met[0]):
+        more = f"; so it was at {len(met) - 1} more of its reads"
+        return msgspec.structs.replace(first, message=first.message + more)
+    _, *others = dict.fromkeys(_place_and_stream(cause, root) for _, cause in met)
+    return msgspec.structs.replace(first, places=tuple(others))
+
+
+def _place_and_stream(cause: Cause, root: Path) -> str:
+    file, line = (cause.forward_file, cause.forward_line) if cause.forward_file else (cause.file, cause.line)
+    place = f"{seen_from_here(file, root)}:{line}" if file else cause.op
+    return place if cause.stream == "main" else f"{place} in {cause.stream.removeprefix('process ')}"
 
 
 def cause_alone(item: Divergence, outcome: Comparison, root: Path) -> Cause:

@@ -136,6 +136,9 @@ def _cause(number: int, cause: Cause, colour: bool) -> list[str]:
     if states:
         facts.append(f"generators: {states}")
     lines.append(f"  {' · '.join(facts)}")
+    if cause.places:
+        more = f" and {len(cause.places) - 3} more places" if len(cause.places) > 3 else ""
+        lines += wrapped(f"also at {', '.join(cause.places[:3])}{more}", 1)
     if cause.proven:
         lines.append(f"  proven: it differs without the fix of {cause.rule}, and is equal with it")
     if cause.also:

@@ -72,6 +72,8 @@ def _cause(number: int, cause: Cause) -> str:
         f"<p>{escaped(cause.message)}</p>",
         f"<p class=dim>{escaped(' · '.join(facts))}</p>",
     ]
+    if cause.places:
+        lines.append(f"<p>Also at {escaped(', '.join(cause.places))}</p>")
     if cause.finding is not None:
         found = cause.finding
         lines.append(f"<p>The linter: {escaped(f'{found.filename}:{found.line} {found.code} {found.message}')}</p>")
