@@ -246,3 +246,22 @@ def test_an_update_that_is_compiled_stays_compiled(tmp_path):
     recorded(tmp_path, lambda: under.extend(graphs()))
     assert len(plain) == len(under) > 0
     assert [len(graph) for graph in plain] == [len(graph) for graph in under]
+
+
+def test_an_address_that_was_numpys_before_says_nothing_of_the_memory_there_now(tmp_path):
+    """Which addresses come again differs from run to run."""
+    paths = []
+    for name in "ab":
+        paths.append(tmp_path / f"{name}.tdtrace")
+        with Recorder(paths[-1]) as recorder:
+            parameters = weights()
+            for parameter in parameters if name == "b" else ():
+                recorder._run.foreign.add(parameter.data_ptr())
+            trained(torch.optim.SGD(parameters, lr=0.1), parameters)
+            scale = torch.ones(3).mul_(2)
+            recorder._run.foreign.update([scale.data_ptr()] * (name == "b"))
+            scale.add_(1).sum()
+    assert [len(updates(path)) for path in paths] == [3, 3]
+    assert compare(*paths).identical
+    flags = [[record.flags for _, record in records(path)] for path in paths]
+    assert flags[0] == flags[1]

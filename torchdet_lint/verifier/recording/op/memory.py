@@ -106,6 +106,9 @@ def memory(run: Run) -> Memory:  # noqa: C901
             if not base:
                 continue
             known = owner(base)
+            if base in foreign and base not in loans and own(value):
+                # The address was that of foreign memory, which was freed since.
+                foreign.discard(base)
             if known is None or base in foreign:
                 borrowed = base in loans
                 now = lent(value, base) if borrowed else located(value)[0] & CLEAN
@@ -154,14 +157,17 @@ def memory(run: Run) -> Memory:  # noqa: C901
         digested at every read. Returns the flag of memory that is shared.
         """
         with contextlib.suppress(RuntimeError, NotImplementedError):
-            storage = tensor.untyped_storage()
-            shared = tensor.is_cpu and storage.is_shared()
-            if shared or not storage.resizable():
+            if not own(tensor):
                 base = base_of(tensor)
                 loans.pop(base, None)
                 foreign.add(base)
-                return trace.SHARED if shared else 0
+                return trace.SHARED if tensor.is_cpu and tensor.untyped_storage().is_shared() else 0
         return 0
+
+    def own(tensor: torch.Tensor) -> bool:
+        """Whether torch allocated the memory of a tensor, and no other process has it."""
+        storage = tensor.untyped_storage()
+        return storage.resizable() and not (tensor.is_cpu and storage.is_shared())
 
     def fresh(value: torch.Tensor) -> int:
         base = 0
@@ -275,9 +281,10 @@ def memory(run: Run) -> Memory:  # noqa: C901
                         return False
                     versions[id(value)] = value._version
                     base = base_of(value)
+                    # What decides must be the same in every run, which addresses are not.
+                    if owner(base, 0) & 1 or (base not in loans and not own(value)):
+                        return False
                 except (RuntimeError, NotImplementedError):
-                    return False
-                if owner(base, 0) & 1 or (base in foreign and base not in loans):
                     return False
             elif kind is list or kind is tuple:
                 if not settled(value, versions):
