@@ -332,6 +332,31 @@ def test_lines_of_several_processes_may_come_in_another_order(tmp_path):
     assert compare_left(a, b, ordered=True).certain
 
 
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize(
+    ("printed", "equal"),
+    [
+        (("[71] rank 0\nstep 71\n", "[82] rank 0\nstep 71\n"), True),
+        (("[71] rank 0\nloss 3\n", "[82] rank 0\nloss 4\n"), False),
+        (("[71] rank 0\n", "[90] rank 0\n"), False),
+        (("loss 71.5\n", "loss 82.5\n"), False),
+    ],
+)
+def test_numbers_of_the_runs_processes_are_no_difference(tmp_path, printed, equal, ordered):
+    runs = [remains(tmp_path / name, {}, text) for name, text in zip("ab", printed, strict=True)]
+    runs = [run._replace(processes=frozenset({number})) for run, number in zip(runs, ("71", "82"), strict=True)]
+    assert compare_left(*runs, ordered=ordered).differing == () or not equal
+    assert bool(compare_left(*runs, ordered=ordered).certain) != equal
+
+
+def test_lines_of_several_processes_are_held_against_each_other_whatever_their_order(tmp_path):
+    texts = {"a": "[71] one\n[72] two\nloss 3\n", "b": "loss 4\n[82] two\n[81] one\n"}
+    a, b = (remains(tmp_path / name, {}, text) for name, text in texts.items())
+    a, b = a._replace(processes=frozenset({"71", "72"})), b._replace(processes=frozenset({"81", "82"}))
+    (left,) = compare_left(a, b, ordered=False).certain
+    assert left.difference == "line 3: 'loss 3' | 'loss 4'"
+
+
 def test_the_last_line_that_differs_is_told_too(tmp_path):
     a, b = (remains(tmp_path / n, {}, f"seed {n}\nloss 1.{k}\nend\n") for k, n in enumerate("ab"))
     (left,) = compare_left(a, b, ordered=True).differing

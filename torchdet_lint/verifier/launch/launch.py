@@ -138,7 +138,7 @@ class ChildResult:
     `early` (ended by us, with all that was asked of it) or `interrupted` (Ctrl-C). `seconds` is wall time,
     `cpu_seconds` what all its processes took of the CPU (0 where the system does not say), `strays` the processes that
     were still there and were ended, `recording` why no trace or an incomplete one was written, `standing` where a
-    recorded run stood that did not end.
+    recorded run stood that did not end, `processes` the numbers of those that were recorded.
     """
 
     status: Literal["finished", "failed", "signal", "timeout", "early", "interrupted"]
@@ -148,6 +148,7 @@ class ChildResult:
     recording: str = ""
     cpu_seconds: float = 0.0
     standing: str = ""
+    processes: frozenset[str] = frozenset()
 
     @property
     def ok(self) -> bool:
@@ -227,10 +228,12 @@ def run_child(
     code = process.returncode
     if status == "ended":
         status = "finished" if code == 0 else "signal" if code < 0 else "failed"
+    recorded = tracing.parts_of(trace) if trace is not None else []
+    processes = frozenset({str(process.pid), *(part.name.split(".")[-2] for part in recorded)})
     recording = _finish(trace) if trace is not None else ""
     if status == "early":
         strays, recording = 0, recording.replace(_ENDS_EARLY, "")
-    return ChildResult(status, code, seconds, strays, recording, cpu, standing)  # type: ignore[arg-type]
+    return ChildResult(status, code, seconds, strays, recording, cpu, standing, processes)  # type: ignore[arg-type]
 
 
 def _cpu_of_children() -> float:

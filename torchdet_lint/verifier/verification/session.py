@@ -255,7 +255,8 @@ class Session:
         return self._report(lint=lint)
 
     def _remains(self, number: int) -> Remains:
-        return Remains(self.files[number], self.output(number), self.results[number].returncode)
+        result = self.results[number]
+        return Remains(self.files[number], self.output(number), result.returncode, result.processes)
 
     def _program_there(self) -> Program:
         """The program as it is started in the copy of its folder."""

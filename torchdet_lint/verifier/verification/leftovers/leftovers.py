@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from torchdet_lint.verifier.verification.leftovers.contents import VOLATILE, difference, lines
+from torchdet_lint.verifier.verification.leftovers import pickled
+from torchdet_lint.verifier.verification.leftovers.contents import VOLATILE, difference
 from torchdet_lint.verifier.verification.leftovers.masking import masked, masked_name
 from torchdet_lint.verifier.verification.outcome import Left
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 OUTPUT, STATUS = "standard output", "exit status"
 _MOST = 20
+_WHOLE = re.compile(r"(?<![\w.])\d+(?!\w|\.\d)")
 _BARE = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _HINT = (
     "only bare numbers differ there: where they tell a time, print its name or unit beside it, and it does not count"
@@ -23,11 +26,25 @@ _HINT = (
 
 
 class Remains(NamedTuple):
-    """What one run left: its files by name, the file with its standard output, how it ended."""
+    """What one run left: its files by name, the file with its standard output, how it ended; `processes` are the
+    numbers of its processes, which are others in every run.
+    """
 
     files: Mapping[str, Path]
     output: Path
     status: int
+    processes: frozenset[str] = frozenset()
+
+
+class _Line(NamedTuple):
+    """A line of standard output, masked, and its number from 1."""
+
+    number: int
+    text: str
+
+
+_END = _Line(0, "")
+_Pair = tuple[_Line, _Line]
 
 
 class Leftovers(NamedTuple):
@@ -50,7 +67,7 @@ def compare_left(a: Remains, b: Remains, *, ordered: bool) -> Leftovers:
     found = []
     if a.status != b.status:
         found.append(Left(STATUS, f"{a.status} | {b.status}"))
-    found += _output(a.output, b.output, ordered=ordered)
+    found += _output(a, b, ordered=ordered)
     pairs = _paired(a.files, b.files)
     found += [left for name, one, two in pairs if (left := _file(name, one, two)) is not None]
     with_number = sum(1 for line in _read(a.output) if re.search(r"\d", line))
@@ -63,19 +80,70 @@ def _read(path: Path) -> Iterator[str]:
             yield from (masked(line) for line in opened)
 
 
-def _output(a: Path, b: Path, *, ordered: bool) -> list[Left]:
-    first = lines(_read(a), _read(b))
-    if not first:
+def _output(a: Remains, b: Remains, *, ordered: bool) -> list[Left]:
+    in_order = _differing(a, b, itertools.zip_longest(_numbered(a), _numbered(b), fillvalue=_END))
+    first = next(in_order, None)
+    if first is None:
         return []
-    if not ordered and collections.Counter(_read(a)) == collections.Counter(_read(b)):
-        return [Left(OUTPUT, "the same lines in another order", certain=False)]
-    last, bare = "", True
-    for one, two in zip(_read(a), _read(b), strict=False):
-        if one != two:
-            bare = bare and bool(_BARE.fullmatch(one.strip()) and _BARE.fullmatch(two.strip()))
-            if re.search(r"\d", one):
-                last = f"{one.strip()[:60]!r} | {two.strip()[:60]!r}"
-    return [Left(OUTPUT, first, last="" if last in first else last, hint=_HINT if bare else "")]
+    if ordered:
+        differing: Iterator[_Pair] = itertools.chain((first,), in_order)
+    else:
+        differing = iter(_in_any_order(a, b))
+    return _told(differing) or [Left(OUTPUT, "the same lines in another order", certain=False)]
+
+
+def _told(differing: Iterator[_Pair]) -> list[Left]:
+    """The lines that differ as one difference: the first of them, and the last with a number."""
+    first, last, bare = "", "", True
+    for one, two in differing:
+        ends = [pickled.shown(end.text) if end is not _END else "its end" for end in (one, two)]
+        first = first or f"line {max(one.number, 1) if one is not _END else two.number}: {' | '.join(ends)}"
+        if one is not _END and two is not _END:
+            bare = bare and bool(_BARE.fullmatch(one.text.strip()) and _BARE.fullmatch(two.text.strip()))
+            if re.search(r"\d", one.text):
+                last = f"{one.text.strip()[:60]!r} | {two.text.strip()[:60]!r}"
+    return [Left(OUTPUT, first, last="" if last in first else last, hint=_HINT if bare else "")] if first else []
+
+
+def _numbered(run: Remains) -> Iterator[_Line]:
+    return (_Line(number, text) for number, text in enumerate(_read(run.output), 1))
+
+
+def _differing(a: Remains, b: Remains, pairs: Iterable[_Pair]) -> Iterator[_Pair]:
+    """Those of `pairs` of lines that differ, and not by the numbers of processes alone."""
+    for one, two in pairs:
+        if one.text != two.text and _unnumbered(one.text, a) != _unnumbered(two.text, b):
+            yield one, two
+
+
+def _in_any_order(a: Remains, b: Remains) -> list[_Pair]:
+    """The lines of each run that the other has not, in pairs."""
+    ones, twos = _without_common([*_numbered(a)], [*_numbered(b)], lambda line, _: line.text)
+    ones, twos = _without_common(ones, twos, lambda line, first: _unnumbered(line.text, a if first else b))
+    return [*itertools.zip_longest(ones, twos, fillvalue=_END)]
+
+
+def _without_common(
+    ones: list[_Line], twos: list[_Line], told: Callable[[_Line, bool], str]
+) -> tuple[list[_Line], list[_Line]]:
+    """Two lists of lines without those that both have, as `told` says of a line and whether it is of the first."""
+    in_both = collections.Counter(told(one, True) for one in ones) & collections.Counter(
+        told(two, False) for two in twos
+    )
+    left = []
+    for lines, first in ((ones, True), (twos, False)):
+        counts = in_both.copy()
+        left.append([line for line in lines if not _taken(counts, told(line, first))])
+    return left[0], left[1]
+
+
+def _taken(counts: collections.Counter[str], text: str) -> bool:
+    counts[text] -= 1
+    return counts[text] >= 0
+
+
+def _unnumbered(text: str, run: Remains) -> str:
+    return _WHOLE.sub(lambda found: "<process>" if found[0] in run.processes else found[0], text)
 
 
 def _paired(a: Mapping[str, Path], b: Mapping[str, Path]) -> list[tuple[str, Path | None, Path | None]]:
