@@ -23,6 +23,7 @@ from torchdet_lint.verifier.trace import Mark, Timeline, Trace  # noqa: E402
 from torchdet_lint.verifier.verification.closer import numbers  # noqa: E402
 from torchdet_lint.verifier.verification.closer.look import look  # noqa: E402
 from torchdet_lint.verifier.verification.closer.wording import amounts  # noqa: E402
+from torchdet_lint.verifier.verification.outcome import Values  # noqa: E402
 from torchdet_lint.verifier.verification.text import text  # noqa: E402
 from torchdet_lint.verifier.verification.verify import compare_traces  # noqa: E402
 
@@ -179,6 +180,24 @@ def test_what_an_optimizer_keeps_for_a_parameter_is_called_so(tmp_path, monkeypa
     assert kept.name == "exp_avg of weight"
     line = amounts(types.SimpleNamespace(values=values, verdict="", losses=None))[-1]
     assert line.startswith("the optimizer, in step 2: 4 of 4 of exp_avg of weight differ")
+
+
+@pytest.mark.parametrize(
+    ("differing", "said"),
+    [
+        ((0, 0), ["values: a second pass showed no difference at aten.add: how much differs is not established"]),
+        ((0, 1), ["values: a second pass showed no difference at aten.add", "the optimizer, in step 1: 1 of 2 of w "]),
+        ((1, 0), ["values: 1 of 2 of the output of aten.add differ, "]),
+    ],
+)
+def test_what_is_not_established_is_said_only_where_nothing_is(differing, said):
+    places = (("aten.add", "forward", ""), ("optim.sgd", "optimizer", "w"))
+    values = [
+        Values(op, phase, 1, 1, count, name, "float32", (2,), 2, count, 0.5, 0.5, 0, (0,), 1.0, 1.5)
+        for (op, phase, name), count in zip(places, differing, strict=True)
+    ]
+    lines = amounts(types.SimpleNamespace(values=values, verdict="", losses=None))
+    assert [line[: len(start)] for line, start in zip(lines, said, strict=True)] == said
 
 
 class Wobbly:

@@ -23,11 +23,13 @@ def _many(count: int) -> str:
 
 def _values(values: tuple[Values, ...]) -> list[str]:
     lines = []
+    nothing = "" if any(one.differing for one in values) else ": how much differs is not established"
     for number, one in enumerate(values):
         name = one.name or f"the output of {one.op}"
         if not one.differing:
-            lines.append(f"values: a second pass showed no difference at {one.op}: how much differs is not established")
-            break
+            if not number:
+                lines.append(f"values: a second pass showed no difference at {one.op}{nothing}")
+            continue
         also = f" and {one.tensors_differing - 1} more tensors" if one.tensors_differing > 1 else ""
         place = f" at {list(one.index)}" if one.index else ""
         ulp = f", {_many(one.ulp)} ulp" if 0 < one.ulp < _MANY_ULP else ""
