@@ -218,3 +218,34 @@ def test_the_cache_asks_again_what_a_name_means_by_a_star(tmp_path: Path) -> Non
     for helpers, expected in (("from torch.backends import cudnn\n", 1), ("from mine import cudnn\n", 0)):
         (tmp_path / "helpers.py").write_text(helpers)
         assert [found(), found()] == [expected, expected]
+
+
+OPTIONS = """import sys
+import torch
+import yaml
+
+with open(f"configs/{sys.argv[1]}.yaml") as file:
+    torch.backends.cudnn.benchmark = yaml.safe_load(file)["fast"]
+"""
+
+
+def test_the_cache_asks_again_where_a_file_of_options_changed(tmp_path: Path) -> None:
+    settings = Settings(root=str(tmp_path), cache_dir=str(tmp_path / "cache"), select=("TDL201",), jobs=1)
+    (tmp_path / "main.py").write_text(OPTIONS)
+    (tmp_path / "configs").mkdir()
+
+    def found() -> list[str]:
+        messages = [finding.message for finding in run.run([str(tmp_path)], settings).findings]
+        return ["perhaps" if "may be on" in message else "on" for message in messages]
+
+    for name, text, expected in (
+        ("", "", ["perhaps"]),
+        ("small.yaml", "fast: false\n", []),
+        ("large.yaml", "fast: false\n", []),
+        ("large.yaml", "fast: true\n", ["perhaps"]),
+        ("small.yaml", "fast: true\n", ["on"]),
+        ("small.yaml", "{", ["perhaps"]),
+    ):
+        if name:
+            (tmp_path / "configs" / name).write_text(text)
+        assert [found(), found()] == [expected, expected]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.module.module import Module, SyntaxFault
+from torchdet_lint.source import data_files
 from torchdet_lint.source.decoding import SourceFault, decode
 from torchdet_lint.source.modules import Relied, namesake
 
@@ -42,6 +43,7 @@ class Neighbours:
         self._known: dict[str, tuple[str, Module | None]] = {}
         self._around: dict[str, Surroundings] = {}
         self._folders: dict[str, Relied] = {}
+        self._data: dict[str, Any] = {}
 
     def find(self, name: str, file: str, hops: int = _HOPS) -> tuple[Module, str] | None:
         """The module that defines what `file` calls `name`, followed through imports of other files, and what it is
@@ -114,6 +116,23 @@ class Neighbours:
         self.relied.add(Relied(file, package, path, content))
         return bool(path) and self.modules.own(path, file)
 
+    def data(self, path: str, file: str) -> list[Any]:
+        """What the files of YAML, JSON and TOML hold that `file` may read by `path`, from where it lies or from the
+        root of the project: absolute or not, and with a `*` in the name for any text."""
+        places = dict.fromkeys((os.path.dirname(file), self.modules.root))
+        found = []
+        for one in dict.fromkeys(os.path.normpath(os.path.join(place, path)) for place in places):
+            meant = self.modules.meant(one)
+            self.relied.add(Relied("", "", one, data_files.state(meant, lambda path: self._contents.of(path)[1])))
+            found += [self._parsed(path) for path in meant]
+        return found
+
+    def _parsed(self, path: str) -> Any:
+        if path not in self._data:
+            text = (self._contents.of(path)[0] or b"").decode(errors="replace")
+            self._data[path] = data_files.parsed(text, os.path.splitext(path)[1])
+        return self._data[path]
+
     def _module(self, path: str) -> tuple[str, Module | None]:
         """The hash of a file ("": it cannot be read), and the file where it is Python."""
         if path not in self._known:
@@ -139,6 +158,7 @@ class Neighbours:
         self._known.clear()
         self._around.clear()
         self._folders.clear()
+        self._data.clear()
 
 
 class Surroundings:

@@ -233,6 +233,7 @@ class Linter:
         module.heirs = lambda name: self.neighbours.heirs(name, absolute)
         module.callers = lambda name: self.neighbours.around(absolute).callers(name)
         module.readers = lambda name: self.neighbours.around(absolute).readers(name)
+        module.data.held = lambda path: self.neighbours.data(path, absolute)
         module.own = lambda package: self.neighbours.own(package, absolute)
 
     def _module_body(self, cut: Skeleton) -> Body | None:

@@ -13,9 +13,9 @@ from torchdet_lint.engine.record import Record
 from torchdet_lint.engine.workers import collector_off, linted
 from torchdet_lint.finding import Result
 from torchdet_lint.program.importers import Context
-from torchdet_lint.program.launch_configs import yaml_names
 from torchdet_lint.reading import read
 from torchdet_lint.source.cache import Cache, content_hash, decoded, encoded
+from torchdet_lint.source.data_files import names as data_names
 from torchdet_lint.source.discovery import Exclusion, File, discover, walked
 from torchdet_lint.source.modules import Still
 
@@ -242,5 +242,5 @@ def gather_texts(linter: Linter, texts: Mapping[str, bytes]) -> Gathered:
     """Look at every file by itself, as `gather` does: files that are given as bytes."""
     linter.stand_in(texts)
     with collector_off():
-        records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not yaml_names([path])}
+        records = {path: linter.record(path, texts[path]) for path in sorted(texts) if not data_names([path])}
     return Gathered(linter, records, [error for record in records.values() for error in record.errors], {})

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from torchdet_lint.catalogue.conditions import Condition
-    from torchdet_lint.module.dictionaries import Dictionaries
     from torchdet_lint.module.facts import Class, Unit
+    from torchdet_lint.module.mappings.dictionaries import Dictionaries
     from torchdet_lint.module.names import Scope
 
 _HANDS_ON = lazy(

@@ -13,9 +13,10 @@ import libcst as cst
 from torchdet_lint.module import loading as units
 from torchdet_lint.module.calls import Assignment, Call, Calls
 from torchdet_lint.module.declarations import Declarations
-from torchdet_lint.module.dictionaries import Dictionaries
 from torchdet_lint.module.facts import Class, Facts
 from torchdet_lint.module.loading import Loading
+from torchdet_lint.module.mappings.data_files import DataFiles
+from torchdet_lint.module.mappings.dictionaries import Dictionaries
 from torchdet_lint.module.places.positions import Places
 from torchdet_lint.module.relations import Relations
 from torchdet_lint.module.tree import Occurrences, code
@@ -133,7 +134,8 @@ class Module:
         self.family = resolver.family
         self.ancestry = resolver.ancestry
 
-        dictionaries = self.dictionaries = Dictionaries(values, self._function)
+        data = self.data = DataFiles(values, source.path)
+        dictionaries = self.dictionaries = Dictionaries(values, self._function, data)
         self.dictionary = dictionaries.dictionary
 
         calls = self.every_call = Calls(dictionaries)
@@ -233,7 +235,7 @@ class Module:
         """Let go of everything: the facts refer to each other, and what is inferred of them to itself; only a
         collection would find them otherwise, and it is off."""
         rooms = (
-            self.loading.facts, self.loading, self.relations, self.values, self.resolver, self.dictionaries,
+            self.loading.facts, self.loading, self.relations, self.values, self.resolver, self.data, self.dictionaries,
             self.every_call, self.declarations, self.places, self,
         )  # fmt: skip
         self.loading.release()

@@ -82,8 +82,9 @@ class Values:
     def __init__(self, loading: Loading, relations: Relations) -> None:
         self.resolver = Resolver(loading, relations, self.constant)
         self._facts = loading.facts
-        # The entry of a dictionary in sight that a subscript picks, where somebody knows the dictionaries.
-        self.entry: Callable[[cst.Subscript, Scope, int | None], Value | None] | None = None
+        self.text = loading.facts.text
+        # The entry of a dictionary in sight that a subscript, an attribute or `get` picks, where somebody knows them.
+        self.entry: Callable[[cst.BaseExpression, Scope, int | None], Value | None] | None = None
         # The constant that another file binds to a dotted name, where somebody knows the other files.
         self.elsewhere: Callable[[str], tuple[object] | None] | None = None
         # The entries of a dictionary in sight, likewise.
@@ -129,12 +130,17 @@ class Values:
             return left if left is not None and right is not None and matches(left[0], right[0]) else None
         if isinstance(node, cst.Attribute):
             values = self.resolver.self_attribute(node, scope) or self._class_attribute(node, scope, order)
-            return self._agreed(values, depth) or self._imported(node, scope, order)
+            known = self._agreed(values, depth) or self._imported(node, scope, order)
+            picks = known is None and not values and node.attr.value not in self._given
+            return self._constant_entry(node, scope, order, depth) if picks else known
         if isinstance(node, cst.NamedExpr):
             return self.constant(node.value, scope, order, depth - 1)
-        return self._constant_entry(node, scope, order, depth) if isinstance(node, cst.Subscript) else None
+        picks = isinstance(node, (cst.Subscript, cst.Call))
+        return self._constant_entry(node, scope, order, depth) if picks else None
 
-    def _constant_entry(self, node: cst.Subscript, scope: Scope, order: int | None, depth: int) -> tuple[object] | None:
+    def _constant_entry(
+        self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int
+    ) -> tuple[object] | None:
         entry = self.entry(node, scope, order) if self.entry is not None else None
         return self.constant(entry.node, entry.scope, entry.order, depth - 1) if entry is not None else None
 

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.regex import lazy
+from torchdet_lint.source.data_files import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,11 +21,9 @@ UNKNOWN = object()
 HIDDEN = "?"
 """A key of what may hold more than is in sight."""
 
-_LONGEST = 60_000
 _LARGEST = 2_000
 _HEAVIEST = 50_000
 _MOST_FILES = 100
-_MERGE = "tag:yaml.org,2002:merge"
 _NESTED = 8
 _FOLDERS = ("", "configs", "config", "conf")
 _TARGETS = ("target", "cls", "class")
@@ -88,42 +87,6 @@ class Configs:
 def yaml_names(names: Iterable[str]) -> tuple[str, ...]:
     """Those that are of YAML files, in order."""
     return tuple(sorted(name for name in names if name.endswith((".yaml", ".yml"))))
-
-
-def parsed(text: str) -> Any:
-    """The data of a YAML file; None where it is empty, long or broken."""
-    if not text.strip() or len(text) > _LONGEST:
-        return None
-    import yaml  # type: ignore[import-untyped]
-
-    try:
-        loader = yaml.SafeLoader(text)  # the one in C crashes on deep nesting
-        node = loader.get_single_node()
-        _weigh(node, {})
-        return loader.construct_document(node)
-    except Exception:  # values that look like dates and numbers and are none raise what they like
-        return None
-
-
-def _weigh(node: Any, known: dict[int, int]) -> int:
-    """How many nodes there are below `node`, were each alias written out.
-
-    Raises `ValueError` where one stands inside itself, or a merge key (`<<`) would write out too many.
-    """
-    weight = known.get(id(node), 0)
-    if weight < 0:
-        raise ValueError("an alias inside of what it stands for")
-    if weight:
-        return weight
-    known[id(node)] = -1
-    weight = 1
-    for part in node.value if isinstance(node.value, list) else ():
-        for one in part if isinstance(part, tuple) else (part,):
-            weight += _weigh(one, known)
-        if isinstance(part, tuple) and part[0].tag == _MERGE and known[id(part[1])] > _HEAVIEST:
-            raise ValueError("too much to merge")
-    known[id(node)] = weight
-    return weight
 
 
 class _Composer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from torchdet_lint.regex import lazy
+from torchdet_lint.source import data_files
 from torchdet_lint.source.cache import content_hash
 from torchdet_lint.source.import_paths import added_paths
 
@@ -21,6 +23,8 @@ _LIBRARIES = frozenset({"torch", "numpy", "torchvision", "transformers", "scipy"
 STANDARD = frozenset(sys.stdlib_module_names)
 # So many files of a folder are looked through for what has to do with one of them.
 _FILES = 40
+# So many files may be meant by a name that only the run knows whole.
+_CHOICES = 12
 # So many bytes of files that are looked at from others are kept.
 _KEPT_BYTES = 1 << 25
 # A part of a dotted name holds no dot.
@@ -38,7 +42,7 @@ class Place(NamedTuple):
 class Relied(msgspec.Struct, frozen=True, array_like=True, order=True):
     """A look at another file: the file that named it, the dotted name, where that led ("": nowhere), and the hash of
     what was found there ("": no file, or one that cannot be read). Or, without file and name, a look at the folder
-    `path`, and the hash of what its files are."""
+    `path`, and the hash of what its files are, or at the files of data that `path` may mean, as `ModuleMap.meant`."""
 
     file: str
     name: str
@@ -96,6 +100,16 @@ class ModuleMap:
             known = tuple(sorted(name for name in self.listing(folder) if name.endswith(".py"))[:_FILES])
             self._python_files[folder] = known
         return known
+
+    def meant(self, path: str) -> tuple[str, ...]:
+        """The files of data that `path` may mean, absolute but for a `*` in the name, which stands for any text; none
+        where there are too many."""
+        folder, name = os.path.split(path)
+        if not (folder + os.sep).startswith(self.root.rstrip(os.sep) + os.sep):
+            return ()
+        listed = self.listing(folder)
+        found = fnmatch.filter(data_files.names(listed), name) if "*" in name else [name] * (name in listed)
+        return tuple(os.path.join(folder, one) for one in found) if len(found) <= _CHOICES else ()
 
     @property
     def folders(self) -> list[str]:
@@ -285,6 +299,8 @@ class Still:
 
     def holds(self, relied: Relied) -> bool:
         """Whether the same look finds the same."""
+        if not relied.name and data_files.names([relied.path]):
+            return data_files.state(self.modules.meant(relied.path), self._data) == relied.content
         if not relied.name:
             folder = relied.path
             if folder not in self._folders:
@@ -295,9 +311,12 @@ class Still:
         return path == relied.path and self._content(path) == relied.content
 
     def _content(self, path: str) -> str:
-        """The hash of a file; "" where it cannot be read."""
+        """The hash of a file of Python; "" where it cannot be read."""
+        return self._data(path) if path.endswith(".py") else ""
+
+    def _data(self, path: str) -> str:
         if path not in self._contents:
-            data = self._read(path) if path.endswith(".py") else None
+            data = self._read(path)
             self._contents[path] = content_hash(data) if data is not None else ""
         return self._contents[path]
 

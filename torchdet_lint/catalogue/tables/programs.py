@@ -26,6 +26,8 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     reads: frozenset[str] = frozenset()
     samples: dict[str, str] = msgspec.field(default_factory=dict)
     configures: dict[str, str] = msgspec.field(default_factory=dict)
+    parses: frozenset[str] = frozenset()
+    fields: frozenset[str] = frozenset()
     instantiates: frozenset[str] = frozenset()
     obeys: frozenset[str] = frozenset()
     configured: frozenset[str] = frozenset()
@@ -48,6 +50,11 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     waits: frozenset[str] = frozenset()
     colours: str = "(?!)"
     pictures: str = "(?!)"
+
+    @functools.cached_property
+    def makers(self) -> frozenset[str]:
+        """The class, or else the function, in each of `fields`."""
+        return frozenset(_class_or_function(*name.split(".")[-2:]) for name in self.fields)
 
     @functools.cached_property
     def draws_idly(self) -> re.Pattern[str]:
@@ -89,3 +96,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     def calls_register(self) -> re.Pattern[str]:
         """The text of a call that registers a function as a command: search."""
         return re.compile(rf"\.(?:{'|'.join(self.registers)})\b")
+
+
+def _class_or_function(owner: str, name: str) -> str:
+    return owner if owner[:1].isupper() else name

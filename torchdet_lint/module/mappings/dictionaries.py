@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torchdet_lint.module.facts import Assigned, CallSite, Class
+    from torchdet_lint.module.mappings.data_files import DataFiles
     from torchdet_lint.module.names import Scope
     from torchdet_lint.module.values import Values
 
@@ -63,9 +64,16 @@ class _Change(NamedTuple):
 class Dictionaries:
     """The dictionaries of one file."""
 
-    def __init__(self, values: Values, defined: Callable[[str], tuple[Dictionaries, cst.FunctionDef] | None]) -> None:
-        """`defined` finds a function of the project by its resolved name, and the dictionaries of its file."""
+    def __init__(
+        self,
+        values: Values,
+        defined: Callable[[str], tuple[Dictionaries, cst.FunctionDef] | None],
+        data: DataFiles,
+    ) -> None:
+        """`defined` finds a function of the project by its resolved name, and the dictionaries of its file; `data` has
+        those in files of data."""
         self.values = values
+        self.data = data
         values.entry = self.entry
         values.dictionary = self.dictionary
         self.defined = defined
@@ -79,14 +87,36 @@ class Dictionaries:
         self._indexed = 0, 0
         self._changed: dict[tuple[str, Scope, int], tuple[int, list[_Change]]] = {}
 
-    def entry(self, node: cst.Subscript, scope: Scope, order: int | None) -> Value | None:
-        """What `table["name"]` picks from a dictionary in sight; None where that is not evident."""
-        index = node.slice[0].slice if len(node.slice) == 1 else None
-        if not isinstance(index, cst.Index) or not isinstance(index.value, cst.SimpleString):
+    def entry(self, node: cst.BaseExpression, scope: Scope, order: int | None) -> Value | None:
+        """What `table["name"]` picks from a dictionary in sight, `table.get("name", …)` too, and `options.name` from an
+        object that has the entries of one for attributes; None where that is not evident."""
+        if isinstance(node, cst.Attribute):
+            fields = self._fields(node.value, scope, order, _DEPTH)
+            return fields.get(node.attr.value) if fields else None
+        picked = _picked(node)
+        if picked is None:
             return None
-        key = self.values.constant(index.value, scope, order)
-        entries = self.dictionary(node.value, scope, order) if key is not None else None
-        return entries.get(str(key[0])) if entries and key is not None else None
+        table, index, other = picked
+        key = self.values.constant(index, scope, order)
+        entries = self.dictionary(table, scope, order) if key is not None else None
+        if entries is None or key is None:
+            return None
+        missing = Value(self.values, other, scope, order) if other is not None else None
+        return entries.get(str(key[0]), missing)
+
+    def _fields(self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int) -> dict[str, Value] | None:
+        """The entries that an object has for attributes, where it is made of a dictionary in sight, or is one of its
+        entries."""
+        value = self.values.followed(node, scope, order) if depth > 0 and self.data.makes_fields else None
+        if value is None:
+            return None
+        if isinstance(value.node, cst.Attribute):
+            outer = self._fields(value.node.value, value.scope, value.order, depth - 1) or {}
+            inner = outer.get(value.node.attr.value)
+            return self.dictionary(inner.node, inner.scope, inner.order, depth - 1) if inner is not None else None
+        if not isinstance(value.node, cst.Call) or not self.data.has_fields(value):
+            return None
+        return self.dictionary(node, scope, order, depth - 1)
 
     def dictionary(
         self, node: cst.BaseExpression, scope: Scope, order: int | None, depth: int = _DEPTH
@@ -119,7 +149,8 @@ class Dictionaries:
             return self.dictionary(node, scope, order, depth - 1)
         if isinstance(node, cst.Call):
             return self._made_dictionary(node, scope, order, depth)
-        return None
+        inner = self.entry(node, scope, order) if isinstance(node, (cst.Attribute, cst.Subscript)) else None
+        return self.dictionary(inner.node, inner.scope, inner.order, depth - 4) if inner is not None else None
 
     def _kept_dictionary(self, node: cst.Attribute, class_: Class, depth: int) -> dict[str, Value] | None:
         """The entries of a dictionary that objects of `class_` keep in an attribute, those that any method adds
@@ -190,6 +221,13 @@ class Dictionaries:
             return self._keywords(call, scope, order, depth)
         if len(function) == 1 and function[0] in _COPIES and len(call.args) == 1 and not call.args[0].star:
             return self.dictionary(call.args[0].value, scope, order, depth - 1)
+        if len(function) == 1 and (read := self.data.read(call, function[0], scope, order)) is not None:
+            return self._literal_dictionary(read, scope, order, depth)
+        if self.data.has_fields(Value(self.values, call, scope, order)):
+            whole = call.args[0] if len(call.args) == 1 else None
+            if whole is not None and whole.keyword is None and not whole.star:
+                return self.dictionary(whole.value, scope, order, depth - 1)
+            return self._keywords(call, scope, order, depth)
         return self._returned_dictionary(function, depth) if len(function) == 1 else None
 
     def _returned_dictionary(self, function: Sequence[str], depth: int) -> dict[str, Value] | None:
@@ -349,6 +387,22 @@ class Dictionaries:
             if isinstance(ancestor, (cst.If, cst.Try, cst.For, cst.While, cst.Match, cst.IfExp)):
                 return True
         return False
+
+
+def _picked(
+    node: cst.BaseExpression,
+) -> tuple[cst.BaseExpression, cst.BaseExpression, cst.BaseExpression | None] | None:
+    """The table of `table["name"]` and of `table.get("name", other)`, the name, and what there is instead."""
+    if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        named = isinstance(index, cst.Index) and isinstance(index.value, cst.SimpleString)
+        return (node.value, index.value, None) if named and isinstance(index, cst.Index) else None
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "get":
+        return None
+    given = [arg.value for arg in node.args if arg.keyword is None and not arg.star]
+    if not 1 <= len(given) == len(node.args) <= 2 or not isinstance(given[0], cst.SimpleString):
+        return None
+    return node.func.value, given[0], given[1] if len(given) > 1 else cst.Name("None")
 
 
 def _either(dictionaries: Sequence[dict[str, Value] | None]) -> dict[str, Value] | None:
