@@ -125,10 +125,12 @@ class Resolver(Registries):
             return self.elements(node.value, scope, depth - 1)
         if isinstance(node, ast.Lambda):
             return [f"@.{self.scopes.lambdas[node]}"] if node in self.scopes.lambdas else ()
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        if isinstance(node, ast.BinOp):
             sides = (node.left, node.right)
-            if any(isinstance(side, LITERALS) for side in sides):
-                return [name for side in sides for name in self.resolve(side, scope, depth - 1)]
+            literals = [side for side in sides if isinstance(side, LITERALS)]
+            if isinstance(node.op, ast.Mult) or (isinstance(node.op, ast.Add) and literals):
+                joined = literals if isinstance(node.op, ast.Mult) else sides
+                return [name for side in joined for name in self.resolve(side, scope, depth - 1)]
         return ()
 
     def _display(self, node: ast.Dict | ast.Tuple | ast.List, scope: Scope, depth: int) -> Iterable[str]:
