@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 LOADER = "torch.utils.data.DataLoader"
+_WORKERS = "num_workers"
+_FOLLOWED = 4
 _WORKERS_SEED_NUMPY = (1, 9)
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
@@ -43,8 +45,8 @@ _RECEIVED = Withhold("another caller may pass one already")
 
 def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
     """Workers, or a number of them that only the run knows, and no function that seeds them."""
-    for call, withheld, by in _loaders(module, rule, "num_workers", ("worker_init_fn",)):
-        workers = call.argument("num_workers")
+    for call, withheld, by in _loaders(module, rule, _WORKERS, ("worker_init_fn",)):
+        workers = call.argument(_WORKERS)
         assert workers is not None
         if _stays_zero(module, workers) or _starts_workers(module, call):
             continue
@@ -142,7 +144,7 @@ def _loaders(module: Module, rule: Rule, word: str, added: tuple[str, ...]) -> I
             yield _Loader(made.call, _RECEIVED if made.received else taken, made.by)
 
 
-def _stays_zero(module: Module, workers: Value, depth: int = 4) -> bool:
+def _stays_zero(module: Module, workers: Value, depth: int = _FOLLOWED) -> bool:
     """Whether a number of workers is a parameter, or an attribute that is one, which is 0 unless somebody says
     otherwise, and nobody in sight does."""
     node = workers.node
@@ -153,7 +155,11 @@ def _stays_zero(module: Module, workers: Value, depth: int = 4) -> bool:
         return depth > 0 and bool(given) and all(_stays_zero(module, one, depth - 1) for one in given)
     home = workers.scope.home(node.value) if isinstance(node, cst.Name) else None
     bindings = home.bindings[node.value] if isinstance(node, cst.Name) and home is not None else ()
-    return bool(bindings) and all(one.kind == "parameter" and _is_given_zero(module, workers) for one in bindings)
+    return (
+        bool(bindings)
+        and all(one.kind == "parameter" and _is_given_zero(module, workers) for one in bindings)
+        and not _is_given_elsewhere(module, workers, depth)
+    )
 
 
 def _is_zero(value: Value) -> bool:
@@ -178,6 +184,24 @@ def _is_given_zero(module: Module, value: Value) -> bool:
     if not all(_passes_zero(call, last_word(value.node), index - (own is not None)) for call in called):
         return False
     return default or (bool(called) and _is_only_called_here(module, function))
+
+
+def _is_given_elsewhere(module: Module, value: Value, depth: int) -> bool:
+    """Whether a call in another file gives the parameter that `value` is anything but 0. One that names it as the
+    loader does is itself reported, where the function hands it on."""
+    taken = _zero_parameter(module, value)
+    if taken is None or module.callers is None or depth <= 0:
+        return False
+    function, own = taken[0], module.enclosing_class(taken[0])
+    parameter, outer = last_word(value.node), own.outer if own is not None else module.scope_of(function)
+    if outer is not module.scope or (own is not None and function.name.value != "__init__"):
+        return False
+    for other, call in module.callers(own.name if own is not None else function.name.value):
+        passed = call.argument(parameter, positional(function)[own is not None :])
+        told = depth == _FOLLOWED and parameter == _WORKERS and parameter in call.arguments.keywords
+        if passed is not None and not told and not _stays_zero(other, passed, depth - 1):
+            return True
+    return False
 
 
 def _is_only_called_here(module: Module, function: cst.FunctionDef) -> bool:
