@@ -105,6 +105,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     boolean: frozenset[str] = frozenset()
     floating: frozenset[str] = frozenset()
     creation: tuple[str, ...] = ()
+    sparse_values: dict[str, int] = msgspec.field(default_factory=dict)
     like: tuple[str, ...] = ()
     indexed: tuple[str, ...] = ()
     several: tuple[str, ...] = ()

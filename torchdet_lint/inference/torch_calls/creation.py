@@ -12,7 +12,7 @@ from torchdet_lint.inference.abstract_values import AbstractValue
 
 if TYPE_CHECKING:
     from torchdet_lint.catalogue.facts import Tensors
-    from torchdet_lint.inference.abstract_values import Dtype, Gradient
+    from torchdet_lint.inference.abstract_values import Device, Dtype, Gradient
     from torchdet_lint.inference.torch_calls.arguments import TorchArguments
     from torchdet_lint.inference.torch_calls.shapes import Shapes
     from torchdet_lint.module.module import Call, Module
@@ -43,7 +43,7 @@ class Creation:
         required = call.arguments.keywords.get("requires_grad")
         if required is not None and required.constant is not False:
             gradient = "yes"
-        device = self.arguments.device(call, "unknown" if self._default_device_set or name == "as_tensor" else "cpu")
+        device = self.arguments.device(call, self._usual_device(name, call))
         dims = self.shapes.dims(call, 0)
         if name in self.facts.vectors:
             dims = 1
@@ -73,6 +73,16 @@ class Creation:
             made = replace(made, dims=len(elements) if elements is not None else None)
             return replace(made, single=self.shapes.ones(sizes, made.dims))
         return replace(made, single=self.shapes.ones(call.arguments.positional, dims))
+
+    def _usual_device(self, name: str, call: Call) -> Device:
+        """Where a tensor is made for which no device is named: a sparse one where its values are."""
+        if self._default_device_set or name == "as_tensor":
+            return "unknown"
+        place = self.facts.sparse_values.get(name)
+        if place is None:
+            return "cpu"
+        values = self.arguments.kind_of(call, place, "values")
+        return "cpu" if values.what == "other" else values.device
 
     @cached_property
     def _default_device_set(self) -> bool:
