@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 STARTED = "<started>"
 # What a step does that runs the target of a process, where another one tells of it: this one, what it is handed.
 BESIDE = "beside"
+# What a step does that is left to the workers of a loader: they draw from torch's generator what its state decides
+# here, when the loader is iterated, and do nothing else to the program.
+WORKER = "worker"
 LEVELS = 4
 REFERENTS = 32
 TOKEN = lazy(r"\(\)|[^.()]+")
@@ -77,7 +80,8 @@ class Choice(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later` or `process` (of `node`).
+    """One effect of an event: `draw`, `seed` or `flag` (of `channel`), or `call`, `later`, `process` or `worker` (of
+    `node`).
 
     Channels of draws are `python`, `numpy`, `torch`, `on_cuda` (torch, evidently there), `weights` (torch,
     initialisation), `dropout`, `numpy_training` and `python_training` (in training only), `python_items` (where
@@ -148,7 +152,7 @@ def combine(found: Effects, arms: dict[str, tuple[int, ...]], step: Step, inner:
         found[SEEDED_BY_SOME] = found.get(SEEDED_BY_SOME, frozenset()) | inner[SEEDED_BY_SOME]
     if step.initialises and "first:torch" in inner:
         inner = _as_weights(inner)
-    ordered = step.now and step.kind not in ("later", "process")
+    ordered = step.now and step.kind not in ("later", "process", WORKER)
     sure = ordered and ON_CUDA in inner and _in_every_run(arms, step.branch)
     fresh = [key for key in inner if key not in found and (sure or key != ON_CUDA)]
     for key in fresh:
@@ -212,6 +216,9 @@ def handed(inner: Effects, step: Step) -> Effects:
     """The effects of `step`: what becomes one of the effects of the function that it calls, `inner`."""
     if step.node is None:
         return lent(_own(step), step.lends)
+    if step.kind == WORKER:
+        drawn = inner.get("draw:torch")
+        return {"draw:torch": drawn, "begin:torch": ("torch", drawn)} if drawn is not None else {}
     if step.sized:
         inner = {key: ref for key, ref in inner.items() if key.partition(":")[0] not in _DRAWS}
     inner = lent(inner, step.lends)

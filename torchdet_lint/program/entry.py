@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from torchdet_lint.finding import NeedHelper, Severity
-from torchdet_lint.program.effects import ITEMS, STARTED, STEPS, TRAINING, Effects, Node, Ref, Step, combine
+from torchdet_lint.program.effects import ITEMS, STARTED, STEPS, TRAINING, WORKER, Effects, Node, Ref, Step, combine
 from torchdet_lint.program.events import GUARD, MODULE
 from torchdet_lint.program.seeders import Seeders
 from torchdet_lint.program.transfer.passing import ruled_out
@@ -349,7 +349,9 @@ class Entry(NamedTuple):
                 continue
             yield node
             for step in self.project.steps(node):
-                if step.node is not None and step.node not in seen and not (graded and step.ungraded):
+                if step.kind == WORKER or step.node is None or step.node in seen:
+                    continue
+                if not (graded and step.ungraded):
                     seen.add(step.node)
                     queue.append(step.node)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, Node, Referent, Step
+from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
 from torchdet_lint.program.events import GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
@@ -531,7 +531,9 @@ class Transfer(Recorder):
                 ]
         how = "process" if runner.process in ("fork", "spawn", "first") else "later" if runner.deferred else "call"
         if runner.workers and event is not None and self.libraries.in_workers(event, runner):
-            return
+            if runner.deferred:
+                return
+            how = WORKER
         body = self.files.summary(self.node.file).body(MODULE if self.node.name == STARTED else self.node.name)
         outer = self.event
         if runner.workers:  # a loader's items
