@@ -23,7 +23,7 @@ from torchdet_lint.engine.outcome import (
 )
 from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.prefilter.syntax import walk
-from torchdet_lint.program.effects import STARTED
+from torchdet_lint.program.effects import STARTED, WORKER
 from torchdet_lint.program.entry import CHANNELS
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.runs import GradedRuns
@@ -103,7 +103,7 @@ def _in_programs(finding: Finding, rows: Rows, settled: Settled) -> Finding | No
             message = f"{message} ({_WILL_RAISE})"
         return msgspec.structs.replace(finding, message=message)
     if finding.code == RECURRENT:
-        return None if settled.workspace else finding
+        return None if settled.workspace or settled.host_script else finding
     if finding.seeded_by in settled.seeds:
         return _seeded(finding)
     return _loader(finding, rows, settled) if finding.code in LOADERS else finding
@@ -185,6 +185,7 @@ class Settling:
         anywhere = reach(entry.file for entry in entries)
         on_host = reach(entry.file for entry in programs if entry.trains)
         on_host -= reach(entry.file for entry in programs if entry.has("cuda"))
+        scripts = {entry.file for entry in programs if self._is_host_script(entry)}
         loading = [entry for entry in programs if entry.trains] or (programs if self.points.imports_by_name else [])
         common = [library for library in CHANNELS if all(entry.seeded(library) for entry in loading)]
         run = self._run(entry.node for entry in entries if not entry.seeded("torch") and self._runs(entry))
@@ -214,6 +215,7 @@ class Settling:
                 self._among(path, run[path] & repeated.get(path, set())) if path in run else (),
                 path in fresh,
                 self.unreached.get(path, ()),
+                path in scripts,
             )
             for path in sorted({*wanted, *aside})
         }
@@ -302,6 +304,17 @@ class Settling:
         pairs = zip(record.findings, record.rows, strict=True)
         return sorted({rows.first for finding, rows in pairs if finding.gradient})
 
+    def _is_host_script(self, entry: Entry) -> bool:
+        """Whether the file of a program is known to be one, is nothing to any other file, and names no device but the
+        CPU."""
+        return (
+            not entry.has("cuda")
+            and self._runs(entry)
+            and entry.file not in self.points.all_imported
+            and not self.points.imports_by_name
+            and self.project.facts.library.facts.devices.names_only_cpu(self.project.files.text(entry.file))
+        )
+
     def _runs(self, entry: Entry) -> bool:
         """Whether the entry point is known to be one. A file with only a few calls at top level, none of which draws,
         may as well be imported by files that were not linted, unless it makes a loader with workers and prints."""
@@ -318,7 +331,7 @@ class Settling:
             node = queue.pop()
             found.setdefault(node.file, set()).add(node.name)
             for step in self.project.steps(node):
-                if step.node is not None and step.node not in seen:
+                if step.node is not None and step.kind != WORKER and step.node not in seen:
                     seen.add(step.node)
                     queue.append(step.node)
         return found

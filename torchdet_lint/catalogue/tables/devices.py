@@ -44,6 +44,12 @@ class Devices(Table, frozen=True, kw_only=True, dict=True):
         """Text that names a device that may be CUDA: search."""
         return re.compile("|".join(self.elsewhere), re.IGNORECASE)
 
+    def names_only_cpu(self, text: str) -> bool:
+        """Whether nothing in the text of a file names a device but the CPU and MPS."""
+        if not self.speaks_of_devices.search(text):
+            return True
+        return bool(self.names_cpu.search(text)) and not self.names_another.search(text)
+
     @functools.cached_property
     def moves_all(self) -> re.Pattern[str]:
         """Text that may decide on which device torch makes all tensors: search."""

@@ -459,11 +459,7 @@ class Operations:
     @functools.cached_property
     def _names_no_device(self) -> bool:
         """Whether nothing in the file names a device but the CPU and MPS."""
-        text = self.module.text
-        devices = self.module.library.facts.devices
-        if not devices.speaks_of_devices.search(text):
-            return True
-        return bool(devices.names_cpu.search(text)) and not devices.names_another.search(text)
+        return self.module.library.facts.devices.names_only_cpu(self.module.text)
 
     @functools.cached_property
     def _started(self) -> bool:
