@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.prefilter.triggers import words_in
-from torchdet_lint.program.effects import STARTED
+from torchdet_lint.program.effects import STARTED, WORKER
 from torchdet_lint.program.events import MODULE
 from torchdet_lint.program.graded.handed_out import HandedOut
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -101,7 +101,7 @@ class GradedRuns:
         if class_:
             makers = self._makers.get((home, class_))
             if not makers:
-                return False
+                return method in _RUNS and self._made_by(class_, {(one.file, one.name) for one in runners}, project)
             if method in _RUNS:
                 return all(self._is_followed(maker, class_, project) for maker in makers - runners)
             if not makers <= runners:
@@ -111,6 +111,15 @@ class GradedRuns:
             (path, row) in known or self._is_ungraded(naming, row)
             for path, naming in self._named(class_ or name, project)
             for row in naming.rows.get(class_ or name, ())
+        )
+
+    def _made_by(self, class_: str, runners: Collection[tuple[str, str]], project: ProjectFiles) -> bool:
+        """Whether a class without a constructor, whose layers are made in no call that is told, is named by the
+        functions `runners` alone."""
+        return all(
+            (path, naming.name(row)) in runners
+            for path, naming in self._named(class_, project)
+            for row in naming.rows.get(class_, ())
         )
 
     def _is_followed(self, maker: Node, class_: str, project: ProjectFiles) -> bool:
@@ -158,7 +167,7 @@ class GradedRuns:
             self._seen.add(key)
             for step in entry.project.steps(node):
                 called = step.node
-                if called is None:
+                if called is None or step.kind == WORKER:
                     continue
                 self._calls.setdefault((step.ref.file, step.ref.row), set()).add((called.file, called.name))
                 with_gradients = graded and not step.ungraded and not self._is_switched_off(entry, called)
@@ -209,12 +218,15 @@ class Naming:
                 if name in names:
                     self.rows.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
 
+    def name(self, row: int) -> str:
+        """The name of the function at top level or the method in which a row stands; empty where that is none."""
+        at = bisect.bisect(self._functions, row, key=operator.itemgetter(0)) - 1
+        return self._functions[at][2] if at >= 0 and row <= self._functions[at][1] else ""
+
     def function(self, row: int) -> Body | None:
         """The function at top level or the method in which a row stands."""
-        at = bisect.bisect(self._functions, row, key=operator.itemgetter(0)) - 1
-        if at < 0 or self._functions[at][1] < row:
-            return None
-        return self._summary.body(self._functions[at][2])
+        name = self.name(row)
+        return self._summary.body(name) if name else None
 
     def is_call_without_gradients(self, body: Body, row: int) -> bool:
         """Whether there are calls in a row of `body`, and gradients are off around each of them."""
