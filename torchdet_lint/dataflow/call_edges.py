@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.dataflow.relatives import Relatives
+from torchdet_lint.dataflow.syntax import last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module
+
+_PROPERTIES = ("property", "cached_property")
 
 
 class Callee(NamedTuple):
@@ -186,3 +189,8 @@ def is_static(function: cst.FunctionDef) -> bool:
     return any(
         isinstance(one.decorator, cst.Name) and one.decorator.value == "staticmethod" for one in function.decorators
     )
+
+
+def is_property(function: cst.FunctionDef | None) -> bool:
+    """Whether `function` is what reading an attribute runs."""
+    return function is not None and any(last_word(one.decorator) in _PROPERTIES for one in function.decorators)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from torchdet_lint.dataflow.call_edges import is_property
 from torchdet_lint.dataflow.relatives import Relatives
 from torchdet_lint.dataflow.syntax import last_word, unpacked
 from torchdet_lint.dataflow.uses import KEEPING, LETS_GO, Trace, Trail, Use
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from torchdet_lint.module.facts import Class
     from torchdet_lint.module.module import Call, Module
-
-_PROPERTIES = ("property", "cached_property")
 
 
 class Calling(Variables):
@@ -140,7 +139,7 @@ class Calling(Variables):
     def _read_as_property(self, function: cst.FunctionDef) -> list[Use]:
         """The uses of what the property `function` gives, where it is read in sight; none where it is no property."""
         class_ = self.module.enclosing_class(function)
-        if class_ is None or not any(last_word(one.decorator) in _PROPERTIES for one in function.decorators):
+        if class_ is None or not is_property(function):
             return []
         return [self.here(use, function, self.module) for use in self.field_uses(class_, function.name.value)]
 

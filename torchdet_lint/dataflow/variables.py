@@ -187,7 +187,7 @@ class Variables(Collecting):
             return
         if target is not None and not self.trail.is_set and all(use.kind == "measured" for use in found):
             found += self._uses_in_heirs(class_, word, target)
-        if not found:
+        if not found or self.trail.is_set:
             for follower in self.trail.followers:
                 for attribute in follower.reads_of(class_, word):
                     found += [use._replace(module=use.module or follower.module) for use in follower.of(attribute)]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import libcst as cst
 
 from torchdet_lint.checks.order.elements import collection_kind, set_kind
-from torchdet_lint.dataflow.call_edges import CallEdges, Callee
+from torchdet_lint.checks.order.objects import parameter_annotation
+from torchdet_lint.dataflow.call_edges import CallEdges, Callee, is_property
 from torchdet_lint.dataflow.follower import Follower
 from torchdet_lint.dataflow.syntax import MAKES_SET, last_word, names_read
 from torchdet_lint.inference.elements.element_kinds import declared, elements_of, is_set
@@ -237,10 +238,27 @@ def _kind_of_attribute(module: Module, node: cst.Attribute) -> str:
     if text:
         return elements_of(text) if is_set(text) else ""
     found = Follower(module).class_of(node.value)
-    if found is None and isinstance(node.value, cst.Name) and node.value.value in ("self", "cls"):
-        class_ = module.enclosing_class(node)
-        found = (module, class_) if class_ is not None else None
+    if found is None and isinstance(node.value, cst.Name):
+        if node.value.value in ("self", "cls"):
+            class_ = module.enclosing_class(node)
+            found = (module, class_) if class_ is not None else None
+        else:
+            found = _annotated_class(module, node.value)
     return _kind_above(module, *found, node.attr.value) if found is not None else ""
+
+
+def _annotated_class(module: Module, node: cst.Name) -> tuple[Module, Class] | None:
+    """The class of another file that the annotation of the parameter `node` names, and its file."""
+    name = parameter_annotation(module, node).strip("\"'")
+    if not name.replace(".", "").isidentifier():
+        return None
+    root, *rest = name.split(".")
+    for full in module.resolve(cst.Name(root), module.scope, None):
+        place = module.neighbour(".".join([full, *rest])) if module.neighbour is not None else None
+        class_ = place[0].local_class(f"@.{place[1]}") if place is not None else None
+        if place is not None and class_ is not None:
+            return place[0], class_
+    return None
 
 
 def _kind_above(module: Module, owner: Module, class_: Class, word: str) -> str:
@@ -251,6 +269,9 @@ def _kind_above(module: Module, owner: Module, class_: Class, word: str) -> str:
             values = [one.node for one in other.attribute_values(above, word)]
             if values:
                 return set_kind(other, values[0]) if all(makes_set(other, value) for value in values) else ""
+            if word in above.methods:
+                function = other.definition(word, above)
+                return _kind_given(module, Callee(other, function)) if is_property(function) else ""
     return ""
 
 

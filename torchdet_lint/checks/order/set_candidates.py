@@ -32,6 +32,7 @@ _DERIVED = lazy(
     r"([^=\r\n]*(?:\.(?:intersection|difference|union|symmetric_difference|copy)\(|[-&|^])[^\r\n]*)"
 )
 _HANDED = lazy(r"(?<![\w.])((?:self\.|cls\.)?\w+)\(\s*(?:[^()\r\n]*,\s*)?(?:\w+\s*=\s*)?(?:list\(\s*)?$")
+_GIVEN_BACK = lazy(r"\breturn (?:self\.|cls\.)?$")
 _BEFORE = 100
 
 
@@ -75,7 +76,7 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
             if f"{name}.pop()" in text or any(
                 any(pattern.search(before) for pattern in goes_on)
                 or _is_handed_on(before, own_names)
-                or (before.endswith("return ") and _is_called(module, unit))
+                or (_GIVEN_BACK.search(before) and _is_called(module, unit))
                 for before in befores
             ):
                 taken.add(text)
@@ -88,8 +89,9 @@ def iterating(module: Module, display: re.Pattern[str]) -> Callable[[str], bool]
 
 
 def _is_called(module: Module, unit: Unit) -> bool:
-    """Whether `unit` is a function that the file seems to call."""
-    return unit.piece.kind == "function" and module.text.count(f"{unit.piece.name}(") > 1
+    """Whether `unit` is a function that the file seems to call, or to read as a property."""
+    name = unit.piece.name
+    return unit.piece.kind == "function" and (module.text.count(f"{name}(") > 1 or f".{name}" in module.text)
 
 
 def _taken_by_bases(module: Module, names: Iterable[str], leads_on: re.Pattern[str]) -> set[str]:
