@@ -8,9 +8,11 @@ import libcst as cst
 
 from torchdet_lint.catalogue.conditions import condition_holds, matches
 from torchdet_lint.checks.operations.gone_through import numbers
+from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
 from torchdet_lint.inference.abstract_values import OTHER, UNKNOWN, AbstractValue
 from torchdet_lint.inference.narrowing import Comparisons
+from torchdet_lint.module.tree import positional
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from torchdet_lint.catalogue.conditions import Condition
     from torchdet_lint.inference.infer import Inference
     from torchdet_lint.module.module import Call, Module, Value
+    from torchdet_lint.module.names import Scope
     from torchdet_lint.prefilter.library import Operation
 
 _SIZES = lazy(r"\w\.(?:shape|size\(\))(?:\[[-\d:]+\])?$|\w\.size\(-?\d+\)$")
@@ -77,7 +80,7 @@ class Conditions:
                 return any(_met_by(condition, one) for one in allowed)
             default = self._by_default(value)
             if default is not None:
-                return _met_by(condition, default)
+                return _met_by(condition, default) or self._passed(value, condition)
             if condition.test == "not-in" and (sizes := numbers(self.module, value)):
                 return any(_met_by(condition, one) for one in sizes)
         return self.module.holds(call, condition, parameters)
@@ -120,8 +123,8 @@ class Conditions:
         sources = [binding.value for binding in bindings] if bindings else [node]
         return all(source is not None and _SIZES.search(self.module.code(source)) is not None for source in sources)
 
-    def _by_default(self, value: Value) -> str | int | tuple[int, ...] | None:
-        """The text, number or numbers that a parameter has where the caller says nothing, as `mode="reflect"`."""
+    def _parameter(self, value: Value) -> tuple[Scope, cst.Param] | None:
+        """The parameter that a name, or an attribute that is given it, stands for, and the function that has it."""
         followed = self.module.followed(value.node, value.scope, value.order) or value
         if isinstance(followed.node, cst.Attribute):
             assigned = self.module.self_attribute(followed.node, followed.scope)
@@ -131,8 +134,29 @@ class Conditions:
             return None
         bindings = home.bindings[followed.node.value]
         node = bindings[0].node
-        if len(bindings) > 1 or not isinstance(node, cst.Param):
+        return (home, node) if len(bindings) == 1 and isinstance(node, cst.Param) else None
+
+    def _passed(self, value: Value, condition: Condition) -> bool:
+        """Whether a call in sight gives the parameter that `value` stands for a constant that meets `condition`."""
+        found = self._parameter(value)
+        function = found[0].node if found is not None else None
+        if found is None or not isinstance(function, cst.FunctionDef):
+            return False
+        names = positional(function)[self.module.enclosing_class(function) is not None :]
+        given = (
+            call.argument(found[1].name.value, names) for call in CallEdges(self.module).callers_anywhere(function)
+        )
+        return any(
+            one is not None and isinstance(one.constant, (str, int)) and _met_by(condition, one.constant)
+            for one in given
+        )
+
+    def _by_default(self, value: Value) -> str | int | tuple[int, ...] | None:
+        """The text, number or numbers that a parameter has where the caller says nothing, as `mode="reflect"`."""
+        found = self._parameter(value)
+        if found is None:
             return None
+        node = found[1]
         if isinstance(node.default, cst.Tuple):
             sizes = [one.value for one in node.default.elements]
             numbers = tuple(one.evaluated_value for one in sizes if isinstance(one, cst.Integer))
