@@ -388,6 +388,29 @@ def test_seed_of_a_notebook_stands_above_what_draws_before_its_library_is_import
     assert rest == list(texts[1:])
 
 
+DRAWS = "import torch\n\n\ndef made():\n    return torch.rand(3)\n"
+
+
+def test_import_that_the_seeds_of_a_notebook_need_stands_in_their_cell():
+    Path("net.py").write_text(DRAWS)
+    path = "import sys\nsys.path.append('.')\n\n"
+    imports = "import numpy as np\nfrom net import made"
+    first, second = _fixed_cells("from os import sep\nsep", f"{path}{imports}\nnp.random.rand(3), made()")
+    assert first == "from os import sep\nsep"
+    assert second.startswith(path + imports.replace("as np\n", "as np\nimport torch\n"))
+    assert "\n\nnp.random.seed(0)\ntorch.manual_seed(0)\n" in second
+
+
+def test_import_goes_among_those_of_other_packages():
+    Path("net.py").write_text(DRAWS)
+    path = "import sys\n\nsys.path.append('.')\n\n"
+    text = f"{path}import numpy as np\n\nfrom net import made\n\nprint(np.ones(3), made())\n"
+    Path("main.py").write_text(text)
+    assert run("--select", "TDL101", "--fix", "main.py") == 0
+    seeded = text.replace("as np\n", "as np\nimport torch\n").replace("\nprint", "\ntorch.manual_seed(0)\n\nprint")
+    assert Path("main.py").read_text() == seeded
+
+
 def test_seed_that_is_commented_out_at_the_end_of_a_cell_stays():
     """`torch.manual_seed` returns the generator, which a notebook would print."""
     assert _fixed_cells("import torch\n# torch.manual_seed(1)", "torch.rand(2)")[0].startswith("import torch\n\n")

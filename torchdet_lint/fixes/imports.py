@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _last = operator.attrgetter("last")
 _Key = tuple[int, bool, str]
 
-_OTHERS, _PROJECT = 2, 3
+_STANDARD, _OTHERS, _PROJECT = 1, 2, 3
 # What only IPython understands stands in the text as a comment.
 _MAGIC = lazy(r"# [!%]")
 
@@ -49,16 +49,34 @@ class Imports:
         return self.layout.placed[key]
 
     def _block(self, statement: str, limit: int | None) -> list[Top]:
-        """The imports among which `statement` goes: the first ones of the file, but in a notebook those of its own
-        package, or the first below the cell that installs packages."""
-        if not self.module.source.cells or self._key(statement)[0] == 1:
-            return self.layout.run
+        """The imports among which `statement` goes: the first ones of the file, or the first of other packages where
+        those are of the standard library alone; but in a notebook those of its own package, those of the cell that it
+        is for, or the first below the cell that installs packages."""
         blocks = [block for block in self.layout.runs if limit is None or block[0].first < limit]
+        section = self._key(statement)[0]
+        if not self.module.source.cells:
+            others = [block for block in blocks if limit is None or block[-1].last < limit]
+            found = next((block for block in others if self._has_others(block)), None)
+            return found if found and self.layout.run and section == _OTHERS else self.layout.run
+        near = self._of_cell(blocks, limit)
+        if section == _STANDARD:
+            return near or self.layout.run
         root = _root(statement)
         for block in blocks:
             if any(_root(text) == root for top in block for text in self._import_texts(top)):
                 return block
-        return next((block for block in blocks if block[-1].last > self.layout.installs_end), self.layout.run)
+        return near or next((block for block in blocks if block[-1].last > self.layout.installs_end), self.layout.run)
+
+    def _has_others(self, block: Sequence[Top]) -> bool:
+        """Whether a package that is not of the standard library is imported in `block`."""
+        return any(self._key(text)[0] == _OTHERS for top in block for text in self._import_texts(top))
+
+    def _of_cell(self, blocks: Sequence[list[Top]], limit: int | None) -> list[Top]:
+        """The last of the `blocks` above row `limit` that are of the same cell of a notebook, if there is one."""
+        place = self.module.source.place
+        above = [block for block in blocks if limit is not None and block[-1].last < limit]
+        held = limit is not None and above and place(above[-1][-1].last)[0] == place(limit - 1)[0]
+        return above[-1] if held else []
 
     def _key(self, statement: str) -> _Key:
         """The order of imports in a sorted file: section, plain imports first, module."""

@@ -136,7 +136,19 @@ def _mended(module: Module, way: _Way) -> tuple[tuple[Change, ...], Applicabilit
     kept = _other_summand(module, whole)
     if kept is not None and seed.text == "{seed}" and "seed" in module.code(kept).lower():
         return (Replace(module.parent(whole), module.code(kept)),), seed.applicability
+    other = _other_branch(module, whole) if seed.text == "{seed}" else None
+    if other is not None:
+        return (Replace(module.parent(whole), module.code(other)),), seed.applicability
     return (*seed.needs, Replace(whole, seed.text)), seed.applicability
+
+
+def _other_branch(module: Module, node: cst.CSTNode) -> cst.Integer | None:
+    """The number that stands in the other branch of a choice of which `node` is one: `7 if debug else time.time()`."""
+    parent = module.parent(node)
+    if not isinstance(parent, cst.IfExp) or node is parent.test:
+        return None
+    other = parent.orelse if node is parent.body else parent.body
+    return other if isinstance(other, cst.Integer) else None
 
 
 def _worker_function(module: Module, node: cst.CSTNode) -> cst.FunctionDef | cst.Lambda | None:

@@ -19,6 +19,7 @@ from torchdet_lint.dataflow.seeding.seed_values import SeedValues
 from torchdet_lint.dataflow.syntax import last_word
 from torchdet_lint.finding import NeedHelper, NeedImport
 from torchdet_lint.prefilter.main_guard import is_main_guard
+from torchdet_lint.prefilter.skeleton import dotted_name, imported
 from torchdet_lint.prefilter.syntax import children, walk
 from torchdet_lint.regex import lazy
 
@@ -73,7 +74,7 @@ class ProgramSeeds:
         self.module = module
         self.conventions = module.library.facts.conventions
         self.chains = module.shared(CallChain)
-        self.values = SeedValues(self.chains.tree)
+        self.values = SeedValues(self.chains.tree, self._is_constant_elsewhere)
         self.given: dict[str, int] = {}
         self._rows = {name: row for row in module.library.facts.seeds for name in row.names}
         self._known_seedings: dict[ast.AST, Seedings] = {}
@@ -541,11 +542,32 @@ class ProgramSeeds:
             assert self.chains.tree is not None
             stores = self._stores(self.chains.tree, text, root)
             if function is not None:
-                return bool(stores)
+                return bool(stores) or root in self._imports_at_top
         place = start_of(site.node)
+        if not (stores or known) and root in self._imports_at_top:
+            return self._imports_at_top[root] < place
         if stores.between(place, start_of(seeding)) or stores.hold(self.chains.around(site.node)):
             return False
         return known or (stores.first_end is not None and stores.first_end < place)
+
+    @functools.cached_property
+    def _imports_at_top(self) -> dict[str, tuple[int, int]]:
+        """The names that statements at top level import, each with the place where the first of these starts."""
+        found: dict[str, tuple[int, int]] = {}
+        for statement in self.chains.tree.body if self.chains.tree is not None else ():
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                for name, _ in imported(statement):
+                    found.setdefault(name, start_of(statement))
+        return found
+
+    def _is_constant_elsewhere(self, value: ast.expr) -> bool:
+        """Whether `value` names a constant of another file of the project that is a seed: `SEED`, `config.SEED`."""
+        root, dot, rest = dotted_name(value).partition(".")
+        neighbour = self.module.neighbour
+        if root not in self.chains.imported or neighbour is None:
+            return False
+        found = neighbour(f"{self.chains.imported[root]}{dot}{rest}")
+        return found is not None and found[0].shared(ProgramSeeds).values.is_constant(found[1])
 
     def _is_guarded(self, name: str) -> bool:
         """Whether `name` is bound in a main guard alone: where another file imports this one, it is not."""

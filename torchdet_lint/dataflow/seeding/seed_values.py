@@ -13,6 +13,8 @@ from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchdet_lint.dataflow.seeding.ordered import Seeding
 
 # NumPy's generators take no seed outside of this; torch takes negative ones too, and `random` text.
@@ -48,8 +50,10 @@ class Option(NamedTuple):
 class SeedValues:
     """The values that the names of one file are given, as far as they say what may be a seed."""
 
-    def __init__(self, tree: ast.Module | None) -> None:
+    def __init__(self, tree: ast.Module | None, elsewhere: Callable[[ast.expr], bool] | None = None) -> None:
+        """`elsewhere` says whether a name, or an attribute of one, is a whole number that another file has."""
         self.tree = tree
+        self._is_natural_elsewhere = elsewhere
         self._known_natural: dict[tuple[str, int], bool] = {}
         self._known_number: dict[str, bool] = {}
 
@@ -142,7 +146,14 @@ class SeedValues:
             if ast.unparse(value.func) in _PICKED and value.args and not value.keywords:
                 return all(ast.unparse(one) in _ENDS or self._is_natural(one, 0) for one in value.args)
             return isinstance(value.func, ast.Name) and value.func.id == "int"
-        return depth > 0 and self._only_natural(_key(value), depth - 1)
+        if depth > 0 and self._only_natural(_key(value), depth - 1):
+            return True
+        told = self._is_natural_elsewhere if value is not None and _key(value) not in self._names else None
+        return depth > 0 and told is not None and value is not None and told(value)
+
+    def is_constant(self, name: str) -> bool:
+        """Whether the file gives `name` nothing but whole numbers that every library takes for a seed."""
+        return self._only_natural(name, 1)
 
     def _only_natural(self, key: str, depth: int) -> bool:
         """Whether what has the `key` is given in the file, and only natural numbers."""
