@@ -36,11 +36,13 @@ WRITTEN = "="
 MODELS = ("torchvision.models.", "timm.create_model")
 PLAIN = (str, int, float, bool, type(None))
 # Before the name of a parameter: what is off where that is, `self.mirror = train and …`; what is that unless it is
-# nothing, `self.rng = rng or numpy.random`; what is true where that is None, `self.whole = length is None`, or is not.
+# nothing, `self.rng = rng or numpy.random`; what is true where that is None, `self.whole = length is None`, or is not;
+# what is None where that is off, `self.erase = Erase(p) if p > 0 else None`.
 OFF_WITH = "&"
 ELSE = "|"
 NONE = "~"
 SOME = "^"
+NOTHING = "!"
 # The value of a parameter that is given a generator of its own, whichever; a test that asks for no more than that.
 GENERATOR = "<generator>"
 # The same where it is given a function in sight, or an object, in place of the one that stands for it by default.

@@ -12,6 +12,7 @@ from torchdet_lint.program.events import (
     ELSE,
     HANDED,
     NONE,
+    NOTHING,
     OFF_WITH,
     PASSED,
     PLAIN,
@@ -24,7 +25,7 @@ from torchdet_lint.program.syntax.scopes import Bound, constant
 from torchdet_lint.program.syntax.shapes import device_in, is_device_of, names_no_module, parameters_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torchdet_lint.program.events import Names
     from torchdet_lint.program.syntax.names import Resolver
@@ -183,6 +184,8 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
     if not values and attribute not in class_.bindings:
         return None
     value, where = values[0] if len(values) == 1 and attribute not in class_.bindings else (None, class_)
+    if made_up and values and attribute not in class_.bindings and (own := _nothing_with(values, attribute)):
+        return Argument((NOTHING, own))
     if value is None or where.node.name != "__init__":
         return Argument()
     value = device_in(value) or value
@@ -255,6 +258,37 @@ def _given_by_arms(where: Scope, attribute: str) -> tuple[ast.expr, ast.expr, as
         ]
         if isinstance(node, ast.If) and len(given) == len(arms):
             return node.test, given[0], given[1]
+    return None
+
+
+def _nothing_with(values: Sequence[tuple[ast.expr, Scope]], attribute: str) -> str:
+    """The parameter of the constructor, as `$p`, without which it gives the attribute None, by an `if` or an expression:
+    `self.erase = Erase(p) if p > 0 else None`."""
+    where = values[0][1]
+    if where.node.name != "__init__" or any(home is not where for _, home in values) or len(values) > 2:
+        return ""
+    first = values[0][0]
+    picked = _given_by_arms(where, attribute) or _given_later(where, attribute) if len(values) == 2 else None
+    if len(values) == 1 and isinstance(first, ast.IfExp):
+        picked = first.test, first.body, first.orelse
+    if picked is None or constant(picked[2], where) != (None,):
+        return ""
+    test = picked[0]
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt):
+        test = test.left if constant(test.comparators[0], where) in ((0,), (0.0,)) else test
+    return f"${test.id}" if isinstance(test, ast.Name) and _is_constant(test.id, where) and test.id in where.bindings else ""
+
+
+def _given_later(where: Scope, attribute: str) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+    """The test of the `if` of a constructor that gives `self.attribute` a value in place of the one that it was given
+    above, and the two values."""
+    above: ast.expr | None = None
+    for node in where.node.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == f"self.{attribute}":
+            above = node.value
+        for one in node.body if isinstance(node, ast.If) and above is not None else ():
+            if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == f"self.{attribute}":
+                return node.test, one.value, above
     return None
 
 
