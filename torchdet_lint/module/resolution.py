@@ -186,6 +186,11 @@ class Resolver:
                 attribute = self.constant(node.args[1].value, scope, order)
                 if attribute is not None and isinstance(attribute[0], str):
                     base = self._resolve(node.args[0].value, scope, order, depth - 1)
+                    class_ = self.class_of(node.args[0].value, scope)
+                    for value in self.attribute_values(class_, attribute[0]) if class_ is not None else ():
+                        found.extend(
+                            self._resolve_once(f".{attribute[0]}", value.node, value.scope, value.order, depth)
+                        )
                     found.extend(self.library.canonical(f"{name}.{attribute[0]}") for name in base)
             elif function in ("importlib.import_module", "builtins.__import__") and node.args:
                 module = self.constant(node.args[0].value, scope, order)
