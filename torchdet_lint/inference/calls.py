@@ -22,6 +22,7 @@ from torchdet_lint.inference.abstract_values import (
     joined,
 )
 from torchdet_lint.inference.annotations import instance_of
+from torchdet_lint.inference.torch_calls.creation import all_different
 from torchdet_lint.inference.torch_calls.returns import TorchReturns
 from torchdet_lint.inference.variables import iterated
 from torchdet_lint.module.names import live
@@ -237,7 +238,7 @@ class Calls:
             made = instance_of(f"torch.{last}", self.facts)
             dtype: Dtype = made.dtype if made.dtype != "unknown" else "floating"
             return AbstractValue(
-                what="tensor", dtype=dtype, device="cuda" if ".cuda." in name else "cpu", gradient="no"
+                "tensor", dtype, "cuda" if ".cuda." in name else "cpu", "no", distinct=all_different(call)
             )
         if name == "torch.utils.data.DataLoader":
             plain = AbstractValue(gradient="no")

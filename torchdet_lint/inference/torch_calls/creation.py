@@ -65,7 +65,7 @@ class Creation:
         if name in ("tensor", "as_tensor"):
             data = self.arguments.kind_of(call, 0, "data")
             single = frozenset({0}) if dims is None and len(data.items) == 1 else frozenset[int]()
-            distinct = data.distinct or self._all_different(call)
+            distinct = data.distinct or all_different(call)
             return replace(made, distinct=distinct, dims=1 if single else dims, single=single)
         if name == "full":
             sizes = call.arguments.positional[:1]
@@ -102,15 +102,6 @@ class Creation:
         return "floating" if isinstance(constant, float) else None
 
     @staticmethod
-    def _all_different(call: Call) -> bool:
-        """Whether the numbers of a list that is written down are all different."""
-        values = call.arguments.positional
-        numbers = values[0].constant if values and values[0].known else None
-        if not isinstance(numbers, (list, tuple)) or not all(isinstance(number, int) for number in numbers):
-            return False
-        return 0 < len(numbers) == len(set(numbers)) and (min(numbers) >= 0 or len(numbers) == 1)
-
-    @staticmethod
     def _literal_dims(call: Call) -> int | None:
         values = call.arguments.positional
         if not values or not values[0].known:
@@ -119,6 +110,15 @@ class Creation:
         while isinstance(constant, (list, tuple)) and constant:
             dims, constant = dims + 1, constant[0]
         return dims
+
+
+def all_different(call: Call) -> bool:
+    """Whether the numbers of a list that is written down are all different."""
+    values = call.arguments.positional
+    numbers = values[0].constant if values and values[0].known else None
+    if not isinstance(numbers, (list, tuple)) or not all(isinstance(number, int) for number in numbers):
+        return False
+    return 0 < len(numbers) == len(set(numbers)) and (min(numbers) >= 0 or len(numbers) == 1)
 
 
 def type_of(name: str, bare: str, facts: Tensors) -> Dtype | None:
