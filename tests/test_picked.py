@@ -1804,3 +1804,23 @@ DataLoader(Rows(), num_workers=2)
 )
 def test_an_object_that_an_object_of_the_data_set_holds_is_looked_at(project, row, severity):
     assert severity_of_the_loader(project(main_DOT_py=HELD.format(row))) == severity
+
+
+@pytest.mark.parametrize(
+    ("transform", "severity"),
+    [
+        ("RandomRotation((90, 90))", "note"),
+        ("RandomHorizontalFlip(p=1)", "note"),
+        ("RandomRotation(90)", "error"),
+        ("RandomRotation((80, 90))", "error"),
+        ("RandomHorizontalFlip()", "error"),
+    ],
+)
+def test_a_transform_draws_as_its_arguments_say(project, transform, severity):
+    """What the arguments of a random transform fix is the same in every run, without a seed too."""
+    folder = project(
+        main_DOT_py="from torch.utils.data import DataLoader\nfrom torchvision import datasets, transforms\n\n"
+        f"turn = transforms.Compose([transforms.{transform}, transforms.ToTensor()])\n"
+        "for row in DataLoader(datasets.ImageFolder('photos', turn), num_workers=2):\n    print(row)\n",
+    )
+    assert of_the_loader(folder).severity == severity

@@ -6,12 +6,14 @@ import ast
 import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torchdet_lint.catalogue.conditions import condition_holds
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.prefilter.syntax import combined, defaults_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from torchdet_lint.catalogue.facts import Draw
     from torchdet_lint.dataflow.workers.project_file import Function
     from torchdet_lint.dataflow.workers.scopes import Scope
 
@@ -97,6 +99,28 @@ class _Given:
             holds = _holds(value, self.of(scope, depth + 1))
             return None if holds is None else (holds,)
         return _constant(value)
+
+
+def is_left_to_chance(draw: Draw, call: ast.Call) -> bool:
+    """Whether what `call` makes draws, by the conditions of its row: `RandomRotation((90, 90))` always turns alike."""
+    if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
+        return True
+    given = {**dict(zip(draw.parameters, call.args, strict=False)), **{one.arg: one.value for one in call.keywords}}
+    for condition in draw.when:
+        node = given.get(condition.argument)
+        told = _literal(node) if node is not None else None
+        known, value = told is not None, told[0] if told is not None else None
+        if not condition_holds(condition, passed=node is not None, opaque=False, known=known, value=value):
+            return False
+    return True
+
+
+def _literal(node: ast.expr) -> tuple[object] | None:
+    """What `node` is if that is written down, in a 1-tuple, or None."""
+    try:
+        return (ast.literal_eval(node),)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
 
 
 def _constant(value: ast.expr) -> tuple[object] | None:

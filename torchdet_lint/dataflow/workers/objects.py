@@ -11,6 +11,7 @@ import functools
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from torchdet_lint.dataflow.workers.bodies import PARTIAL, Owned, WorkerBodies
+from torchdet_lint.dataflow.workers.constants import is_left_to_chance
 from torchdet_lint.dataflow.workers.generators import DEEP, HOLDING
 from torchdet_lint.dataflow.workers.owning import draws_nothing, draws_own, package_of
 from torchdet_lint.dataflow.workers.project_file import (
@@ -68,6 +69,8 @@ class WorkerObjects(WorkerBodies):
         super().__init__(module)
         tree = self.chains.tree
         self.file = File("", tree) if tree is not None else None
+        rows = (draw for draw in module.library.facts.draws if draw.at == "iteration" and draw.when)
+        self.chances = {name: draw for draw in rows for name in draw.names}
         self._made: list[ast.Call] = []
         self._within: set[int] = set()
 
@@ -274,7 +277,7 @@ class WorkerObjects(WorkerBodies):
             return
         wraps = below(name, self.facts.wrappers)
         if self.classes.known(name) or wraps:
-            if self._draws(name):
+            if self._draws(name, node):
                 self._drawn.add("torch")
             for place, argument in enumerate(node.args):
                 inner_way = self._inside(name, way, place)
@@ -322,9 +325,12 @@ class WorkerObjects(WorkerBodies):
             one = one.func if isinstance(one, ast.Call) else one.value
         return isinstance(one, ast.Constant) and isinstance(one.value, str)
 
-    def _draws(self, name: str) -> bool:
-        """Whether what a package calls `name` draws from torch; of transforms one may that is picked by name."""
+    def _draws(self, name: str, node: ast.Call) -> bool:
+        """Whether what a package calls `name` draws from torch as `node` makes it; of transforms one may that is picked
+        by name."""
         module, _, last = name.rpartition(".")
+        if name in self.chances and not is_left_to_chance(self.chances[name], node):
+            return False
         return any(word in last for word in self.facts.random) or (last == "*" and "transforms" in module.split("."))
 
     def _comprehended(self, composes: str, node: ast.expr, scope: Scope, depth: int) -> None:

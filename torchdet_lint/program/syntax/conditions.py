@@ -262,7 +262,7 @@ def _given_by_arms(where: Scope, attribute: str) -> tuple[ast.expr, ast.expr, as
 
 
 def _nothing_with(values: Sequence[tuple[ast.expr, Scope]], attribute: str) -> str:
-    """The parameter of the constructor, as `$p`, without which it gives the attribute None, by an `if` or an expression:
+    """The parameter of the constructor, as `$p`, without which it gives the attribute None, in whichever form:
     `self.erase = Erase(p) if p > 0 else None`."""
     where = values[0][1]
     if where.node.name != "__init__" or any(home is not where for _, home in values) or len(values) > 2:
@@ -276,7 +276,11 @@ def _nothing_with(values: Sequence[tuple[ast.expr, Scope]], attribute: str) -> s
     test = picked[0]
     if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Gt):
         test = test.left if constant(test.comparators[0], where) in ((0,), (0.0,)) else test
-    return f"${test.id}" if isinstance(test, ast.Name) and _is_constant(test.id, where) and test.id in where.bindings else ""
+    return (
+        f"${test.id}"
+        if isinstance(test, ast.Name) and _is_constant(test.id, where) and test.id in where.bindings
+        else ""
+    )
 
 
 def _given_later(where: Scope, attribute: str) -> tuple[ast.expr, ast.expr, ast.expr] | None:
