@@ -623,7 +623,7 @@ class Transfer(Recorder):
 
     def dispatched(self, first: str, last: str, referents: set[Referent]) -> None:
         """What a click group, a typer application, an experiment of sacred, or a function that argparse has picked
-        runs."""
+        runs: one command of them."""
         words = self.facts.words
         home, keys = self.node.file, {f".{last}", first}
         if any(referent.kind == "external" and referent.name in words.dispatches for referent in referents):
@@ -635,10 +635,16 @@ class Transfer(Recorder):
             if place is not None and place.rest:
                 home, names = self.files.home(place.path, list(place.rest))
                 keys = set(self.files.summary(home).stands_for(names[0]))
-        dispatch = self.files.summary(home).dispatch
+        dispatch, event = self.files.summary(home).dispatch, self.event
+        here = self.node.file, self.node.name
         for key in sorted(keys & dispatch.keys()):
-            for name in dispatch[key]:
-                for referent in self.lookup.evaluate(name, home):
-                    here = (referent.file, referent.name) == (self.node.file, self.node.name)
-                    if referent.kind == "function" and not here:
-                        self.add("call", node=Node(referent.file, referent.name))
+            commands = [
+                referent
+                for name in dispatch[key]
+                for referent in self.lookup.evaluate(name, home)
+                if referent.kind == "function" and (referent.file, referent.name) != here
+            ]
+            for referent, arms in zip(commands, self.alternatives(len(commands)), strict=True):
+                self.event = msgspec.structs.replace(event, branch=event.branch + arms) if arms else event
+                self.add("call", node=Node(referent.file, referent.name))
+        self.event = event
