@@ -14,6 +14,8 @@ Severity = Literal["error", "warning", "note"]
 Applicability = Literal["safe", "unsafe"]
 
 WITHHELD = " No fix: "
+# Behind a library in `seeded_by`: only a seed counts that stands in another file.
+ELSEWHERE = ", elsewhere"
 _PAGES = "https://github.com/torchdet-lint/torchdet-lint/blob/main/docs/rules"
 _NO_REPORTS = (".ipynb", ".py", ".pyi", ".pyw", ".toml")
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")

@@ -21,6 +21,7 @@ from torchdet_lint.engine.outcome import (
     is_mended_once,
     is_open,
 )
+from torchdet_lint.finding import ELSEWHERE
 from torchdet_lint.prefilter.main_guard import is_main_guard
 from torchdet_lint.prefilter.syntax import walk
 from torchdet_lint.program.effects import STARTED, WORKER
@@ -182,6 +183,7 @@ class Settling:
         unset = reach(entry.file for entry in programs if not entry.sets_workspace)
         set_up = reach(entry.file for entry in entries if entry.sets_workspace)
         seeded = {library: reach(entry.file for entry in entries if entry.seeded(library)) for library in CHANNELS}
+        elsewhere = self._seeded_elsewhere(entries)
         anywhere = reach(entry.file for entry in entries)
         on_host = reach(entry.file for entry in programs if entry.trains)
         on_host -= reach(entry.file for entry in programs if entry.has("cuda"))
@@ -203,7 +205,8 @@ class Settling:
                     for library, files in seeded.items()
                     # What no program imports by name is loaded by one of those that train, or by any where none does.
                     if path in files or (loading and path not in anywhere and library in common)
-                ),
+                )
+                + tuple(asked for asked, files in elsewhere.items() if path in files),
                 aside.get(path, ()),
                 path not in lenient,
                 path in ungraded,
@@ -218,6 +221,19 @@ class Settling:
                 path in scripts,
             )
             for path in sorted({*wanted, *aside})
+        }
+
+    def _seeded_elsewhere(self, entries: Sequence[Entry]) -> dict[str, set[str]]:
+        """By library the files that a program reaches which seeds its generator in none of those of which a finding
+        asks for another one."""
+        named = self.whole.named
+        asking = {path for path in named if any(one.seeded_by.endswith(ELSEWHERE) for one in named[path].findings)}
+        seeds = [(library, entry, entry.effects.get(f"seed:{library}")) for entry in entries for library in CHANNELS]
+        return {
+            f"{library}{ELSEWHERE}": self.points.reached(
+                entry.file for one, entry, seed in seeds if one == library and seed and seed.file not in asking
+            )
+            for library in (CHANNELS if asking else ())
         }
 
     def _aside(self, entry: Entry) -> tuple[int, ...]:

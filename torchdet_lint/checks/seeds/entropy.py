@@ -14,7 +14,7 @@ from torchdet_lint.checks.seeds.uses import Uses
 from torchdet_lint.checks.trace import assigned, inside
 from torchdet_lint.dataflow.seeding.program_seeds import GeneratorSeed, ProgramSeeds
 from torchdet_lint.dataflow.syntax import last_word
-from torchdet_lint.finding import NeedImport, RelatedNode, Replace, SetArgument, Violation
+from torchdet_lint.finding import ELSEWHERE, NeedImport, RelatedNode, Replace, SetArgument, Violation
 from torchdet_lint.module.names import dotted, member
 from torchdet_lint.module.tree import children, positional, returned
 from torchdet_lint.prefilter.main_guard import has_main_guard
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call, Module, Value
 
 _ANY = "any"
+_OBJECT = "an object"
 _WORKER_ARGUMENT = "worker_init_fn"
 _WORKER_SEED = "{torch}.initial_seed() % 2**32"
 # So many functions are asked for what they return as a seed.
@@ -74,7 +75,8 @@ def entropy_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         changes, safe = _all_mended(module, same_source)
         by = "" if what else _ROOTS[source.own[0].partition(".")[0]]
         fed = {library for one in same_source for library in one.sink.libraries}
-        by = "" if fed & {by, _ANY} else by  # it is seeded from this very draw
+        # It is seeded from this very draw, or by a method of an object, which may be how the program seeds itself.
+        by = "" if fed & {by, _ANY} else f"{by}{ELSEWHERE}" if by and _OBJECT in fed else by
         variant = "" if what else "draw"
         yield Violation(
             source.node, details, variant, related=related, changes=changes, applicability=safe, seeded_by=by
@@ -271,7 +273,9 @@ def _sinks(module: Module) -> Iterator[_Sink]:
             if (named or first) and id(arg.value) not in seen:
                 seen.add(id(arg.value))
                 value = module.value_at(arg.value, call.scope, call.order)
-                yield _Sink(call, value, () if any(name[:1] not in "@." for name in call.names) else (_ANY,))
+                known = any(name[:1] not in "@." for name in call.names)
+                unknown = _OBJECT if _is_of_an_object(module, call) else _ANY
+                yield _Sink(call, value, () if known else (unknown,))
 
 
 def _seeds_by_its_name(module: Module, call: Call) -> bool:
@@ -279,6 +283,15 @@ def _seeds_by_its_name(module: Module, call: Call) -> bool:
     function = call.node.func
     name = function.value if isinstance(function, cst.Name) else call.attribute
     return module.library.facts.conventions.seeds.fullmatch(name) is not None
+
+
+def _is_of_an_object(module: Module, call: Call) -> bool:
+    """Whether it is a method of an object that the function was given or made, which seeds that: `rows.set_seed(…)`."""
+    receiver = call.receiver
+    if not isinstance(receiver, cst.Name) or receiver.value in ("self", "cls") or module.resolve(receiver):
+        return False
+    home = call.scope.home(receiver.value)
+    return home is not None and home.kind == "function"
 
 
 def _entropy(module: Module, sink: _Sink, uses: Uses) -> Iterator[_Way]:

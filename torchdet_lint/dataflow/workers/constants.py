@@ -105,7 +105,8 @@ def is_left_to_chance(draw: Draw, call: ast.Call) -> bool:
     """Whether what `call` makes draws, by the conditions of its row: `RandomRotation((90, 90))` always turns alike."""
     if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
         return True
-    given = {**dict(zip(draw.parameters, call.args, strict=False)), **{one.arg: one.value for one in call.keywords}}
+    given = dict(zip(draw.parameters, call.args, strict=False))
+    given |= {one.arg: one.value for one in call.keywords if one.arg is not None}
     for condition in draw.when:
         node = given.get(condition.argument)
         told = _literal(node) if node is not None else None

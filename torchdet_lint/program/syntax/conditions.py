@@ -290,8 +290,8 @@ def _given_later(where: Scope, attribute: str) -> tuple[ast.expr, ast.expr, ast.
     for node in where.node.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == f"self.{attribute}":
             above = node.value
-        for one in node.body if isinstance(node, ast.If) and above is not None else ():
-            if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == f"self.{attribute}":
+        for one in node.body if isinstance(node, ast.If) else ():
+            if above is not None and isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == f"self.{attribute}":
                 return node.test, one.value, above
     return None
 
