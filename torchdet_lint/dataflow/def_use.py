@@ -152,9 +152,8 @@ class DefUse:
                 if binding.node is None or binding.node is node:
                     continue
                 block = self._reach(binding.node, binding.value, node)
-                if block is None:
+                if block is None or self._hides_all(block, hidden, node):
                     return found, None
-                hidden.add(id(block))
             if self._is_seen(load, word, home, node, hidden):
                 found.append(load)
         for binding in killers[at : at + _MOST] if home is not None and home.kind == "module" else ():
@@ -162,6 +161,22 @@ class DefUse:
             if other and binding.node is not None and self._reach(binding.node, binding.value, node) is None:
                 return found, None
         return found, hidden
+
+    def _hides_all(self, block: cst.CSTNode, hidden: set[int], node: cst.CSTNode | None) -> bool:
+        """Whether what `node` binds is seen nowhere below once it is hidden in `block` too, which is added to `hidden`:
+        what each arm of an `if` hides is hidden after that."""
+        module = self.module
+        while True:
+            hidden.add(id(block))
+            choice = module.parent(block)
+            while isinstance(choice, (cst.Else, cst.If)) and _is_arm(choice, module.parent(choice)):
+                choice = module.parent(choice)
+            if not isinstance(choice, cst.If) or not all(id(arm) in hidden for arm in _arms(choice)):
+                return False
+            outer = module.parent(choice)
+            if outer is None or (node is not None and module.contains(outer, node)):
+                return True
+            block = outer
 
     def _is_seen(
         self, load: cst.Name, word: str, home: Scope | None, node: cst.CSTNode | None, hidden: set[int]
@@ -245,3 +260,17 @@ class DefUse:
         choice = self.module.parent(around)
         branch = isinstance(choice, cst.If) and isinstance(around.comparisons[0].operator, cst.Equal)
         return choice.body if branch else True  # type: ignore[union-attr]
+
+
+def _is_arm(arm: cst.CSTNode, choice: cst.CSTNode | None) -> bool:
+    return isinstance(choice, cst.If) and choice.orelse is arm
+
+
+def _arms(choice: cst.If) -> list[cst.CSTNode | None]:
+    """The blocks of an `if`, of its `elif`s and of its `else`: None where it has none."""
+    found: list[cst.CSTNode | None] = []
+    arm: cst.If | cst.Else | None = choice
+    while isinstance(arm, cst.If):
+        found.append(arm.body)
+        arm = arm.orelse
+    return [*found, arm.body if arm is not None else None]

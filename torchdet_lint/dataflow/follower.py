@@ -13,7 +13,7 @@ from torchdet_lint.dataflow.def_use import Reads
 from torchdet_lint.dataflow.loops import counts, displays, goes_along, uses_index, uses_number
 from torchdet_lint.dataflow.syntax import MAKES_SET, bare, last_word, names_read, opposite
 from torchdet_lint.dataflow.uses import KEEPING, KEPT, NO_RESULT, Trail, Use
-from torchdet_lint.module.names import dotted
+from torchdet_lint.module.names import dotted, live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -204,13 +204,51 @@ class Follower(Calling):
         return "sorted" if kind == "gathered" and self._is_sorted_next(self._reads_of(call)) else kind
 
     def _is_sorted_next(self, reads: Sequence[cst.BaseExpression]) -> bool:
-        """Whether the first of `reads` of a table is to sort its rows, or an array's in place."""
+        """Whether the first of `reads` of a table is to sort its rows, or an array's in place or by `x[argsort(x)]`."""
         method = self.module.parent(reads[0]) if reads else None
-        if not isinstance(method, cst.Attribute):
-            return False
+        if not isinstance(method, cst.Attribute) or method.attr.value == "argsort":
+            return bool(reads) and self._is_put_in_order(reads)
         call = self.module.parent(method)
         in_place = isinstance(call, cst.Call) and not call.args and isinstance(self.module.parent(call), cst.Expr)
         return method.attr.value in self.words["sorts-rows"] or (method.attr.value == "sort" and in_place)
+
+    def _is_put_in_order(self, reads: Sequence[cst.BaseExpression]) -> bool:
+        """Whether an array is first indexed by the order of its values, `x = x[order]`, or by that of another one which
+        was made alike, and goes by the same name from there."""
+        module = self.module
+        if len(reads) > 1 and self._gives_order(reads[0]):
+            reads = reads[1:]
+        picked = module.parent(reads[0])
+        if not isinstance(picked, cst.Subscript) or picked.value is not reads[0] or len(picked.slice) != 1:
+            return False
+        index, kept = picked.slice[0].slice, module.parent(picked)
+        if not isinstance(index, cst.Index) or not isinstance(kept, cst.Assign):
+            return False
+        order = module.followed(index.value, module.scope_of(picked), module.order_of(picked))
+        call = order.node if order is not None and isinstance(order.node, cst.Call) else None
+        if call is None or last_word(call.func) != "argsort" or bare(kept.targets[0].target) != bare(reads[0]):
+            return False
+        keys = call.args[0].value if call.args else call.func.value if isinstance(call.func, cst.Attribute) else None
+        if keys is None or bare(keys) == bare(reads[0]):
+            return keys is not None
+        maker = self._maker_of(keys, call)
+        return maker != "" and maker == self._maker_of(reads[0], call)
+
+    def _gives_order(self, read: cst.BaseExpression) -> bool:
+        """Whether `read` stands in `argsort(x)` or `x.argsort()`."""
+        parent = self.module.parent(read)
+        call = self.module.parent(parent) if isinstance(parent, (cst.Arg, cst.Attribute)) else None
+        return isinstance(call, cst.Call) and last_word(call.func) == "argsort"
+
+    def _maker_of(self, array: cst.BaseExpression, before: cst.CSTNode) -> str:
+        """The function, as it is written, of the call that a name is bound to there; empty if it is bound otherwise."""
+        module = self.module
+        home = module.scope_of(before).home(array.value) if isinstance(array, cst.Name) else None
+        if home is None or not isinstance(array, cst.Name):
+            return ""
+        bindings = live(home.bindings[array.value], module.order_of(before))
+        made = bindings[0].value if len(bindings) == 1 else None
+        return bare(made.func) if isinstance(made, cst.Call) else ""
 
     def _is_measured(self, read: cst.BaseExpression) -> bool:
         """Whether no more than an extreme, a size or whether it has an element is asked of an array, in a function."""
