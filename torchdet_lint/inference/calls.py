@@ -97,6 +97,9 @@ class Calls:
             told = told or "keepdim" in call.arguments.keywords or (bool(owner.single) and call.attribute == "expand")
             if owner.is_tensor or (owner.what == "unknown" and told):
                 return self.results.method(replace(owner, what="tensor"), call)
+            if owner.what == "unknown" and call.attribute == "to" and call.node.args:
+                # A tensor or a module: wherever it was, it is there now.
+                return replace(owner, device=self.results.arguments.moved("to", owner, call))
             if owner.instance == FOREIGN.instance:
                 return owner if call.attribute in self.facts.keeping_arrays else FOREIGN
             if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:

@@ -490,17 +490,28 @@ class Operations:
         return any(other.gradient == "yes" for other in others)
 
     def _is_given_data(self, made: Call) -> bool:
-        """Whether the module that `made` makes is kept by a name or an attribute, and only called with what has no
-        gradient."""
-        statement = self.module.parent(made.node)
+        """Whether the module that `made` makes, and may move, is kept by a name or an attribute, and only called with
+        what has no gradient."""
+        node = made.node
+        while (moved := self._moved_at_once(node)) is not None:
+            node = moved
+        statement = self.module.parent(node)
         target = statement.targets[0].target if isinstance(statement, cst.Assign) else None
         if isinstance(target, cst.Attribute) and names.dotted(target.value) == "self":
             calls = [call.node for call in self.gradients.held_calls(target)]
         else:
-            calls = only_applied(self.module, made.node) or []
+            calls = only_applied(self.module, node) or []
         return bool(calls) and all(
             len(call.args) == 1 and self.inference.infer(call.args[0].value).gradient == "no" for call in calls
         )
+
+    def _moved_at_once(self, node: cst.Call) -> cst.Call | None:
+        """The call of a method that moves what `node` makes: `Upsample(2).to(device)`."""
+        method = self.module.parent(node)
+        if not isinstance(method, cst.Attribute) or method.attr.value not in self.module.library.facts.programs.moves:
+            return None
+        call = self.module.parent(method)
+        return call if isinstance(call, cst.Call) and call.func is method else None
 
     def _floating(self, candidate: Candidate, inferred: AbstractValue) -> bool:
         """Whether the tensors may be, or evidently are, of a floating type that does not add up exactly."""
