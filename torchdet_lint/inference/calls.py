@@ -97,9 +97,6 @@ class Calls:
             told = told or "keepdim" in call.arguments.keywords or (bool(owner.single) and call.attribute == "expand")
             if owner.is_tensor or (owner.what == "unknown" and told):
                 return self.results.method(replace(owner, what="tensor"), call)
-            if owner.what == "unknown" and call.attribute == "to" and call.node.args:
-                # A tensor or a module: wherever it was, it is there now.
-                return replace(owner, device=self.results.arguments.moved("to", owner, call))
             if owner.instance == FOREIGN.instance:
                 return owner if call.attribute in self.facts.keeping_arrays else FOREIGN
             if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:
@@ -121,7 +118,9 @@ class Calls:
         return self._instance_called(function.instance, call) if function.instance else None
 
     def _held(self, owner: AbstractValue, call: Call) -> AbstractValue | None:
-        """What a method of a layer or a container gives of what it holds."""
+        """What a method of a layer or a container gives of what it holds, and where `to` puts what nobody knows."""
+        if owner.what == "unknown" and call.attribute == "to" and call.node.args:
+            return replace(owner, device=self.results.arguments.moved("to", owner, call))
         if owner.instance and call.attribute in self._moves:
             return owner
         if call.attribute == "parameters" and not call.arguments.positional:

@@ -39,6 +39,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     idle: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     traces: frozenset[str] = frozenset()
+    summarizes: frozenset[str] = frozenset()
     without_memory: frozenset[str] = frozenset()
     picks: tuple[str, ...] = ()
     serves: tuple[str, ...] = ()
@@ -84,7 +85,7 @@ class Programs(Table, frozen=True, kw_only=True, dict=True):
     @functools.cached_property
     def may_trace(self) -> re.Pattern[str]:
         """The text of a function that may call one of `traces`: search."""
-        last = sorted({name.rpartition(".")[2] for name in self.traces})
+        last = sorted({name.rpartition(".")[2] for name in self.traces} | self.summarizes)
         return re.compile(rf"\b(?:{'|'.join(last)})\(")
 
     @functools.cached_property

@@ -86,7 +86,9 @@ class Extractor(Expressions):
 
     def _traces(self, call: ast.Call) -> bool:
         """Whether a call looks at a model with an input of which only the size counts."""
-        return not self.words.traces.isdisjoint(self.names.resolve(call.func, self.scope))
+        names = self.names.resolve(call.func, self.scope)
+        summarizes = any(name.rpartition(".")[2] in self.words.summarizes for name in names)
+        return summarizes or not self.words.traces.isdisjoint(names)
 
     def _traces_or_applies(self, call: ast.Call) -> bool:
         """The same, or whether it applies a model that is only looked at."""
