@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier.comparison.behind import lines_behind
-from torchdet_lint.verifier.comparison.explain import Explanation, Finding, lint, op_rule, standing_on
+from torchdet_lint.verifier.comparison.explain import Explanation, Finding, explain, lint, op_rule, standing_on
 from torchdet_lint.verifier.comparison.outcome import Divergence, Evidence
+from torchdet_lint.verifier.ops.plans import Plan
 from torchdet_lint.verifier.trace import Site
 
 
@@ -25,6 +28,51 @@ def test_an_op_that_varies_on_the_device_is_named():
     assert op_rule("aten.index_put_", "forward") == "TDL402"
     assert op_rule("aten.index_add_", "forward") == ""
     assert op_rule("aten.index_add_", "forward", ("cpu", "cuda")) == "TDL402"
+
+
+def gradient(op, forward_op=""):
+    evidence = Evidence(inputs_equal=True, numbers_equal=True)
+    return Divergence(Site(op, "backward", "t.py", 3, "", forward_op, "t.py", 2), 0, "cause", "op", evidence)
+
+
+@pytest.mark.parametrize(
+    ("op", "forward_op", "rule"),
+    [
+        ("aten.upsample_bilinear2d_backward", "aten.upsample_bilinear2d", "TDL403"),
+        ("aten.upsample_bicubic2d_backward", "", "TDL403"),
+        ("aten.reflection_pad2d_backward", "aten.reflection_pad2d", "TDL403"),
+        ("aten.replication_pad3d_backward", "aten.replication_pad3d", "TDL403"),
+        ("aten._scaled_dot_product_flash_attention_backward", "aten._scaled_dot_product_flash_attention", "TDL405"),
+        ("aten._cudnn_rnn_backward", "aten._cudnn_rnn", "TDL404"),
+        ("torchvision._roi_align_backward", "torchvision.roi_align", "TDL406"),
+        ("torchvision._deform_conv2d_backward", "", "TDL406"),
+        ("aten.native_layer_norm_backward", "aten.native_layer_norm", ""),
+    ],
+)
+def test_the_gradient_of_an_op_on_a_gpu_is_named_by_the_op_that_runs(op, forward_op, rule):
+    assert explain(gradient(op, forward_op), ("cpu", "cuda")).rule == rule
+
+
+def test_a_convolution_on_a_gpu_may_have_been_given_another_algorithm():
+    backward = explain(gradient("aten.convolution_backward", "aten.convolution"), ("cpu", "cuda"))
+    assert (backward.rule, backward.also[-2:]) == ("TDL403", ("TDL201", "TDL202"))
+    forward = Divergence(Site("aten.convolution", "forward", "t.py", 3, ""), 0, "cause", "op", Evidence(True, True))
+    assert explain(forward, ("cpu", "cuda")).rule == "TDL201"
+    assert explain(forward, ("cpu",)).rule == ""
+
+
+@pytest.mark.parametrize("name", runtime.dispatch().drawless)
+def test_ops_that_draw_nothing_carry_torchs_tag_of_a_random_op(name):
+    op = getattr(torch.ops.aten, name).default
+    assert torch.Tag.nondeterministic_seeded in op.tags
+    assert not Plan(op, 0).random
+
+
+@pytest.mark.parametrize("name", runtime.dispatch().scratch)
+def test_scratch_outputs_are_outputs(name):
+    op = getattr(torch.ops.aten, name).default
+    outputs = len(op._schema.returns) + len(Plan(op, 0).written)
+    assert max(runtime.dispatch().scratch[name]) < outputs
 
 
 PROGRAM = """import random

@@ -32,10 +32,12 @@ class Dispatch(NamedTuple):
     silent: Words
     collectives: Words
     overwrites: Words
+    drawless: Words
     fills: Words
     undeclared_writes: dict[str, Words]
     scratch: dict[str, tuple[int, ...]]
     backward: dict[str, str]
+    packages: dict[str, str]
     composed: dict[str, dict[str, str]]
     forward: dict[str, str]
     spelled: dict[str, str]

@@ -17,6 +17,7 @@ import msgspec
 
 from torchdet_lint.catalogue import loading, runtime
 from torchdet_lint.verifier.comparison.behind import lines_behind
+from torchdet_lint.verifier.ops import aten
 from torchdet_lint.verifier.trace import BATCH, REGION
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from torchdet_lint.catalogue.ops import Op
     from torchdet_lint.verifier.comparison.outcome import Divergence
+    from torchdet_lint.verifier.trace import Site
 
 _MULTIPROCESSING = re.compile(r"process (?:rank \d+ )?\(?(?:spawn|forkserver)\b")
 _DATA_ORDER = ("TDL304", "TDL305", "TDL306", "TDL601", "TDL104", "TDL105", "TDL106")
@@ -36,6 +38,8 @@ _OF_THE_SEED = ("TDL101", "TDL102", "TDL103", "TDL105", "TDL106")
 """Rules about what the global generators of torch, NumPy and `random` start from."""
 _SWITCHES = ("TDL203", "TDL204", "TDL208")
 """Rules about the switch that makes the ops of TDL402 and TDL403 deterministic."""
+_OF_BENCHMARK = ("TDL201", "TDL202")
+"""Rules about how cuDNN chooses an algorithm."""
 _OF_OPS = ("TDL2", "TDL4")
 """How the codes begin of rules about ops and their switches."""
 _STARTS = "multiprocessing/spawn.py"
@@ -82,12 +86,14 @@ def _listed(op: str, direction: str, devices: Sequence[str], table: Iterable[Op]
     """
     base = op.split(".")[1] if "." in op else op
     name = runtime.dispatch().spelled.get(base, base).strip("_").replace("_backward", "")
+    gradient = aten.gradient_of(op) if direction == "backward" else ""
     every = tuple(table)
     rows = [row for device in reversed(devices) for row in every if device in row.devices]
     for row in rows:
         if row.direction != direction or row.status[-1].status in ("deterministic", "absent"):
             continue
-        if " " in row.op or not any(_is_spelled(one.name, name) for one in row.spellings):
+        spelled = row.op == gradient or any(_is_spelled(one.name, name) for one in row.spellings)
+        if " " in row.op or not spelled:
             continue
         switchable = row.status[-1].status == "switchable"
         rule = row.rule or ("TDL403" if direction == "backward" else "TDL402" if switchable else "TDL401")
@@ -290,18 +296,21 @@ def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explan
             "TDL203",
             ("TDL207", "TDL501"),
         )
-    if site.phase == "backward" and site.forward_op:
-        rule, known = _listed(site.forward_op, "backward", devices, table)
-        if not rule:
-            rule, known = _listed(site.op, "forward", devices, table)
+    of = site.forward_op or aten.gradient_of(site.op)
+    if site.phase == "backward" and of:
+        rule, known = _gradient(site, devices, table)
         if rule:
-            words = f"the gradient of {site.forward_op or site.op} is not deterministic{_measured(known)}"
-            return Explanation(words, "TDL403", _SWITCHES)
+            words = f"the gradient of {of} is not deterministic{_measured(known)}"
+            also = _SWITCHES if rule == "TDL403" else ()
+            return Explanation(words, rule, (*also, *_OF_BENCHMARK) if _is_convolution(site) else also)
     else:
         rule, known = _listed(site.op, "forward", devices, table)
         if rule:
             also = _SWITCHES if rule == "TDL402" else ()
             return Explanation(f"{site.op} is not deterministic on these inputs{_measured(known)}", rule, also)
+        if _is_convolution(site) and "cuda" in devices:
+            words = "it read equal values and wrote different ones: cuDNN may have chosen another algorithm for it"
+            return Explanation(words, _OF_BENCHMARK[0], _OF_BENCHMARK[1:])
     if _in_an_optimizer_of_a_process(item):
         return Explanation(_SHARED, "TDL307", ("TDL501", "TDL401"))
     return Explanation(
@@ -310,6 +319,21 @@ def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explan
         "",
         ("TDL501", "TDL307", "TDL401"),
     )
+
+
+def _gradient(site: Site, devices: Sequence[str], table: Sequence[Op]) -> tuple[str, str]:
+    """The rule for what ran at a place of the backward pass, and what was measured of it: by the op whose gradient it
+    is, else by its own name.
+    """
+    found = _listed(site.op, "backward", devices, table)
+    if not found[0] and site.forward_op:
+        found = _listed(site.forward_op, "backward", devices, table)
+    return found if found[0] else _listed(site.op, "forward", devices, table)
+
+
+def _is_convolution(site: Site) -> bool:
+    """Whether cuDNN chooses the algorithm by timing it, where its benchmark is on."""
+    return "convolution" in site.op
 
 
 def _measured(known: str) -> str:

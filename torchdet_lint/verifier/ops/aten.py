@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 _TABLES = runtime.dispatch()
 BACKWARD: Mapping[str, str] = _TABLES.backward
 """Op of aten in the backward pass -> op of the catalogue."""
+PACKAGES: Mapping[str, str] = _TABLES.packages
+"""Op of another package in the backward pass, with its namespace -> op of the catalogue."""
 COMPOSED_BACKWARD: Mapping[tuple[str, str], str] = {
     (backward, forward): op for backward, ops in _TABLES.composed.items() for forward, op in ops.items()
 }
@@ -58,6 +60,15 @@ def base_name(op: str) -> str:
     """`aten.index_put_.default`, `aten::index_put_` -> `index_put`: no namespace, no overload, no in-place mark."""
     name = op.replace("::", ".").split(".")[1]
     return name[:-1] if name.endswith("_") and not name.endswith("__") else name
+
+
+def gradient_of(op: str) -> str:
+    """The op of the catalogue whose gradient an op (`aten.max_pool3d_with_indices_backward`) computes, where its name
+    alone tells; else empty.
+    """
+    if op.startswith("aten."):
+        return BACKWARD.get(base_name(op), "")
+    return PACKAGES.get(".".join(op.split(".")[:2]), "")
 
 
 def by_arguments(name: str, overload: str, values: Mapping[str, Any]) -> str:

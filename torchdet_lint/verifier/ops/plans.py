@@ -66,7 +66,7 @@ class Plan:
         self.fresh = _fresh(schema)
         self.scratch = _TABLES.scratch.get(base, ())
         self.tensors = tuple(str(argument.type) == "Tensor" for argument in schema.arguments)
-        self.random = torch.Tag.nondeterministic_seeded in function.tags
+        self.random = torch.Tag.nondeterministic_seeded in function.tags and base not in _TABLES.drawless
         self.overwrites = base in _TABLES.overwrites and bool(self.written) and self.written[0][0] == 0
         self.outs = frozenset(name for _, name in self.written if _is_out(schema, name))
         self.kind = _kind(namespace, base, schema, bool(self.written))

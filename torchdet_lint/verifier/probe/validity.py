@@ -84,8 +84,8 @@ def named(site: Site, by_arguments: str = "") -> Iterator[tuple[str, str]]:
     told.
     """
     name = aten.base_name(site.op) if site.op.startswith("aten.") else ""
-    if name in aten.BACKWARD:
-        yield aten.BACKWARD[name], "backward"
+    if gradient := aten.gradient_of(site.op):
+        yield gradient, "backward"
     if site.phase == "backward":
         forward = aten.base_name(site.forward_op) if site.forward_op.startswith("aten.") else ""
         composed = aten.COMPOSED_BACKWARD.get((name, forward))
