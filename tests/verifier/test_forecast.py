@@ -82,3 +82,9 @@ def test_what_cannot_be_forecast_is_told_in_one_line(tmp_path, source, options, 
     assert done.returncode == status
     assert done.stderr.count("\n") == 1
     assert says in done.stderr
+
+
+def test_the_run_sees_no_gpu(tmp_path):
+    source = "import os\nassert [os.environ[n] for n in ('CUDA_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES')] == ['', '']\n"
+    done = forecast(tmp_path, "import torch\ntorch.ones(1)\n" + source)
+    assert done.returncode == 0, done.stderr

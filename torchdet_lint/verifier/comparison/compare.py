@@ -11,7 +11,7 @@ from torchdet_lint.verifier.comparison.losses import losses
 from torchdet_lint.verifier.comparison.outcome import Comparison
 from torchdet_lint.verifier.comparison.picture import Heat, Picture
 from torchdet_lint.verifier.comparison.processes import Aside, compare_aside, together, without_received
-from torchdet_lint.verifier.trace import REGION, Timeline, Trace, TraceError, environments
+from torchdet_lint.verifier.trace import GRAPH, REGION, Timeline, Trace, TraceError, environments
 
 if TYPE_CHECKING:
     import os
@@ -47,6 +47,8 @@ def compare(
         notes.append("the order of asyncio's tasks, which was another one in each run; every task did the same")
     if any(site.op == REGION for site in main.left.sites):
         notes.append("inside of compiled code: each call of it was compared as one op, by what it read and wrote")
+    if any(site.op == GRAPH for site in main.left.sites):
+        notes.append("inside of CUDA graphs: each replay was compared as one op, by what it read and wrote")
     compared = main.compared + min(aside.records)
     for one in (a, b):
         if one.truncated and not compared:

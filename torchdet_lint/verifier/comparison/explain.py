@@ -18,7 +18,7 @@ import msgspec
 from torchdet_lint.catalogue import loading, runtime
 from torchdet_lint.verifier.comparison.behind import lines_behind
 from torchdet_lint.verifier.ops import aten
-from torchdet_lint.verifier.trace import BATCH, REGION
+from torchdet_lint.verifier.trace import BATCH, GRAPH, KERNEL, REGION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -296,6 +296,16 @@ def _op(item: Divergence, devices: Sequence[str], table: Sequence[Op]) -> Explan
             "TDL203",
             ("TDL207", "TDL501"),
         )
+    if site.op == GRAPH:
+        return Explanation(
+            "a CUDA graph read equal values and wrote different ones: one of the ops that it captured is not "
+            "deterministic",
+            "TDL203",
+            ("TDL402", "TDL403", "TDL501"),
+        )
+    if site.op.startswith(f"{KERNEL}."):
+        words = f"the Triton kernel {site.op.partition('.')[2]} read equal values and wrote different ones"
+        return Explanation(words, "TDL407", ("TDL501",))
     of = site.forward_op or aten.gradient_of(site.op)
     if site.phase == "backward" and of:
         rule, known = _gradient(site, devices, table)

@@ -18,7 +18,7 @@ from torchdet_lint.verifier.recording.op.places import caller, current_node, pla
 from torchdet_lint.verifier.recording.values import base_of, leaves, plain_digest, tensors_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import FrameType
 
     from torchdet_lint.verifier.ops.dispatch import Direct
@@ -28,37 +28,6 @@ _FLUSH_BYTES = 65_536
 _MOST_OWNERS = 400_000
 _NONE: frozenset[int] = frozenset()
 _STORAGES = torch.UntypedStorage.clone.__code__.co_filename
-
-
-class _Batch:
-    """Stands for the op of taking a batch from a loader."""
-
-    def __str__(self) -> str:
-        return trace.BATCH
-
-
-class _Region:
-    """Stands for a call of what torch.compile has compiled."""
-
-    def __str__(self) -> str:
-        return trace.REGION
-
-
-class _Update:
-    """Stands for the update of all parameters by an optimizer of torch."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __str__(self) -> str:
-        return f"{trace.UPDATE}.{self._name}"
-
-
-class _Handed:
-    """Stands for the read of a tensor by NumPy."""
-
-    def __str__(self) -> str:
-        return trace.HANDED
 
 
 def _copies_storage(frame: FrameType | None) -> bool:
@@ -89,8 +58,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         run
     )
     find_site, passed, sequence_number, last = places(run, stream)
-    batches, regions, reads = run.plan(_Batch()), run.plan(_Region()), run.plan(_Handed())
-    updates: dict[Any, Plan] = {}
+    batches, reads = run.plan_named(trace.BATCH), run.plan_named(trace.HANDED)
+    quiet: Any = torch._C._DisableTorchDispatch
     allocated: dict[int, int] = {}
     get_frame = sys._getframe
     no_numbers = hash(())
@@ -239,7 +208,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     def batch(value: Any) -> None:
         """A batch that a loader's workers made, at the moment the program takes it."""
         try:
-            digests = [digest_of(item) if isinstance(item, plain) else plain_digest(item) for item in leaves(value)]
+            with quiet():
+                digests = [digest_of(item) if isinstance(item, plain) else plain_digest(item) for item in leaves(value)]
             site = find_site(batches, None, caller())
             extra: list[int] = []
             flags = outside([(hash(tuple(digests)) & mask, 0)], extra)
@@ -256,7 +226,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             tensors: list[int] = []
             came: list[tuple[int, int]] = []
             extra: list[int] = []
-            flags = read((value,), tensors, [], came)
+            with quiet():
+                flags = read((value,), tensors, [], came)
             run.loans.lend(base_of(value), value, array)
             if flags & trace.UNWRITTEN or not tensors:
                 return
@@ -269,33 +240,41 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         except Exception as error:
             run.miss(reads, error)
 
-    def region(inputs: Any, mutated: Any, compiled: Callable[[], Any]) -> Any:
-        """A call of what torch.compile has compiled: one record of what it read and wrote, whatever runs inside."""
+    def whole(
+        name: str, inputs: Any, function: Callable[[], Any], outputs: Callable[[Any], tuple[Any, Sequence[Any]]]
+    ) -> Any:
+        """A call that has one record of what it read and wrote, whatever runs inside. `outputs` are of what it gives
+        what is new, and what else it wrote.
+        """
         nonlocal inside
         if inside:
-            return compiled()
+            return function()
+        plan = run.plan_named(name)
         tensors: list[int] = []
         numbers: list[int] = []
         came: list[tuple[int, int]] = []
         flags = 0
-        changed = [inputs[number] for number in mutated if number < len(inputs)]
         try:
-            flags = read(inputs, tensors, numbers, came)
+            with quiet():
+                flags = read(inputs, tensors, numbers, came)
         except Exception as error:
-            run.miss(regions, error)
+            run.miss(plan, error)
         inside = True
         drawn.clear()
         try:
-            out = compiled()
+            out = function()
         finally:
             inside = False
+        if run.captured is not None:
+            return out
         try:
             node = current_node()
-            site = find_site(regions, node, caller())
+            site = find_site(plan, node, caller())
             digests: list[int] = []
-            several(out, digests, (), _NONE)
-            for value in changed:
-                written(value, digests)
+            new, changed = outputs(out)
+            with quiet():
+                several(new, digests, (), _NONE)
+                flags |= written(changed, digests)
             extra: list[int] = []
             if drawn:
                 more, seed = drawn[0]
@@ -307,7 +286,15 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             extend(trace.record(site, flags, hash(tuple(numbers)), hash(tuple(tensors)), within(digests), extra))
             stream.records += 1
         except Exception as error:
-            run.miss(regions, error)
+            run.miss(plan, error)
+        return out
+
+    def captured(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """An op that becomes a part of a CUDA graph: it has not run yet."""
+        out = call(plan, args, kwargs)
+        if run.captured is not None:
+            for base in run.captured.note(plan, args, kwargs, out):
+                owners.pop(base, None)
         return out
 
     def update(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -319,7 +306,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
         tensors: list[int] = []
         numbers: list[int] = []
         came: list[tuple[int, int]] = []
-        plan = updates.get(function) or updates.setdefault(function, run.plan(_Update(function.__name__)))
+        plan = run.plan_named(f"{trace.UPDATE}.{function.__name__}")
         flags = 0
         try:
             flags = read(everything, tensors, numbers, came)
@@ -366,6 +353,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             if plan.random:
                 drawn.append(seed_of(args, kwargs, out))
             return out
+        if run.captured is not None:
+            return captured(plan, args, kwargs)
         kind = plan.kind
         if kind == VIEW:
             try:
@@ -446,5 +435,5 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             run.miss(plan, error)
         return out
 
-    stream.batch, stream.handed, stream.region, stream.update, stream.unseen = batch, handed, region, update, unseen
+    stream.batch, stream.handed, stream.whole, stream.update, stream.unseen = batch, handed, whole, update, unseen
     return dispatch

@@ -148,7 +148,7 @@ class Recorder:
         dispatch = dispatcher(run, stream)
         if self._closeup:
             dispatch = closeups.watching(self._closeup, run, stream, dispatch)
-        mode = direct(dispatch)
+        mode = stream.mode = direct(dispatch)
         _keep_compiler_out(dispatch)
         mode.__enter__()  # type: ignore[no-untyped-call]
         return mode

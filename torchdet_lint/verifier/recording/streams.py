@@ -37,12 +37,24 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+    from torchdet_lint.verifier.recording.op.captured import Captured
+
 _LONGEST = 200
 _FUNCTIONS = torch.autograd.function.__file__
 TASK_TAKERS = (
     "torch.utils.data", "concurrent.futures", "multiprocessing.pool", "multiprocessing.queues", "joblib", "billiard",
 )  # fmt: skip
 _PHASES = {OPTIMIZER: "optimizer", LOADER: "data", SPLITTER: "split", INITIALIZER: "init", READER: "load"}
+
+
+class _Called:
+    """Stands for the op where what is recorded is none of torch."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __str__(self) -> str:
+        return self._name
 
 
 class Run:
@@ -54,7 +66,7 @@ class Run:
     `begun` NumPy, at least in part. Others than torch may write what is `foreign`: NumPy the `loans`, which it was
     handed. `arrivals` maps that of one that came from another process to the site, of the stream that received it. A
     process that is `called` something is `rank` of a process group. It is `alone` until a thread may run code of the
-    program's beside it.
+    program's beside it. While a CUDA graph is `captured`, ops do not run.
     """
 
     def __init__(
@@ -68,6 +80,8 @@ class Run:
         self.writer: trace.Writer | None = None
         self.opening = threading.Lock()
         self.plans: dict[int, Plan] = {}
+        self.others: dict[str, Plan] = {}
+        self.captured: Captured | None = None
         self.owners: dict[int, int] = {}
         self.arrivals: dict[int, tuple[Stream, int]] = {}
         self.foreign: set[int] = set()
@@ -97,6 +111,10 @@ class Run:
         """The plan of an op that is met for the first time."""
         plan = self.plans[id(function)] = Plan(function, len(self.plans))
         return plan
+
+    def plan_named(self, name: str) -> Plan:
+        """The plan of what has a record and is no op of torch."""
+        return self.others.get(name) or self.others.setdefault(name, self.plan(_Called(name)))
 
     def miss(self, plan: Plan, error: Exception) -> None:
         """Note, once for each op, that it could not be recorded; the program goes on. What a signal handler of the
@@ -163,7 +181,9 @@ class Run:
 
 
 class Stream:
-    """The records of one thread: their bytes in a buffer, the sites seen, the forward lines of its autograd nodes."""
+    """The records of one thread: their bytes in a buffer, the sites seen, the forward lines of its autograd nodes.
+    While it waits for the engine of autograd, `engine` is the frame that called it.
+    """
 
     def __init__(self, run: Run, kind: str, name: str, role: str = "worker") -> None:
         self.run = run
@@ -184,7 +204,9 @@ class Stream:
         self.marks: list[trace.Mark] = []
         self.batch: Callable[[Any], None] = lambda _: None
         self.handed: Callable[[torch.Tensor, Any], None] = lambda _, __: None
-        self.region: Callable[[Any, Any, Callable[[], Any]], Any] = lambda _, __, compiled: compiled()
+        self.whole: Callable[..., Any] = lambda name, inputs, function, outputs: function()
+        self.engine: FrameType | None = None
+        self.mode: object = None
         self.update: Callable[..., Any] = lambda function, args, kwargs: function(*args, **kwargs)
         self.unseen: Callable[[Plan, Any, Any], Any] = lambda plan, args, kwargs: plan.call(*args, **kwargs)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "torchdet-lint/forecast/1"
 NEWEST = "2.13"
+_WITHOUT_GPU = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
 _MEANS = {
     "errors": "no deterministic kernel: deterministic mode raises",
     "switchable": "deterministic mode cures it",
@@ -81,7 +82,7 @@ def forecast(
         recorded, witnessed = Path(name) / "run.tdtrace", Path(name) / "witness.json"
         result = launch.run_child(
             program,
-            environment=with_bootstrap({WITNESS: str(witnessed)}),
+            environment=with_bootstrap({WITNESS: str(witnessed), **_WITHOUT_GPU}),
             trace=recorded,
             timeout=timeout,
         )

@@ -99,9 +99,17 @@ def places(run: Run, stream: Stream) -> Places:  # noqa: C901
             passed += 1
         return library, room, passed
 
+    def belongs(frame: FrameType | None) -> tuple[FrameType | None, int, int]:
+        """As `walk`; what the engine calls in a thread of its own belongs to who waits for it."""
+        found = walk(frame)
+        waiting = stream.engine
+        return found if found[0] is not None or waiting is None or waiting is frame else walk(waiting)
+
     def find(plan: Plan, node: Any, frame: FrameType | None) -> int:
+        if frame is None:
+            frame = stream.engine
         if frame is None or type(way := frame.f_trace) is not OwnWay:
-            found, room, passed = walk(frame)
+            found, room, passed = belongs(frame)
             place = (id(found.f_code), found.f_lasti, room) if found is not None else (0, 0, room)
             way = ways.get(place)
             if way is None:
@@ -116,7 +124,7 @@ def places(run: Run, stream: Stream) -> Places:  # noqa: C901
             known, key = way.backward, (forward + 2) << 20 | plan.index
         site = known.get(key)
         if site is None:
-            found, room, _ = walk(frame)
+            found, room, _ = belongs(frame)
             forward = -1 if node is None else forward
             site = known[key] = stream.site(plan, found, forward, room, node is not None)
         sequence = sequence_number()

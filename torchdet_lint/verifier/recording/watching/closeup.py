@@ -42,7 +42,8 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
     """
     look = _Look(order, run, stream)
     targets = look.targets
-    batch, handed, region, update = stream.batch, stream.handed, stream.region, stream.update
+    batch, handed, whole, update = stream.batch, stream.handed, stream.whole, stream.update
+    inside = False
 
     def watched(
         mode: Any, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -51,7 +52,7 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
         plan = run.plans.get(id(function)) or run.plan(function)
         if sys._getframe(0).f_back is None and current_node() is None:
             return stream.unseen(plan, args, kwargs)
-        if stream.records != targets[0]:
+        if stream.records != targets[0] or inside or run.captured is not None:
             return dispatch(mode, function, types, args, kwargs)
         kept = look.before(plan, args, kwargs)
         out = dispatch(mode, function, types, args, kwargs)
@@ -69,11 +70,16 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
         if stream.records > targets[0]:
             look.save([value], [])
 
-    def watched_region(inputs: Any, mutated: Any, compiled: Callable[[], Any]) -> Any:
-        changed = [inputs[number] for number in mutated]
-        out = region(inputs, mutated, compiled)
+    def watched_whole(name: str, inputs: Any, function: Callable[[], Any], outputs: Callable[[Any], Any]) -> Any:
+        nonlocal inside
+        outer, inside = inside, True
+        try:
+            out = whole(name, inputs, function, outputs)
+        finally:
+            inside = outer
         if stream.records > targets[0]:
-            look.save([out, *changed], changed)
+            new, changed = outputs(out)
+            look.save([new, *changed], list(changed))
         return out
 
     def watched_update(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -88,8 +94,12 @@ def watching(order: Mapping[str, Any], run: Run, stream: Stream, dispatch: Direc
             look.save(changed, changed)
         return out
 
-    stream.batch, stream.handed, stream.region = watched_batch, watched_handed, watched_region
-    stream.update = watched_update
+    stream.batch, stream.handed, stream.whole, stream.update = (
+        watched_batch,
+        watched_handed,
+        watched_whole,
+        watched_update,
+    )
     return watched
 
 

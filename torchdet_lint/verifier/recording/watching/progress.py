@@ -1,5 +1,5 @@
 """A recorded program -> marks in its trace: an optimizer's steps, the losses, passes over a loader; tasks; compiled
-regions; what NumPy is handed.
+regions; what runs on a GPU beside torch's ops; what NumPy is handed.
 
 What is changed about torch for it is put back when the recording ends.
 """
@@ -7,6 +7,7 @@ What is changed about torch for it is put back when the recording ends.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _python_dispatch
 
+from torchdet_lint.verifier import trace
 from torchdet_lint.verifier.patching.patches import Patches, after_import
-from torchdet_lint.verifier.recording.watching import handed, ranks, tasks, updates
+from torchdet_lint.verifier.recording.op.places import current_node
+from torchdet_lint.verifier.recording.watching import handed, kernels, ranks, tasks, updates
 from torchdet_lint.verifier.recording.watching.expected import RUNS
 
 if TYPE_CHECKING:
@@ -35,20 +38,28 @@ def watch(run: Run, undo: contextlib.ExitStack, keep_compiler_out: Callable[...,
     RUNS.add(run)
     undo.callback(RUNS.discard, run)
     _watch_steps(run, undo)
-    _watch_losses(run, patches, keep_compiler_out)
+    _watch_engine(run, patches, keep_compiler_out)
     _watch_passes(run, patches)
     handed.watch(run, patches, _here, keep_compiler_out)
     ranks.watch(run, patches)
     tasks.watch(run, patches, _here)
     updates.watch(run, patches, _here)
+    kernels.watch(run, patches, _here)
     for name in _REGION_HOMES:
         after_import(patches, name, lambda module: _watch_regions(run, patches, module, keep_compiler_out))
 
 
 def _here(run: Run) -> Stream | None:
-    """The stream of the thread that calls."""
+    """The stream of the thread that calls; in a thread of autograd's own that of the thread that waits for it, whose
+    modes it has.
+    """
     ident = threading.get_ident()
-    return next((stream for stream in list(run.live.values()) if stream.ident == ident), None)
+    live = list(run.live.values())
+    found = next((stream for stream in live if stream.ident == ident), None)
+    if found is not None or current_node() is None:
+        return found
+    modes = _python_dispatch._get_current_dispatch_mode_stack()
+    return next((stream for stream in live if any(mode is stream.mode for mode in modes)), None)
 
 
 def _watch_steps(run: Run, undo: contextlib.ExitStack) -> None:
@@ -68,19 +79,38 @@ def _watch_steps(run: Run, undo: contextlib.ExitStack) -> None:
     undo.callback(register(stepped).remove)
 
 
-def _watch_losses(run: Run, patches: Patches, keep_compiler_out: Callable[..., None]) -> None:
-    original = torch.autograd.backward
+def _watch_engine(run: Run, patches: Patches, keep_compiler_out: Callable[..., None]) -> None:
+    """Note the losses, and where the program waits for the engine: on a GPU it runs in a thread without its frames."""
+    backward, grad = torch.autograd.backward, torch.autograd.grad
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
-    @functools.wraps(original)
-    def backward(tensors: Any, *more: Any, **named: Any) -> Any:
+    def waiting(stream: Stream | None, function: Callable[..., Any], args: Any, named: Any) -> Any:
+        if stream is None:
+            return function(*args, **named)
+        before, stream.engine = stream.engine, sys._getframe(1)
+        try:
+            return function(*args, **named)
+        finally:
+            stream.engine = before
+
+    @functools.wraps(backward)
+    def backward_noting_loss(tensors: Any, *more: Any, **named: Any) -> Any:
         stream = _here(run)
         value = _number(tensors) if stream is not None else None
         if stream is not None and value is not None:
             stream.mark("loss", 0, value)
-        return original(tensors, *more, **named)
+        return waiting(stream, backward, (tensors, *more), named)
 
-    keep_compiler_out(backward)
-    patches.set(torch.autograd, "backward", backward)
+    @functools.wraps(grad)
+    def gradients(*args: Any, **named: Any) -> Any:
+        # The compiler looks into this function, and is to find the original alone.
+        if compiling():
+            return grad(*args, **named)
+        return waiting(_here(run), grad, args, named)
+
+    keep_compiler_out(backward_noting_loss, waiting)
+    patches.set(torch.autograd, "backward", backward_noting_loss)
+    patches.set(torch.autograd, "grad", gradients)
 
 
 def _number(tensors: Any) -> float | None:
@@ -127,7 +157,9 @@ def _watch_regions(run: Run, patches: Patches, module: Any, keep_compiler_out: C
             return original(graph, inputs)
         mutated = sorted(getattr(graph, "mutated_input_idxs", None) or ())
         # A boxed call empties the list that it is given.
-        return stream.region(list(inputs), mutated, lambda: original(graph, inputs))
+        given = list(inputs)
+        changed = [given[number] for number in mutated if number < len(given)]
+        return stream.whole(trace.REGION, given, lambda: original(graph, inputs), lambda out: (out, changed))
 
     keep_compiler_out(__call__)
     patches.set(kind, "__call__", __call__)
