@@ -71,7 +71,7 @@ def verify(folder, source, *options):
 @pytest.mark.parametrize("name", EQUAL)
 def test_a_program_that_repeats_is_equal(tmp_path, name):
     report = verify(tmp_path, EQUAL[name])
-    assert report["verdict"] == "equal", report
+    assert report["verdict"] == "identical", report
 
 
 @pytest.mark.parametrize(
