@@ -84,12 +84,11 @@ def _take_lengths_as_numbers(patches: Patches) -> None:
     def ctc_loss(
         log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        if compiling is None or compiling() or not log_probs.is_cuda:
-            return original(log_probs, targets, input_lengths, target_lengths, *args, **kwargs)
         given = (input_lengths, target_lengths)
-        if all(isinstance(lengths, torch.Tensor) and lengths.is_cpu for lengths in given):
+        plain = compiling is not None and not compiling() and log_probs.is_cuda
+        if plain and all(isinstance(lengths, torch.Tensor) and lengths.is_cpu for lengths in given):
             input_lengths, target_lengths = (lengths.flatten().tolist() for lengths in given)
-        return original(log_probs, targets, input_lengths, target_lengths, *args, **kwargs)
+        return original(log_probs, targets, input_lengths, target_lengths, *args, **kwargs)  # noqa: TDL403
 
     patches.set(torch, "ctc_loss", ctc_loss)
 
