@@ -40,9 +40,9 @@ def watch(run: Run, patches: Patches, here: Here) -> None:
 
 
 def _watch_graphs(run: Run, patches: Patches, here: Here) -> None:
-    kind = getattr(getattr(torch.cuda, "graphs", None), "CUDAGraph", None)
-    if kind is None:
-        return
+    from torch.cuda import graphs as home
+
+    kind = home.CUDAGraph
     graphs: weakref.WeakKeyDictionary[Any, Captured] = weakref.WeakKeyDictionary()
     capture_begin, capture_end, replay = kind.capture_begin, kind.capture_end, kind.replay
 
