@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from torchdet_lint.program.effects import ITEM, LEVELS, REFERENTS, TOKEN, Referent
-from torchdet_lint.program.events import ANY, LOADED, WRITTEN
+from torchdet_lint.program.events import ANY, CHILDREN, LOADED, WRITTEN
 from torchdet_lint.program.launch_configs import called
 from torchdet_lint.regex import lazy
 from torchdet_lint.source.modules import namesake
@@ -336,7 +336,7 @@ class Lookup:
         """What the attribute `name` of a class or an instance stands for."""
         me = (referent.file, referent.name)
         if name.endswith("*"):
-            return self._picked(me, name[:-1])
+            return [*self._picked(me, name[:-1]), *self._given_by_text(me, name, level)]
         for class_ in self.family(me):
             found = self._own_attribute(class_, name, me, level, as_class=referent.kind == "class")
             if found:
@@ -359,6 +359,12 @@ class Lookup:
                 if name.startswith(prefix):
                     found.setdefault(name, Referent("function", class_.file, full, me))
         return list(found.values())
+
+    def _given_by_text(self, me: tuple[str, str], name: str, level: int) -> list[Referent]:
+        """What attributes whose names a text spells stand for: `getattr(self, f"conv{place}")`."""
+        classes = [class_ for class_ in self.family(me) if class_.kind == "class"]
+        found = [one for class_ in classes for one in self._own_attribute(class_, name, me, level)]
+        return [one for one in found if one.kind == "instance"] if name == CHILDREN else found
 
     def property_called(self, referent: Referent, name: str, *, assigned: bool = False) -> list[Referent]:
         """The function that reading the attribute `name` of an object of a class of the project runs, or assigning it,

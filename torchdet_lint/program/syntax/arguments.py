@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.skeleton import dotted_name
 from torchdet_lint.program.events import Argument
+from torchdet_lint.program.syntax.conditions import decided
 from torchdet_lint.program.syntax.scopes import constant, followed, is_one_of_texts
-from torchdet_lint.program.syntax.shapes import asks_for_training, tail_of
+from torchdet_lint.program.syntax.shapes import asks_for_training, device_in, tail_of
 
 if TYPE_CHECKING:
     from torchdet_lint.program.syntax.names import Resolver
@@ -26,6 +27,7 @@ class Arguments:
     def argument(self, node: ast.expr) -> Argument:
         """An argument as a caller needs to know it."""
         known = constant(node, self.scope)
+        known = self._chosen(node) if known is None else known
         if known is not None:
             return Argument((), True, known[0])
         if isinstance(node, (ast.BoolOp, ast.IfExp)) and asks_for_training(
@@ -37,6 +39,14 @@ class Arguments:
             names = names or self.names.path(node, self.scope)
         tail = tail_of(node) if not names and not is_one_of_texts(node, self.scope) else ""
         return Argument(names or ((f"?.{tail}",) if tail else ()))
+
+    def _chosen(self, node: ast.expr) -> tuple[object] | None:
+        """The constant that a choice of a device comes to where the file decides it, in a 1-tuple, or None."""
+        made, where = followed(node, self.scope)
+        choice = device_in(made) or made
+        if not isinstance(choice, ast.IfExp) or (holds := decided(choice.test, self.names, where)) is None:
+            return None
+        return constant(choice.body if holds else choice.orelse, where)
 
     def of(self, node: ast.Call) -> tuple[tuple[Argument, ...], dict[str, Argument], bool]:
         """What a call is given by place and by name, and whether there may be more."""

@@ -21,8 +21,15 @@ from torchdet_lint.program.events import (
     Argument,
     Test,
 )
-from torchdet_lint.program.syntax.scopes import Bound, constant
-from torchdet_lint.program.syntax.shapes import device_in, is_device_of, names_no_module, parameters_of
+from torchdet_lint.program.syntax.scopes import Bound, constant, followed
+from torchdet_lint.program.syntax.shapes import (
+    device_in,
+    is_device_of,
+    last_word,
+    names_no_module,
+    parameters_of,
+    statements_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
     from torchdet_lint.program.syntax.scopes import Scope
 
 _OTHER = Bound("value")
+# What a flag sets, by its action; where that is its default too, the option does nothing.
+_FLAGS = {"store_true": True, "store_false": False}
 # What gives a number, and no None.
 _NUMBERS = frozenset(("float", "int", "len", "round"))
 # A name for a test may stand for another one, so often.
@@ -70,14 +79,52 @@ def _settled(node: ast.Name | ast.Attribute, names: Resolver, scope: Scope) -> t
     """The constant that a name of the function `scope` is from its one binding on, in a 1-tuple, or None; or a switch
     of the file, or of a class of it, that is named after CUDA. What else these set is there to be changed."""
     if isinstance(node, ast.Attribute):
-        told = names.devices.names_switch.search(node.attr)
-        return names.scopes.settled_field(node.value, node.attr, scope) if told else None
+        if not names.devices.names_switch.search(node.attr):
+            return None
+        fixed = _fixed_option(node, scope)
+        return names.scopes.settled_field(node.value, node.attr, scope) if fixed is None else (fixed,)
     if node.id not in scope.bindings or scope.kind != "function":
         return names.scopes.settled(node.id, scope) if names.devices.names_switch.search(node.id) else None
     bounds = scope.bindings.get(node.id, ())
     if len(bounds) != 1 or bounds[0].kind != "value" or not isinstance(bounds[0].value, ast.Constant):
         return None
     return None if node.id in scope.lent else constant(node, scope)
+
+
+def _fixed_option(node: ast.expr, scope: Scope, depth: int = _DEEP) -> bool | None:
+    """Whether `node`, of what `parse_args()` gave, is on in every run: a flag that is so by default, or what is made of
+    such flags, once; None where a run may choose."""
+    owner = node.value if isinstance(node, ast.Attribute) else None
+    made, home = followed(owner, scope) if owner is not None else (None, scope)
+    if not (isinstance(owner, ast.Name) and isinstance(made, ast.Call) and last_word(made.func) == "parse_args"):
+        return None
+    name = f"{owner.id}.{node.attr}" if isinstance(node, ast.Attribute) else ""
+    given: list[ast.expr] = []
+    for statement in statements_in(home.node.body):
+        match statement:
+            case ast.Assign(targets=[ast.Attribute() as target], value=value) if ast.unparse(target) == name:
+                given.append(value)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="add_argument")) as call) if _names(call, name):
+                given.append(call)
+    if len(given) != 1 or depth == 0:
+        return None
+    if isinstance(given[0], ast.Call):
+        return always(given[0])
+    return combined(given[0], lambda part: _fixed_option(part, home, depth - 1))
+
+
+def _names(call: ast.Call, name: str) -> bool:
+    """Whether an option is kept as the attribute `name`."""
+    told = [word.value for word in call.keywords if word.arg == "dest"] or call.args
+    texts = [one.value for one in told if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return name.rpartition(".")[2] in (text.lstrip("-").replace("-", "_") for text in texts)
+
+
+def always(call: ast.Call) -> bool | None:
+    """What a flag of the command line is in every run, if it is by default what it sets."""
+    words = {word.arg: getattr(word.value, "value", None) for word in call.keywords}
+    sets = _FLAGS.get(str(words.get("action")))
+    return sets if sets is not None and words.get("default", not sets) is sets else None
 
 
 def tested(test: ast.expr, scope: Scope, dead: int, dead_otherwise: int, depth: int = _DEEP) -> Iterator[Test]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torchdet_lint.prefilter.syntax import children
 from torchdet_lint.program.events import Argument, Event, Names
 from torchdet_lint.program.syntax.arguments import Arguments
+from torchdet_lint.program.syntax.conditions import always
 from torchdet_lint.program.syntax.scopes import DEPTH, constant, followed
 from torchdet_lint.program.syntax.shapes import (
     ASKS_OF_TEXT,
@@ -170,7 +171,7 @@ class Expressions:
 
     def parts_of_call(self, node: ast.Call) -> list[ast.AST]:
         """What is called and what it is given."""
-        if self.asks_for_devices(node.func) or is_off(node):
+        if self.asks_for_devices(node.func) or is_off(node) or always(node) is not None:
             return []
         given = [*node.args, *(word.value for word in node.keywords)]
         function = node.func.value if isinstance(node.func, ast.Attribute) else node.func

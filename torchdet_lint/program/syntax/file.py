@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from torchdet_lint.prefilter.syntax import defaults_of, walk
-from torchdet_lint.program.events import PLAIN, Body, ClassSummary
+from torchdet_lint.program.events import CHILDREN, PLAIN, Body, ClassSummary
 from torchdet_lint.program.syntax.conditions import setting
 from torchdet_lint.program.syntax.extract import Extractor
 from torchdet_lint.program.syntax.hollow import parsed_body
@@ -16,7 +16,7 @@ from torchdet_lint.program.syntax.scopes import NAMES, Scopes, constant
 from torchdet_lint.program.syntax.shapes import accessor, as_data, is_property, last_word, parameters_of, required_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from torchdet_lint.program.events import Argument, Names
     from torchdet_lint.program.syntax.hollow import Hollow
@@ -90,11 +90,9 @@ class File:
         scope = self.scopes.function(class_)
         if scope is None or scope.kind != "class":
             return ()
-        found = [
-            full
-            for value, where in self.names.values_of(scope).get(name, ())
-            for full in self.names.resolve(value, where)
-        ]
+        values = self.names.values_of(scope)
+        given = [one for key in _meant(name, values) for one in values[key]]
+        found = [full for value, where in given for full in self.names.resolve(value, where)]
         for bound in scope.bindings.get(name, ()):
             if bound.kind == "value" and bound.value is not None:
                 found.extend(self.names.resolve(bound.value, scope))
@@ -250,3 +248,20 @@ class File:
             if known is not None and isinstance(known[0], PLAIN):
                 found[name] = known[0]
         return found
+
+
+def _meant(name: str, known: Iterable[str]) -> Iterator[str]:
+    """The attributes of those `known` that `name` may mean. One that ends with a star begins so, and goes on as only
+    the run knows; one of which nothing is known may mean none that has a plain name."""
+    start = name.removesuffix("*")
+    for key in known:
+        if name == CHILDREN:
+            yield key
+            continue
+        head = key.removesuffix("*")
+        if name == start:
+            meant = key == name or (key != head != "" and name.startswith(head))
+        else:
+            meant = (start != "" and head.startswith(start)) or (key != head and start.startswith(head))
+        if meant:
+            yield key

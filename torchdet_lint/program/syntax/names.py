@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torchdet_lint.prefilter.library import BUILTINS
 from torchdet_lint.prefilter.syntax import walk
-from torchdet_lint.program.events import LOADED, LOADER, MODULES, WRITTEN
+from torchdet_lint.program.events import CHILDREN, LOADED, LOADER, MODULES, WRITTEN
 from torchdet_lint.program.syntax.registries import Registries
 from torchdet_lint.program.syntax.scopes import DEPTH, NAMES, constant, followed
 from torchdet_lint.program.syntax.shapes import (
@@ -20,6 +20,9 @@ from torchdet_lint.program.syntax.shapes import (
     configuration_of,
     device_in,
     goes_through_table,
+    handed_above,
+    held_layers,
+    installed,
     is_device_of,
     is_property,
     modules_of,
@@ -164,6 +167,8 @@ class Resolver(Registries):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id in PASSED_ON and node.args:
                 return self.elements(node.args[0], scope, depth - 1)
+            if (holder := held_layers(node)) is not None:
+                return [f"{name}.{CHILDREN}" for name in self.resolve(holder, scope, depth - 1) if name == "$self"]
             if isinstance(node.func, ast.Attribute) and goes_through_table(node):
                 return self._values(node.func.value, scope, depth)
             if not self.words.containers.isdisjoint(self.resolve(node.func, scope, depth - 1)):
@@ -278,8 +283,7 @@ class Resolver(Registries):
             elif function == "builtins.type" and len(node.args) == 1:
                 found.extend(_class_of(self.resolve(node.args[0], scope, depth - 1)))
             elif function == "builtins.getattr" and len(node.args) >= 2:
-                attribute = constant(node.args[1], scope)
-                last = str(attribute[0]) if attribute else f"{beginning(node.args[1])}*"
+                last = self._spells(node.args[1], scope)
                 found.extend(self._joined(name, last) for name in self.resolve(node.args[0], scope, depth - 1))
             elif function in ("importlib.import_module", "builtins.__import__"):
                 module = constant(node.args[0], scope) if node.args else None
@@ -449,6 +453,9 @@ class Resolver(Registries):
             known = constant(node.slice, scope)
             pattern = pattern_of(node.slice) if known is None else f"{re.escape(str(known[0]))}$"
             return list(self._any_of(pattern, scope, depth))
+        if isinstance(node.value, ast.Attribute) and node.value.attr == "_modules":
+            owners = self.resolve(node.value.value, scope, depth - 1)
+            return [self._joined(name, self._spells(node.slice, scope)) for name in owners]
         value = followed(node.value, scope)
         if isinstance(value[0], (ast.Dict, ast.List, ast.Tuple)) and not starts_empty(value[0]):
             return self._picked(node, *value, depth)
@@ -519,25 +526,39 @@ class Resolver(Registries):
                     continue
                 me = parameters_of(method.node.args)[0].arg
                 for statement in statements_in(method.node.body):
-                    if isinstance(statement, ast.Assign):
-                        targets, value = statement.targets, statement.value
-                    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
-                        targets, value = [statement.target], statement.value
-                    elif isinstance(statement, (ast.AugAssign, ast.Expr)):
-                        owner, part = added_to(statement)
-                        if owner is None or part is None:
-                            continue
-                        targets, value = [owner], part
-                    else:
-                        continue
-                    for target, given in paired(targets, value):
-                        if (
-                            isinstance(target, ast.Attribute)
-                            and isinstance(target.value, ast.Name)
-                            and target.value.id == me
-                        ):
-                            found.setdefault(target.attr, []).append((given, method))
+                    for attribute, given in self._gives(statement, me, method):
+                        found.setdefault(attribute, []).append((given, method))
         return found
+
+    def _gives(self, statement: ast.stmt, me: str, method: Scope) -> Iterator[tuple[str, ast.expr]]:
+        """What attributes a statement gives to `me`, with their values; those of `super()` are what the constructor
+        above is handed."""
+        yield from (("super()", layer) for layer in handed_above(statement))
+        if (by_text := installed(statement)) is not None:
+            owner, text, value = by_text
+            if isinstance(owner, ast.Name) and owner.id == me:
+                yield self._spells(text, method), value
+            return
+        given: tuple[Sequence[ast.expr | None], ast.expr | None] = ((), None)
+        if isinstance(statement, ast.Assign):
+            given = statement.targets, statement.value
+        elif isinstance(statement, ast.AnnAssign):
+            given = [statement.target], statement.value
+        elif isinstance(statement, (ast.AugAssign, ast.Expr)):
+            container, part = added_to(statement)
+            given = [container], part
+        targets, made = given
+        if made is None:
+            return
+        for target, one in paired([target for target in targets if target is not None], made):
+            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == me:
+                yield target.attr, one
+
+    @staticmethod
+    def _spells(text: ast.expr, scope: Scope) -> str:
+        """The attribute that a text names, `run_*` where it only begins so."""
+        known = constant(text, scope)
+        return str(known[0]) if known is not None else f"{beginning(text)}*"
 
 
 def _class_of(names: Names) -> list[str]:

@@ -18,6 +18,8 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LITERALS = (ast.List, ast.ListComp, ast.Tuple, ast.Set, ast.SetComp, ast.GeneratorExp)
 PASSED_ON = frozenset({"enumerate", "iter", "list", "reversed", "sorted", "tqdm", "tuple"})
 ASKS_OF_TEXT = frozenset({"startswith", "endswith", "hasattr", "getattr", "print"})
+# Methods of a layer that give it another one, under a name.
+_INSTALLS = frozenset({"add_module", "register_module"})
 SIZES = frozenset({"numel", "nelement", "size", "shape", "dim", "ndim", "dtype", "requires_grad"})
 # Functions of which the result is a text, a size or a type.
 _SHOWN = frozenset({"len", "type", "str", "repr", "tuple", "list", "format", "join"})
@@ -162,12 +164,20 @@ def accessor(node: ast.FunctionDef) -> str:
 
 
 def beginning(node: ast.expr) -> str:
-    """What the text `node` begins with, as far as it is a word: `run_` of `f"run_{name}"` and `"run_" + name`."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return beginning(node.left)
-    first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else node
-    value = first.value if isinstance(first, ast.Constant) else None
-    return value if isinstance(value, str) and value.isidentifier() else ""
+    """What the text `node` begins with, as far as it is a word: `run_` of `f"run_{name}"`, `"run_" + name`, `"run_%s" %
+    name` and `"run_{}".format(name)`."""
+    match node:
+        case ast.BinOp(op=ast.Add(), left=left):
+            return beginning(left)
+        case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str() as text)):
+            text = text.partition("%")[0]
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")):
+            text = text.partition("{")[0]
+        case ast.JoinedStr(values=[ast.Constant(value=str() as text), *_]) | ast.Constant(value=str() as text):
+            pass
+        case _:
+            return ""
+    return text if text.isidentifier() else ""
 
 
 def modules_of(text: ast.expr) -> str:
@@ -212,6 +222,39 @@ def added_to(node: ast.AugAssign | ast.Expr) -> tuple[ast.expr | None, ast.expr 
     if call.func.attr == "extend" and isinstance(call.args[0], LITERALS):
         return call.func.value, call.args[0]
     return None, None
+
+
+def installed(node: ast.stmt) -> tuple[ast.expr, ast.expr, ast.expr] | None:
+    """The object to which a statement gives an attribute by a text, the text, and what it gives: `setattr(self, name,
+    layer)`, `self.add_module(name, layer)`."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[owner, text, given])):
+            return owner, text, given
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=attr), args=[text, given])):
+            return (owner, text, given) if attr in _INSTALLS else None
+        case ast.Assign(
+            targets=[ast.Subscript(value=ast.Attribute(value=owner, attr="_modules"), slice=text)], value=given
+        ):
+            return owner, text, given
+    return None
+
+
+def held_layers(node: ast.Call) -> ast.expr | None:
+    """The layer whose own layers a call gives: `self` of `self.children()` and `self._modules.values()`."""
+    match node.func:
+        case ast.Attribute(value=owner, attr="children" | "named_children"):
+            return owner
+        case ast.Attribute(value=ast.Attribute(value=owner, attr="_modules"), attr="values" | "items"):
+            return owner
+    return None
+
+
+def handed_above(node: ast.stmt) -> Sequence[ast.expr]:
+    """What a statement hands to the constructor above: `super().__init__(Conv(), Noise())`."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="__init__"))):
+            return node.value.args if isinstance(node.value, ast.Call) else ()
+    return ()
 
 
 def entered(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -326,7 +369,7 @@ def looped_over(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.exp
     word = last_word(call) if call is not None else ""
     parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
     if call is None or word not in (*PASSED_ON, "zip"):
-        if len(parts) == 2 and goes_through_table(over) and last_word(over) == "items":
+        if len(parts) == 2 and goes_through_table(over) and last_word(over) in ("items", "named_children"):
             target = parts[1]
         if isinstance(target, ast.Name):
             yield target.id, over
@@ -340,9 +383,9 @@ def looped_over(target: ast.expr, over: ast.expr) -> Iterator[tuple[str, ast.exp
 
 
 def goes_through_table(over: ast.expr) -> bool:
-    """Whether `over` gives what a dictionary holds: `table.values()`, `table.items()`."""
+    """Whether `over` gives what a dictionary, or a layer, holds: `table.values()`, `net.children()`."""
     is_method = isinstance(over, ast.Call) and isinstance(over.func, ast.Attribute) and not over.args
-    return is_method and last_word(over) in ("items", "values")
+    return is_method and last_word(over) in ("items", "values", "children", "named_children")
 
 
 def parameters_of(args: ast.arguments) -> list[ast.arg]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from torchdet_lint.program.effects import BESIDE, BUILT, STARTED, TOKEN, WORKER, Node, Referent, Step
-from torchdet_lint.program.events import GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
+from torchdet_lint.program.events import CHILDREN, GENERATOR, GIVEN, GUARD, LOADER, MODULE, Body, Event
 from torchdet_lint.program.syntax.shapes import FACTORIES
 from torchdet_lint.program.transfer.configured_calls import COMMAND_LINE, ConfiguredCalls
 from torchdet_lint.program.transfer.library_calls import LibraryCalls, handed
@@ -416,6 +416,9 @@ class Transfer(Recorder):
                 if method.kind == "function":
                     self.function(method, event)
                     return
+        if self.lookup.derives((referent.file, referent.name), self.facts.words.containers):
+            for layer in self.lookup.class_attribute(referent, CHILDREN):
+                self.called_plainly(layer)
 
     # ------------------------------------------------------------------ libraries
 
