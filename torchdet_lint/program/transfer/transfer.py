@@ -345,8 +345,9 @@ class Transfer(Recorder):
         """A call of a parameter, or of something of it."""
         for result in self.one_of(self.lookup.follow(bound.get(tokens[0], []), tokens[1:])):
             if self._process and result.kind == "instance":
-                continue
-            if result.kind in ("function", "class", "instance"):
+                for method in self._run_by(result)[:1]:
+                    self.called_plainly(method)
+            elif result.kind in ("function", "class", "instance"):
                 self.called_plainly(result)
             elif result.kind == "external":
                 self.external(result.name, self.event, result.owner)
@@ -411,14 +412,17 @@ class Transfer(Recorder):
 
     def instance_called(self, referent: Referent, event: Event) -> None:
         """An object of the project is called."""
-        for name in ("__call__", "forward"):
-            for method in self.lookup.class_attribute(referent, name):
-                if method.kind == "function":
-                    self.function(method, event)
-                    return
+        for method in self._run_by(referent)[:1]:
+            self.function(method, event)
+            return
         if self.lookup.derives((referent.file, referent.name), self.facts.words.containers):
             for layer in self.lookup.class_attribute(referent, CHILDREN):
                 self.called_plainly(layer)
+
+    def _run_by(self, referent: Referent) -> list[Referent]:
+        """The methods that calling an object of the project may run, nearest first."""
+        methods = [one for name in ("__call__", "forward") for one in self.lookup.class_attribute(referent, name)]
+        return [method for method in methods if method.kind == "function"]
 
     # ------------------------------------------------------------------ libraries
 
