@@ -111,3 +111,8 @@ def test_a_name_is_found_in_other_letters_and_a_star_over_a_line_end() -> None:
     text = "from .parts import\\\n  *\n\ufb01t = print\n"
     made = summary(text, ())
     assert (made.stands_for("fit"), made.stars) == (("builtins.print",), (".parts",))
+
+
+def test_a_file_that_became_shorter_while_it_is_read_is_read_whole():
+    tree, _ = Hollow(["x = 1\n", "def f():\n", "    return 2\n"], (3, 3, 9, 12)).tree()
+    assert ast.unparse(tree) == "x = 1\n\ndef f():\n    return 2"

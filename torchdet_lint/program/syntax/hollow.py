@@ -18,8 +18,10 @@ class Hollow:
 
     def __init__(self, lines: Sequence[str], bodies: Sequence[int] = (), tree: ast.Module | None = None) -> None:
         """`bodies` are first and last rows, as `Skeleton` has them; `tree` is what is left without them, where
-        that is known."""
+        that is known. Rows beyond the end are those of a file that has become shorter since they were read."""
         self.lines = lines
+        if bodies and bodies[-1] > len(lines):
+            bodies = ()
         self._bodies = dict(zip(bodies[::2], bodies[1::2], strict=True))
         self._tree = tree
 
