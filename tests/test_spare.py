@@ -11,6 +11,7 @@ from torchdet_lint.module import tree
 from torchdet_lint.module.tree import Spare
 
 if TYPE_CHECKING:
+    import libcst as cst
     import pytest
 
 SHARED = "def draw(n):\n    x = set(range(n))\n    return [torch.rand(one) for one in x], random.Random()\n"
@@ -46,7 +47,12 @@ def test_files_that_share_a_function_are_found_fault_with_as_each_alone(monkeypa
     }
     parsed: list[str] = []
     parse = tree.parse
-    monkeypatch.setattr(tree, "parse", lambda text: parsed.append(text) or parse(text))
+
+    def parsing(text: str) -> cst.Module:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(tree, "parse", parsing)
     monkeypatch.setattr("torchdet_lint.module.loading.SPARE", Spare())
     together, _ = run.examine(_linter(), texts)
     assert {
