@@ -21,7 +21,7 @@ _SPEC.loader.exec_module(shapes)
 EXPONENT = 1.12
 # Few parts of these are not enough to see that they grow in a straight line.
 TOO_FEW = frozenset(
-    """body-empties-filled-in-loops body-fors body-if-else body-matches body-tries body-whiles chained-calls
+    """body-fors body-if-else body-matches body-tries body-whiles chained-calls
     conditional-chain files-alone files-from-one files-in-a-chain for-clauses match-cases-that-bind
     methods-with-own-attribute methods-with-self-x nested-conditionals nested-fors nested-fors-in-a-function
     nested-functions-side-by-side nested-tries nested-whiles nested-withs notebook-cells""".split()
@@ -29,6 +29,7 @@ TOO_FEW = frozenset(
 OF_FEW = 1.35
 # Up to some number of parts each is looked at beside each other: so many parts there must be to see where that ends.
 ENOUGH = {
+    "body-empties-filled-in-loops": 30,
     "body-ops-under-ifs": 90,
     "body-tries": 40,
     "chained-draws": 20,
@@ -54,7 +55,8 @@ ENOUGH = {
 }
 # What is a straight line to the call.
 STRAIGHT = frozenset(
-    """body-listdirs-one-list body-sets body-zips chained-draws dictionary-arguments lambdas nested-library-calls
+    """body-empties-filled-in-loops body-listdirs-one-list body-sets body-zips chained-draws dictionary-arguments
+    lambdas nested-library-calls
     nested-sets noqa-for-the-file notebook-settings set-names union-annotation used-noqa""".split()
 )
 AT_MOST = 1.07

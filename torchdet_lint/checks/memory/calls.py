@@ -46,7 +46,7 @@ class Calls(Store):
                 self.pass_on(node, receiver, state, reads=False)
             made = self.allocate(node, state)
             if word == "resize_" and isinstance(node.func, cst.Attribute) and isinstance(node.func.value, cst.Name):
-                state.env[node.func.value.value] = made
+                state.name(node.func.value.value, made)
             return made
         if receiver:
             return self.method(node, receiver, word, state)

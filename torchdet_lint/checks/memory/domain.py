@@ -73,6 +73,13 @@ class State:
         self.memories: dict[int, Memory] = {}
         self.facts: frozenset[tuple[str, bool]] = frozenset()
 
+    def name(self, name: str, refs: Refs) -> None:
+        """From here on `name` stands for `refs`; one that stands for none is not kept."""
+        if refs:
+            self.env[name] = refs
+        else:
+            self.env.pop(name, None)
+
 
 class Buffer(NamedTuple):
     """One place where memory is allocated, and its size where that is in sight; `extents` as `extent` has them."""

@@ -68,7 +68,7 @@ class Reads(Calls):
     def bind(self, target: cst.BaseExpression, refs: Refs, state: State) -> None:
         """`target` receives a value that shares memory with `refs`."""
         if isinstance(target, cst.Name):
-            state.env[target.value] = refs
+            state.name(target.value, refs)
             self.subscripts.spans.pop(target.value, None)
             if target.value in self.captured:
                 self.escape(refs, state)

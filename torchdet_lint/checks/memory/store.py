@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import libcst as cst
 
-from torchdet_lint.checks.memory.domain import NO_REFS, Buffer, Memory, Ref, Refs, State, lacks, some_part
+from torchdet_lint.checks.memory.domain import Buffer, Memory, Ref, Refs, State, lacks, some_part
 from torchdet_lint.dataflow.interpreter import Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 class Store(Flow[State]):
@@ -35,13 +38,11 @@ class Store(Flow[State]):
     def join(self, left: State, right: State) -> State:
         """A buffer that only one path knows is as that path says."""
         joined = State()
-        for name in left.env.keys() | right.env.keys():
-            joined.env[name] = left.env.get(name, NO_REFS) | right.env.get(name, NO_REFS)
-        for number in left.memories.keys() | right.memories.keys():
-            one, two = left.memories.get(number), right.memories.get(number)
-            found = one if two is None else two if one is None else self._meeting(one, two)
-            assert found is not None
-            joined.memories[number] = found
+        here, there = left.env, right.env
+        joined.env = here | there | {name: here[name] | refs for name, refs in _otherwise(there, here)}
+        ours, theirs = left.memories, right.memories
+        met = {number: self._meeting(ours[number], two) for number, two in _otherwise(theirs, ours)}
+        joined.memories = ours | theirs | met
         joined.facts = left.facts & right.facts
         return joined
 
@@ -61,13 +62,15 @@ class Store(Flow[State]):
 
     def branch(self, text: str, truth: bool, state: State) -> State:
         """Buffers that are made only where the condition is otherwise do not exist here; what it guards is written."""
-        state.facts |= {(text, truth)}
-        for number, memory in list(state.memories.items()):
-            if (text, not truth) in memory.born:
+        holds, fails = (text, truth), (text, not truth)
+        state.facts |= {holds}
+        told = [one for one in state.memories.items() if one[1].born or one[1].guards]
+        for number, memory in told:
+            if fails in memory.born:
                 del state.memories[number]
-            elif (text, truth) in memory.guards:
+            elif holds in memory.guards:
                 state.memories[number] = memory._replace(full=True)
-            elif (text, not truth) in memory.guards and not memory.parts:
+            elif fails in memory.guards and not memory.parts:
                 state.memories[number] = memory._replace(maybe=False)
         return state
 
@@ -76,9 +79,8 @@ class Store(Flow[State]):
         joined = self.meet(positive, negative)
         if positive is None or negative is None or joined is None:
             return joined
-        for number in joined.memories:
-            one, two = positive.memories.get(number), negative.memories.get(number)
-            if one is not None and two is not None and one.full != two.full:
+        for number, one in _otherwise(positive.memories, negative.memories):
+            if one.full != negative.memories[number].full:
                 memory = joined.memories[number]
                 joined.memories[number] = memory._replace(guards=memory.guards | {(text, one.full)}, level=self.depth)
         left, right = _held(positive), _held(negative)
@@ -143,7 +145,7 @@ class Store(Flow[State]):
             self.buffers.append(self.created[node])
         else:
             for name, refs in list(state.env.items()):
-                state.env[name] = frozenset(ref for ref in refs if ref.buffer != number)
+                state.name(name, frozenset(ref for ref in refs if ref.buffer != number))
         buffer = self.created[node]
         memory = Memory(len(self.entered), state.facts)
         state.memories[number] = memory._replace(full=0 in (buffer.size or ()) or _holds_nothing(state.facts))
@@ -157,6 +159,11 @@ class Store(Flow[State]):
                 state.memories[ref.buffer] = Memory(len(self.entered), state.facts)
             else:
                 self.write(some_part(frozenset({ref})), state)
+
+
+def _otherwise(one: dict[_Key, _Value], other: dict[_Key, _Value]) -> list[tuple[_Key, _Value]]:
+    """The entries of `one` that `other` has too, and not as the same object: of two paths nearly all are the same."""
+    return [(key, value) for key, value in one.items() if other.get(key, value) is not value]
 
 
 def _held(state: State) -> set[int]:
