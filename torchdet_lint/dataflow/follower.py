@@ -62,7 +62,12 @@ class Follower(Calling):
         self.trail, self._beside = Trail(), {}
         self.trail.followers.append(self)
         self.trail.is_set, self.trail.listed = is_set, not is_set
-        return list(dict.fromkeys(uses()))
+        return list(dict.fromkeys(map(self._unless_asked_for, uses())))
+
+    def _unless_asked_for(self, use: Use) -> Use:
+        """`use`, or that nothing of the order is left where somebody only asks whether there is a first element."""
+        own = use.kind == "picked" and not use.file and use.module in (None, self.module)
+        return use._replace(kind="measured") if own and self.is_asked_for(use.node) else use
 
     def of(self, node: cst.BaseExpression) -> Iterator[Use]:
         """The uses of the value of `node`: what holds it says."""

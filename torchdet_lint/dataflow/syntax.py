@@ -177,3 +177,19 @@ class Messages:
                 break
         self._known.update(dict.fromkeys(passed, found))
         return found
+
+
+def asks_for(module: Module, node: cst.CSTNode) -> bool:
+    """Whether what holds `node` only asks whether there is something: `if node`, `node is not None`, `bool(node)`."""
+    parent = module.parent(node)
+    if isinstance(parent, (cst.If, cst.While, cst.Assert, cst.IfExp)):
+        return parent.test is node
+    if isinstance(parent, cst.Comparison):
+        others = [one.comparator for one in parent.comparisons]
+        return parent.left is node and len(others) == 1 and bare(others[0]) == "None"
+    if isinstance(parent, cst.BooleanOperation):
+        return asks_for(module, parent)
+    call = module.parent(parent) if isinstance(parent, cst.Arg) else None
+    return (isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not)) or (
+        isinstance(call, cst.Call) and bare(call.func) == "bool"
+    )

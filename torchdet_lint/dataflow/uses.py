@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchdet_lint.dataflow.call_edges import CallEdges
 from torchdet_lint.dataflow.def_use import DefUse
-from torchdet_lint.dataflow.syntax import Messages, bare, last_word
+from torchdet_lint.dataflow.syntax import Messages, asks_for, bare, last_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -140,6 +140,19 @@ class Trace:
             if not isinstance(self.module.parent(load), cst.AugAssign)
         ]
         return bool(loads) and all(map(messages.holds, loads))
+
+    def is_asked_for(self, node: cst.CSTNode) -> bool:
+        """Whether of one element, which is `node`, nothing is asked but whether there is one, by its name too."""
+        parent = self.module.parent(node)
+        if isinstance(parent, cst.IfExp) and parent.test is not node:
+            return self.is_asked_for(parent)
+        if not isinstance(parent, cst.Assign):
+            return asks_for(self.module, node)
+        target = parent.targets[0].target
+        if len(parent.targets) != 1 or not isinstance(target, cst.Name) or self.module.enclosing_function(node) is None:
+            return False
+        loads = self.definitions.loads_after(target, parent)
+        return bool(loads) and all(asks_for(self.module, load) for load in loads)
 
     def _is_offered(self, node: cst.BaseExpression) -> bool:
         arg = self.module.parent(node)
