@@ -233,6 +233,8 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
     value, where = values[0] if len(values) == 1 and attribute not in class_.bindings else (None, class_)
     if made_up and values and attribute not in class_.bindings and (own := _nothing_with(values, attribute)):
         return Argument((NOTHING, own))
+    if made_up and len(values) > 1 and attribute not in class_.bindings and (own := _turned_off(values)):
+        return Argument((OFF_WITH, own))
     if value is None or where.node.name != "__init__":
         return Argument()
     value = device_in(value) or value
@@ -247,6 +249,16 @@ def setting(names: Resolver, class_: Scope, attribute: str, *, made_up: bool = T
         return Argument((NONE if asked[1] else SOME, first))
     known = constant(value, where)
     return Argument((), True, known[0]) if known is not None and isinstance(known[0], PLAIN) else Argument()
+
+
+def _turned_off(values: Sequence[tuple[ast.expr, Scope]]) -> str:
+    """The parameter of the constructor, as `$shuffle`, that an attribute is given there, where all else that it is
+    given is False."""
+    given = [(value, where) for value, where in values if constant(value, where) != (False,)]
+    value, where = given[0] if len(given) == 1 else (None, None)
+    if not isinstance(value, ast.Name) or where is None or where.node.name != "__init__":
+        return ""
+    return f"${value.id}" if _is_constant(value.id, where) and value.id in where.bindings else ""
 
 
 def _unless_none(value: ast.expr, where: Scope) -> str:

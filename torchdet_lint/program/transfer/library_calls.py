@@ -47,11 +47,12 @@ class LibraryCalls:
                 self.recorder.add("borrow", _told(full), lender)
 
     def _with_settings(self, event: Event, draw: Draw) -> Event:
-        """The call with the constants that attributes of `self` are known to be, of those that decide about a draw."""
+        """The call with the constants that parameters and attributes of `self` are known to be, of those that decide
+        about a draw."""
         known: dict[str, Argument] = {}
         for condition in draw.when:
-            given = event.keywords.get(condition.argument)
-            if given is not None and not given.known and any(name.startswith("$self.") for name in given.names):
+            given = self.facts.argument(event, condition.argument, draw.parameters)
+            if given is not None and not given.known and any(name.startswith("$") for name in given.names):
                 value = self.recorder.constant_here(given)
                 if isinstance(value, PLAIN):
                     known[condition.argument] = Argument((), known=True, value=value)
