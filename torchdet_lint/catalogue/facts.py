@@ -111,6 +111,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     several: tuple[str, ...] = ()
     untracked: tuple[str, ...] = ()
     distinctive: tuple[str, ...] = ()
+    namesakes: tuple[str, ...] = ()
     reshaping: tuple[str, ...] = ()
     folding: tuple[str, ...] = ()
     taking: tuple[str, ...] = ()

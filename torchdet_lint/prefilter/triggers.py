@@ -108,6 +108,7 @@ def _needs(catalogue: Catalogue) -> tuple[dict[str, tuple[_Need, ...]], dict[str
             rows.extend((name, ()) for setting in rule.settings for name in setting.names)
             ops.extend(rule.ops)
     rows.extend((name, _values_of(op)) for op in ops for name in op_names((op,)))
+    free.update(name.rpartition(".")[2] for op in ops for name in op_names((op,)) if _tells_alone(op, name))
     found: dict[str, dict[_Need, None]] = {}
     names: dict[str, set[str]] = {}
     for name, need in rows:
@@ -121,6 +122,11 @@ def _needs(catalogue: Catalogue) -> tuple[dict[str, tuple[_Need, ...]], dict[str
             names.setdefault(word, set()).add(name.removesuffix("()"))
     needs = {word: tuple(needs) for word, needs in found.items() if word not in free} | dict.fromkeys(free, ((),))
     return needs, {word: frozenset(full) for word, full in names.items() if word not in free}
+
+
+def _tells_alone(op: Op, name: str) -> bool:
+    """Whether `name` is an in-place method that only a tensor has: a file may call it and never say `torch`."""
+    return op.receiver == "distinctive" and name.startswith("torch.Tensor.") and name.endswith("_")
 
 
 def _values_of(op: Op) -> _Need:

@@ -145,8 +145,10 @@ class Lookup:
             package, begins, ends, rest = picked.groups()
             return self.follow(self._modules(package, file, begins, ends), TOKEN.findall(rest), level)
         plain, paren, after = name.partition("()")
-        if plain.partition(".")[0] in self.library.roots and (
-            plain in self.library.known or self.facts.speaks_of(self.library.canonical(plain))
+        if (
+            plain.partition(".")[0] in self.library.roots
+            and (plain in self.library.known or self.facts.speaks_of(self.library.canonical(plain)))
+            and not self.files.modules.shadowed(plain, file)
         ):
             # What the tables say of a framework holds beside its own source too.
             return [Referent("external", "", self.library.canonical(name))]

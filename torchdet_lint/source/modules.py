@@ -152,6 +152,22 @@ class ModuleMap:
             self._found[key] = self._absolute(dotted, folder, own=file)
         return self._found[key]
 
+    def shadowed(self, dotted: str, file: str) -> bool:
+        """Whether a module of the project stands before the one of the standard library that `dotted` names: it lies
+        beside `file`, where the programs of the project start."""
+        first = dotted.partition(".")[0]
+        folder = os.path.dirname(file)
+        if first not in STANDARD or folder != self.root or os.path.basename(file) == f"{first}.py":
+            return False
+        return "__init__.py" not in self.listing(folder) and self._holds(folder, first)
+
+    def _holds(self, folder: str, name: str) -> bool:
+        """Whether `folder` holds the module or the package `name`."""
+        listed = self.listing(folder)
+        return f"{name}.py" in listed or (
+            f"{name}/" in listed and "__init__.py" in self.listing(os.path.join(folder, name))
+        )
+
     def added(self, folders: Iterable[str], dotted: str, file: str) -> Place | None:
         """The module that `dotted` means in `file`, which adds `folders` of the project to `sys.path`: relative to
         where it lies, or to where the program is started."""
@@ -227,7 +243,7 @@ class ModuleMap:
         parts = tuple(dotted.split("."))
         script = "__init__.py" not in self.listing(folder)
         if parts[0] in STANDARD:
-            beside = script and not own and f"{parts[0]}.py" in self.listing(folder)
+            beside = script and not own and self._holds(folder, parts[0])
             return self._descend(folder, parts, top=True) if beside else None
         best: Place | None = None
         for base in self._roots(folder, script):

@@ -372,9 +372,15 @@ class Operations:
                 told = inferred.is_tensor and self.conditions.given_by_package(candidate)
                 return inferred.instance == owner or told
             return self.module.imports(owner.partition(".")[0])
-        if inferred.what == "other" or inferred.instance:
+        if inferred.what == "other" or inferred.instance or self._of_another_library:
             return False
         return operation.op.receiver == "distinctive" or inferred.is_tensor or inferred.gradient == "yes"
+
+    @functools.cached_property
+    def _of_another_library(self) -> bool:
+        """Whether the tensors of the file are evidently not torch's."""
+        namesakes = self.module.library.facts.tensors.namesakes
+        return not self.module.imports("torch") and any(self.module.imports(name) for name in namesakes)
 
     def _within(self, node: cst.CSTNode, managers: Sequence[str]) -> bool:
         """Whether `node` stands in a `with` of one of `managers`, each written `name` or `name(argument)`."""
