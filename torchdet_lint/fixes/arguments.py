@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
+from torchdet_lint.fixes.breaking import broken
 from torchdet_lint.fixes.edits import Refusal, short
 from torchdet_lint.fixes.layout import line_end
 from torchdet_lint.source.lines import comments
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from torchdet_lint.module.module import Call
 
 _CHANGING = r"^[ \t]*{}(?:\s*:[^=\n]*)?\s*(?:=(?!=)|\[[^\]]*\]\s*=(?!=)|\.update\()"
-_WIDE = 100
 
 
 def set_arguments(draft: Draft, changes: Sequence[SetArgument]) -> list[Edit]:
@@ -127,7 +127,11 @@ def _appended(draft: Draft, node: cst.Call, new: Sequence[str]) -> list[Edit]:
     if isinstance(node.args[0].value, cst.GeneratorExp) and not node.args[0].value.lpar:
         raise Refusal("the call takes a generator expression without parentheses of its own")
     stars = [arg for arg in node.args if arg.star == "**"]
-    if stars and stars[-1] is node.args[-1] and len(node.args) > len(stars):
+    between = bool(stars) and stars[-1] is node.args[-1] and len(node.args) > len(stars)
+    place = node.args.index(stars[0]) if between else len(node.args)
+    if (lines := broken(draft, node, new, place)) is not None:
+        return lines
+    if between:
         return [_before_stars(draft, node, layout.span(stars[0])[0], new)]
     end = layout.span(node.args[-1])[1]
     comma = _comma_after(text, end)
@@ -142,7 +146,7 @@ def _before_stars(draft: Draft, node: cst.Call, start: int, new: Sequence[str]) 
     lead = line[: where.column - 1]
     newline = line_end(line) or draft.layout.newline
     broken = where.row > draft.layout.location(draft.layout.span(node)[0]).row
-    if lead.strip() and broken and len(line.rstrip()) + len(", ".join(new)) + 2 > _WIDE:
+    if lead.strip() and broken and len(line.rstrip()) + len(", ".join(new)) + 2 > draft.layout.width:
         indent = newline + line[: len(line) - len(line.lstrip(" \t"))]
         gap = len(lead) - len(lead.rstrip(" \t"))
         return draft.editor.edit(start - gap, start, "".join(f"{indent}{part}," for part in new) + indent)
@@ -160,7 +164,7 @@ def _after_last(draft: Draft, node: cst.Call, end: int, comma: int, new: Sequenc
     after = comma + 1 if comma >= 0 else end
     closes_below = "\n" in text[after:close] or "\r" in text[after:close]
     opens = layout.location(layout.span(node)[0]).row
-    broken = not own_line and where.row > opens and len(line.rstrip()) + len(", ".join(new)) + 2 > _WIDE
+    broken = not own_line and where.row > opens and len(line.rstrip()) + len(", ".join(new)) + 2 > draft.layout.width
     if broken:
         lead = line[: len(line) - len(line.lstrip(" \t"))]
     remark = text[close : draft.editor.line_stop(close)]

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 
 _INSTALL = lazy(r"\s*(?:# |pass  # )?\s*[!%]\s*(?:\w+ -m )?(?:pip3?|conda|mamba|uv)\b.*\binstall\b")
 _DUNDER = lazy(r"__\w+__")
+_ALONE = lazy(r"[ \t]*\)")
 _FIRST_LINES = lazy(r"#!|#.*?coding[:=]")
 _FIRST_LINES_OF_NOTEBOOKS = lazy(r"#!|# %%|#.*?coding[:=]")
 
 
 IMPORTS = ("import", "imports")
+# Widths of lines: where a file does not show its own, and the limits of what it may show. So many lines show one.
+_WIDE, _NARROWEST, _WIDEST, _ENOUGH = 100, 79, 120, 40
 
 
 class Top(NamedTuple):
@@ -77,6 +80,21 @@ class Layout:
     def names(self) -> BoundNames:
         """The names that the file binds."""
         return BoundNames(self.module)
+
+    @functools.cached_property
+    def width(self) -> int:
+        """How wide lines of code may be: as wide as nearly all are, where there are enough to tell."""
+        code = (line for line in self.lines if line.strip() and not line.lstrip().startswith("#"))
+        widths = sorted(len(line.rstrip().expandtabs(4)) for line in code)
+        if len(widths) < _ENOUGH:
+            return _WIDE
+        return min(max(widths[len(widths) * 99 // 100 - 1], _NARROWEST), _WIDEST)
+
+    @functools.cached_property
+    def closes_alone(self) -> bool:
+        """Whether calls of several lines have their last parenthesis on a line of its own."""
+        alone = sum(bool(_ALONE.match(line)) for line in self.lines)
+        return alone > sum(line.count(")") > line.count("(") and not _ALONE.match(line) for line in self.lines)
 
     @functools.cached_property
     def uses_numpys_seed(self) -> bool:
