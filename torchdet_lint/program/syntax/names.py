@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 200
+_NAMESPACES = frozenset({"builtins.globals", "builtins.locals", "builtins.vars"})
 _OPTION = lazy(
     r"\.add_argument\([^()]{0,80}[\"']--([\w-]+)[\"'][^()]{0,200}\bdefault[ \t]{0,9}=[ \t]{0,9}[\"']([^\W\d]\w*)[\"']"
 )
@@ -305,7 +306,7 @@ class Resolver(Registries):
                 found.append(whole)
             elif function.endswith(self._moves) and ")" in function and function[0] not in "@.$*":
                 found.append(function[: function.rindex(".")])
-            elif function not in ("builtins.globals", "builtins.vars") and function.count("()") < 4:
+            elif function not in _NAMESPACES and function.count("()") < 4:
                 streamed = f"{function}()" in self.words.alike and self._streams(node, scope)
                 found.append(f"{function}.streamed()" if streamed else f"{function}()")
                 found.extend(self._given_back(function, node, scope, depth - 1))
@@ -449,10 +450,11 @@ class Resolver(Registries):
         ]
 
     def _resolve_subscript(self, node: ast.Subscript, scope: Scope, depth: int) -> list[str]:
-        if isinstance(node.value, ast.Call) and "builtins.globals" in self.resolve(node.value.func, scope, depth - 1):
+        if isinstance(node.value, ast.Call) and self._names_here(node.value, scope, depth):
             known = constant(node.slice, scope)
             pattern = pattern_of(node.slice) if known is None else f"{re.escape(str(known[0]))}$"
-            return list(self._any_of(pattern, scope, depth))
+            starred = [self._joined(star, self._spells(node.slice, scope)) for star in self.scopes.stars]
+            return [*self._any_of(pattern, scope, depth), *starred]
         if isinstance(node.value, ast.Attribute) and node.value.attr == "_modules":
             owners = self.resolve(node.value.value, scope, depth - 1)
             return [self._joined(name, self._spells(node.slice, scope)) for name in owners]
@@ -482,6 +484,13 @@ class Resolver(Registries):
                 or name in self.words.alike
             ),
         ]
+
+    def _names_here(self, call: ast.Call, scope: Scope, depth: int) -> bool:
+        """Whether `call` gives the names of the module: `globals()`, and at top level `locals()` and `vars()`."""
+        names = self.resolve(call.func, scope, depth - 1)
+        if scope.kind == "module" and not call.args:
+            return not _NAMESPACES.isdisjoint(names)
+        return "builtins.globals" in names
 
     def _any_of(self, pattern: str, scope: Scope, depth: int) -> Iterator[str]:
         """What the names of the module that match `pattern` stand for, but for the function around and for modules."""

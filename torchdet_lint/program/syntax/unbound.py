@@ -13,7 +13,7 @@ from torchdet_lint.program.syntax.shapes import FUNCTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_BINDS_OUTSIDE = ("global", "exec", "globals", "vars")
+_BINDS_OUTSIDE = ("global", "exec", "globals", "locals", "vars")
 # What a shell adds to the builtins, and Python 2 had.
 _ELSEWHERE = frozenset({
     "display", "get_ipython", "exit", "quit", "_", "In", "Out",
@@ -25,7 +25,7 @@ _KNOWN = _ELSEWHERE | BUILTINS
 def is_part(tree: ast.Module) -> bool:
     """Whether the top level of a file reads a name that neither the file nor Python binds: started, it raises."""
     read = set(_read(tree))
-    if not read.isdisjoint({"exec", "globals", "vars"}):
+    if not read.isdisjoint({"exec", "globals", "locals", "vars"}):
         return False
     unbound = {name for name in read if name not in _KNOWN and not name.startswith("__")}
     for node in walk(tree) if unbound else ():
