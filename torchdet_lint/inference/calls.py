@@ -24,6 +24,7 @@ from torchdet_lint.inference.abstract_values import (
 from torchdet_lint.inference.annotations import instance_of
 from torchdet_lint.inference.torch_calls.creation import all_different
 from torchdet_lint.inference.torch_calls.returns import TorchReturns
+from torchdet_lint.inference.torch_calls.training_mode import TrainingMode
 from torchdet_lint.inference.variables import iterated
 from torchdet_lint.module.names import live
 from torchdet_lint.module.tree import returned
@@ -67,6 +68,7 @@ class Calls:
         self.infer = infer
         self.asked = asked
         self.results = TorchReturns(module, infer)
+        self.modes = TrainingMode(module)
 
     @cached_property
     def _distinctive(self) -> frozenset[str]:
@@ -88,7 +90,8 @@ class Calls:
         receiver = call.receiver
         if receiver is not None and not any(name[:1] != "@" and "()" not in name for name in call.own):
             if self._is_self(receiver, call.scope):
-                return self._own_method(call)
+                own = self._own_method(call)
+                return (self._network_called(call) or own) if own is UNKNOWN else own
             if call.attribute in self.facts.counting:
                 return AbstractValue(what="tensor", dtype="integer", gradient="no")
             owner = self.infer(receiver)
@@ -110,12 +113,18 @@ class Calls:
                 return held
         elif receiver is None and (inner := self._inner(call)) is not None:
             return self._given(inner, call)
-        return self._object_called(call) or self._unknown_call(call)
+        return self._object_called(call) or self._network_called(call) or self._unknown_call(call)
 
     def _object_called(self, call: Call) -> AbstractValue | None:
         """What an object gives that is called by a name which says nothing, as that of an annotated parameter."""
         function = self.infer(call.node.func) if not call.own else UNKNOWN
         return self._instance_called(function.instance, call) if function.instance else None
+
+    def _network_called(self, call: Call) -> AbstractValue | None:
+        """What a network gives of which nothing is known but that it is in training mode."""
+        if self.infer(call.node.func).what != "unknown" or not self.modes.holds(call.node):
+            return None
+        return None if self.gradients.untracked(call.node) else AbstractValue(gradient="yes")
 
     def _held(self, owner: AbstractValue, call: Call) -> AbstractValue | None:
         """What a method of a layer or a container gives of what it holds, and where `to` puts what nobody knows."""
