@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchdet_lint.module.loading import cut
+from torchdet_lint.module.cutting import cut
 from torchdet_lint.prefilter.skeleton import SyntaxFault, parsed
 from torchdet_lint.source.lines import split_lines
 

@@ -15,7 +15,6 @@ from torchdet_lint.module.facts import UNIT
 from torchdet_lint.module.tree import SPARE, children, code
 from torchdet_lint.prefilter import chains, patterns, skeleton
 from torchdet_lint.prefilter.mentions import Mentions
-from torchdet_lint.prefilter.skeleton import Skeleton, SyntaxFault
 from torchdet_lint.prefilter.triggers import IDENTIFIER, words_in
 from torchdet_lint.regex import lazy
 
@@ -29,39 +28,8 @@ _NAMES = (cst.Name, cst.Attribute)
 _ALIASES = (*_NAMES, cst.Call, cst.IfExp, cst.BooleanOperation, cst.Subscript)
 _EVERY = frozenset({"statements", "imports", "table"})
 _INDEXED_AFTER = 32
-_KEPT_LENGTH = 500_000
 _TOO_DEEP = "a statement is too deeply nested for libcst"
 _ABOVE = lazy(r"\bsuper\s*\(|\.__init__\b")
-
-
-def cut(text: str) -> Skeleton:
-    """The skeleton of `text`: newer syntax than the running Python's is libcst's to judge; depth and NUL bytes are not.
-    Raises `SyntaxFault` where it is not Python."""
-    try:
-        return skeleton.cut(text)
-    except SyntaxFault as fault:
-        if fault.reason.startswith(("too ", "source code")) or "\0" in text or len(text) > 1_000_000:
-            raise
-        if chains.too_long(text) or patterns.explode(text):
-            raise
-        try:
-            same = cst.parse_module(text).code == text
-        except Exception:  # whatever libcst says, Python's own reason is the better one
-            raise fault from None
-        if not same:
-            # It passes over an indented backslash, for one: what stands below would be found in the wrong rows.
-            raise
-        return skeleton.whole(text)
-
-
-def cut_neighbour(text: str) -> Skeleton:
-    """As `cut`, without the tree, for a file that values of others go to: those of one folder often share it."""
-    return _kept(text) if len(text) <= _KEPT_LENGTH else cut(text)
-
-
-@functools.lru_cache(maxsize=64)
-def _kept(text: str) -> Skeleton:
-    return cut(text)._replace(tree=None)
 
 
 class _Words(dict[int, frozenset[str]]):

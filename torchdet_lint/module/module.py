@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import libcst as cst
 
-from torchdet_lint.module import loading as units
 from torchdet_lint.module.calls import Assignment, Call, Calls
+from torchdet_lint.module.cutting import CUTS
 from torchdet_lint.module.declarations import Declarations
 from torchdet_lint.module.facts import Class, Facts
 from torchdet_lint.module.loading import Loading
@@ -83,7 +83,7 @@ class Module:
         self.names_under = occurrences.names
         self.attributes_under = occurrences.attributes
 
-        facts = Facts(self.text, (units.cut_neighbour if is_neighbour else units.cut)(self.text))
+        facts = Facts(self.text, (CUTS.neighbour if is_neighbour else CUTS.own)(self.text))
         self.skeleton = facts.skeleton
         self.units = facts.units
         self.scope = facts.scope
