@@ -544,5 +544,22 @@ def test_the_smallest_set_of_fixes_is_told_with_its_price_and_the_command_for_th
     assert "the edited source: equal in 4 of 4 runs" in told
 
 
+def test_an_edit_that_cures_is_told_where_no_fix_at_run_time_does(tmp_path, monkeypatch):
+    """A seed from a date: the runs cannot be given another one, the source can."""
+    source = (
+        "\nimport datetime\nimport random\n\nimport torch\n\n"
+        "rng = random.Random(datetime.datetime.now().microsecond)\nprint(torch.tensor([rng.random()]).mul(2).item())\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    program = Program("script", write(tmp_path, source).name)
+    report = verify_fixed(program, VerifyOptions(interventions=Interventions(("TDL105",)), timeout=240))
+    assert (report.verdict, report.fix.cured, report.fix.edited_runs) == ("diverged", False, 4)
+    assert report.fix.command == "torchdet-lint --fix --select TDL105 program.py"
+    assert [cause.rule for cause in report.causes] == ["TDL105"]
+    told = on_screen(report)
+    assert "the runs still differ with the fixes of TDL105; they are equal once the source is edited" in told
+    assert "write it into the source: torchdet-lint --fix --select TDL105 program.py" in told
+
+
 def test_steps_must_not_be_negative(capsys):
     assert run("verify", "--steps", "-1", __file__, capsys=capsys)[0] == 2

@@ -52,10 +52,7 @@ def verify_fixed(program: Program, options: VerifyOptions, *, most_runs: int = M
         return plain
     fixed = with_fixes(asked)
     if fixed.verdict != "identical":
-        outcome = FixOutcome(False, asked.fixes, asked.fixes, _ratio(plain, fixed), notes=_limits(fixed))
-        return msgspec.structs.replace(
-            fixed if fixed.verdict == "diverged" else plain, fix=outcome, failure=fixed.failure
-        )
+        return _uncured(program, asked, plain, fixed, edited)
     findings = editing.reported(program, plain.causes)
     said = sorted({finding.code for finding in findings})
     found = minimise.minimise(with_fixes, asked, plain, fixed, most=max(1, most_runs // options.runs), reported=said)
@@ -73,6 +70,25 @@ def verify_fixed(program: Program, options: VerifyOptions, *, most_runs: int = M
     )
     causes = settled(plain.causes, found, findings)
     return msgspec.structs.replace(plain, verdict="identical", causes=causes, fix=outcome, held=fixed.held)
+
+
+def _uncured(
+    program: Program, asked: Interventions, plain: Report, fixed: Report, edited: editing.Verify
+) -> Report:
+    """The report where no fix at run time makes the runs equal: an edit of the source may still do so, which replaces
+    what the runs can only be given other values of.
+    """
+    edit = None
+    if fixed.verdict == "diverged":
+        causes = (*plain.causes, *fixed.causes)
+        findings = editing.reported(program, causes)
+        codes = {code for cause in causes for code in (cause.rule, *([cause.finding.code] if cause.finding else ()))}
+        edit = editing.cure(program, sorted(codes), causes, findings, edited)
+    outcome = FixOutcome(False, asked.fixes, asked.fixes, _ratio(plain, fixed), notes=_limits(fixed))
+    if edit is not None:
+        outcome = msgspec.structs.replace(outcome, command=edit.command, edited_runs=edit.runs)
+        return msgspec.structs.replace(plain, fix=outcome)
+    return msgspec.structs.replace(fixed if fixed.verdict == "diverged" else plain, fix=outcome, failure=fixed.failure)
 
 
 def _spoken(codes: Sequence[str], findings: Sequence[explain.Finding]) -> tuple[str, ...]:

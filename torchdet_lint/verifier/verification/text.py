@@ -197,7 +197,8 @@ def _fix(report: Outcome, colour: bool) -> list[str]:
         lines = [paint(f"fix {chosen}{price}", GREEN, colour)]
     else:
         tried = f"{len(fix.fixes)} fixes" if len(fix.fixes) > 6 else f"the fixes of {', '.join(fix.fixes)}"
-        lines = [paint(f"fix: the runs still differ with {tried}", RED, colour)]
+        edited = "; they are equal once the source is edited" if fix.command else ""
+        lines = [paint(f"fix: the runs still differ with {tried}{edited}", RED, colour)]
     if fix.command:
         lines.append(f"  write it into the source: {fix.command}")
         if fix.edited_runs:
