@@ -17,7 +17,7 @@ batch or a checkpoint arrives); may grow into memory that nothing has written; h
 values with other processes, which may go on after it returns; takes a value in from Python, NumPy or another process;
 computes."""
 
-MADE, CHANGED = 1, 2
+MADE, CHANGED, NUMBER = 1, 2, 3
 _TABLES = runtime.dispatch()
 
 
@@ -27,7 +27,8 @@ class Plan:
     `written` are the arguments that the op writes in place, as (position, name); `fresh` is 1 where it returns
     exactly one new tensor, 0 where it returns nothing new, 2 otherwise; `overwrites` says that it reads nothing of
     its first argument, which it writes, `outs` are the keywords that it writes and reads nothing of. `form` says what
-    is all that it gives: `MADE` one new tensor, `CHANGED` its first argument; 0 where it gives or does more than that.
+    is all that it gives: `MADE` one new tensor, `CHANGED` its first argument, `NUMBER` a number of Python's; 0 where it
+    gives or does more than that.
     """
 
     __slots__ = (
@@ -70,11 +71,11 @@ class Plan:
         self.overwrites = base in _TABLES.overwrites and bool(self.written) and self.written[0][0] == 0
         self.outs = frozenset(name for _, name in self.written if _is_out(schema, name))
         self.kind = _kind(namespace, base, schema, bool(self.written))
-        if self.kind == VALUE and not self.random:
-            if self.fresh == 1 and not self.written:
-                self.form = MADE
-            elif not self.fresh and len(self.written) == 1 and not self.written[0][0]:
-                self.form = CHANGED
+        if self.kind == VALUE and not self.written:
+            number = [str(one.type) for one in schema.returns] == ["number"]
+            self.form = MADE if self.fresh == 1 else NUMBER if number else 0
+        elif self.kind == VALUE and not self.random and not self.fresh and [at for at, _ in self.written] == [0]:
+            self.form = CHANGED
 
     def inputs_of(self, kwargs: dict[str, Any]) -> list[Any]:
         """The values among `kwargs` that the op reads."""

@@ -11,11 +11,11 @@ from torch.utils import _python_dispatch
 
 from torchdet_lint.catalogue import runtime
 from torchdet_lint.verifier import trace
-from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, MADE, PICK, RESIZE, SET, VALUE, VIEW, Plan
+from torchdet_lint.verifier.ops.plans import COLLECTIVE, LIFT, MADE, NUMBER, PICK, RESIZE, SET, VALUE, VIEW, Plan
 from torchdet_lint.verifier.recording import hashing
 from torchdet_lint.verifier.recording.op.memory import UNWRITTEN, extent, memory
 from torchdet_lint.verifier.recording.op.places import caller, current_node, places
-from torchdet_lint.verifier.recording.values import base_of, leaves, plain_digest, tensors_in
+from torchdet_lint.verifier.recording.values import base_of, exact, leaves, plain_digest, tensors_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,6 +53,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     """
     plans, owners, arrivals = run.plans, run.owners, run.arrivals
     buffer, extend, pack = stream.buffer, stream.buffer.extend, trace.RECORD.pack
+    pack_drawn = trace.DRAWN.pack
     plain, mask = torch.Tensor, hashing.MASK
     read, fresh, several, written, changed, still_unwritten, last_unwritten, note_foreign, digest_of, settled = memory(
         run
@@ -63,6 +64,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     allocated: dict[int, int] = {}
     get_frame = sys._getframe
     no_numbers = hash(())
+    numeric = (float, int, bool)
     nothing: dict[str, Any] = {}
     inside = False
     drawn: list[tuple[int, int]] = []
@@ -95,31 +97,33 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                 owners.pop(base_of(value), None)
         return out
 
-    def simple(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def simple(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Any:
         """Storages bound, values picked or exchanged, memory not yet written: no digest of what comes out."""
         size = args[0].numel() if plan.kind == RESIZE else 0
         if plan.kind == COLLECTIVE:
-            send(plan, args, kwargs)
+            send(plan, args, kwargs, frame)
         out = call(plan, args, kwargs)
         try:
-            pass_on(plan, args, kwargs, out, size)
+            pass_on(plan, args, kwargs, out, size, frame)
         except Exception as error:
             run.miss(plan, error)
         return out
 
-    def send(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def send(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> None:
         """The record of what goes to other processes; what comes from them is digested where it is read."""
         tensors: list[int] = []
         numbers: list[int] = []
         try:
             read((args, *kwargs.values()), tensors, numbers, [])
-            site = find_site(plan, current_node(), caller())
+            site = find_site(plan, current_node(), frame)
             extend(trace.record(site, 0, hash(tuple(numbers)), hash(tuple(tensors)), (), ()))
             stream.records += 1
         except Exception as error:
             run.miss(plan, error)
 
-    def pass_on(plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, size: int) -> None:
+    def pass_on(
+        plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, size: int, frame: FrameType | None
+    ) -> None:
         if plan.kind == RESIZE:
             if args[0].numel() > size:
                 base = base_of(args[0])
@@ -128,28 +132,26 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             if current_node() is None:
                 picked: list[int] = []
                 read(args[1:], [], picked, [])
-                site = find_site(plan, None, caller())
+                site = find_site(plan, None, frame)
                 extend(trace.record(site, 0, hash(tuple(picked)), extent(args[0]), (extent(out) & mask,), ()))
                 stream.records += 1
                 if len(buffer) > _FLUSH_BYTES:
                     stream.flush()
         elif plan.kind == SET:
             if isinstance(out, plain):
-                bind(plan, out, caller())
+                bind(plan, out, frame)
         elif plan.kind == COLLECTIVE:
             received = [args[at] if at < len(args) else kwargs.get(name) for at, name in plan.written]
-            site = find_site(plan, current_node(), caller())
+            site = find_site(plan, current_node(), frame)
             for value in tensors_in([received, out]):
                 if isinstance(value, plain) and (base := base_of(value)):
                     owners.pop(base, None)
                     arrivals[base] = stream, site
         elif isinstance(out, plain) and (base := base_of(out)):
-            frame = caller()
             site = find_site(plan, current_node(), frame)
             owners[base] = UNWRITTEN
             run.begun.discard(base)
-            origin = _outside(frame)
-            if origin is not None and origin.f_code in _FILLS:
+            if frame is not None and frame.f_code in _FILLS:
                 run.filled.add(base)
             else:
                 run.filled.discard(base)
@@ -368,7 +370,7 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
                     run.miss(plan, error)
             return out
         if kind < LIFT:
-            return simple(plan, args, kwargs)
+            return simple(plan, args, kwargs, frame)
         tensors: list[int] = []
         numbers: list[int] = []
         came: list[tuple[int, int]] = []
@@ -396,9 +398,14 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             if not flags and not came and (form := plan.form):
                 if form == MADE:
                     digest = fresh(out) if out is not None else -1
+                elif form == NUMBER:
+                    digest = exact(out) if type(out) in numeric else -1
                 elif args:
                     digest = changed(args[0])
-            if digest >= 0:
+            if digest >= 0 and plan.random:
+                more, seed = seed_of(args, kwargs, out)
+                extend(pack_drawn(site, 1, more, read_numbers, hash(tuple(tensors)), digest, seed))
+            elif digest >= 0:
                 extend(pack(site, 1, 0, read_numbers, hash(tuple(tensors)), digest))
             else:
                 digests: list[int] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchdet_lint.verifier.trace.format import (
     ARRIVED,
     BATCH,
+    DRAWN,
     DRAWN_FROM_OWN,
     GRAPH,
     HANDED,
@@ -46,6 +47,7 @@ from torchdet_lint.verifier.trace.writer import Writer, unwritable
 __all__ = [
     "ARRIVED",
     "BATCH",
+    "DRAWN",
     "DRAWN_FROM_OWN",
     "GRAPH",
     "HANDED",

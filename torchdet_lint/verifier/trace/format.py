@@ -41,9 +41,9 @@ HANDED = "tensor.numpy"
 UPDATE = "optim"
 """How the op begins under which an optimizer's update of all parameters is recorded: `optim.adam`."""
 BLOCK = struct.Struct("<cxxxIII")
-RECORD = struct.Struct("<IHHqqQ")
+RECORD, DRAWN = struct.Struct("<IHHqqQ"), struct.Struct("<IHHqqQQ")
 """A record of one digest without extra words: site, number of digests, flags, `scalars` and `inputs` as `hash` gives
-them, digest.
+them, digest; of an op that drew random numbers the seed after it.
 """
 PROLOGUE = struct.Struct("<8sI")
 

@@ -72,9 +72,7 @@ def verify_fixed(program: Program, options: VerifyOptions, *, most_runs: int = M
     return msgspec.structs.replace(plain, verdict="identical", causes=causes, fix=outcome, held=fixed.held)
 
 
-def _uncured(
-    program: Program, asked: Interventions, plain: Report, fixed: Report, edited: editing.Verify
-) -> Report:
+def _uncured(program: Program, asked: Interventions, plain: Report, fixed: Report, edited: editing.Verify) -> Report:
     """The report where no fix at run time makes the runs equal: an edit of the source may still do so, which replaces
     what the runs can only be given other values of.
     """
