@@ -285,6 +285,11 @@ class Settling:
             above = {function.row for name in names if (function := body(name)) is not None}
             around = self.functions_around(path, rows[path]) if above else ()
             found[path] = tuple(row for row, function in around if function in above)
+        if files and not self.points.imports_by_name:
+            # Arms that only what these programs pass leads to.
+            texts = sorted(self.records.keys() - files)
+            ruled_out = Unreached({path: rows[path] for path in left}, texts, self.project.files).rows
+            found |= {path: (*found.get(path, ()), *told) for path, told in ruled_out.items()}
         return files, found
 
     @functools.cached_property

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Without a group: from the file's own names, or from whatever module.
 _PICKS = lazy(
-    r"\bgetattr\(\s*([\w.]+)\s*,\s*[^\"'\s]|\b([\w.]+)\.__dict__\s*\[|\bglobals\(\)\s*\[|(?<![\w.])eval\(|\bsys\.modules\["
+    r"\bgetattr\(\s*([\w.]+)\s*,\s*[^\"'\s]|\b([\w.]+)\.__dict__\s*\[(?!\s*[\"'])|\bglobals\(\)\s*\[(?!\s*[\"'])"
+    r"|(?<![\w.])eval\(|\bsys\.modules\["
 )
 
 
@@ -43,6 +44,14 @@ class _Asking(NamedTuple):
     calls: dict[int, list[Event]]
 
 
+class _Site(NamedTuple):
+    """A call, and the function at top level or the method in which it stands; the name is empty where that is none."""
+
+    event: Event
+    path: str
+    function: str
+
+
 class Unreached:
     """The rows of files that no call in the `texts` of a project leads to, of the `rows` that are asked for."""
 
@@ -53,7 +62,10 @@ class Unreached:
         if asking and self._picks_by_name():
             asking = []
         self._namings = Namings(frozenset(one.word for one in asking), texts, project)
-        self._called: dict[tuple[str, str], list[Event] | None] = {}
+        self._called: dict[tuple[str, str], list[_Site] | None] = {}
+        # A call may pass a parameter of the function around it, whose callers are asked.
+        around = {site.function.rpartition(".")[2] for one in asking for site in self._calls(one) or ()}
+        self._outer = Namings(frozenset(around - {"", "__init__"}), texts, project)
         self.rows: dict[str, tuple[int, ...]] = {}
         for one in asking:
             dead = set(self._ruled_out(one)) - {0}
@@ -118,40 +130,59 @@ class Unreached:
 
     def _passed(self, asking: _Asking, parameter: str) -> list[Any]:
         """The constants that all calls pass for a parameter, or leave to its default; none where one is not known."""
-        maker, referent = asking.maker, asking.referent
-        calls = self._calls(asking) if parameter in parameters_of(referent, maker) else None
+        calls = self._calls(asking) if parameter in parameters_of(asking.referent, asking.maker) else None
         values: list[Any] = []
-        for event in calls or ():
-            value = passed_constant(parameter, bound_arguments(referent, maker, event), event, maker)
-            if not isinstance(value, PLAIN):
+        for site in calls or ():
+            found = self._passed_at(site, asking, parameter)
+            if not found:
                 return []
-            values.append(value)
+            values += found
         return values
 
-    def _calls(self, asking: _Asking) -> list[Event] | None:
+    def _passed_at(self, site: _Site, asking: _Asking, parameter: str) -> list[Any]:
+        """The constant that a call passes for a parameter, or those that its function is given for what it passes."""
+        arguments = bound_arguments(asking.referent, asking.maker, site.event)
+        value = passed_constant(parameter, arguments, site.event, asking.maker)
+        if isinstance(value, PLAIN):
+            return [value]
+        own = parameter_of(arguments[parameter]) if parameter in arguments else None
+        word = site.function.rpartition(".")[2]
+        outer = self._project.summary(site.path).body(site.function) if own and word not in ("", "__init__") else None
+        if own is None or outer is None or asking.word == word:
+            return []
+        class_ = site.function.rpartition(".")[0]
+        referent = Referent("function", site.path, site.function, (site.path, class_) if class_ else ("", ""))
+        calls = self._calls(_Asking(site.path, outer, word, outer, referent, {}), self._outer)
+        if not calls or own not in parameters_of(referent, outer):
+            return []
+        given = (passed_constant(own, bound_arguments(referent, outer, one.event), one.event, outer) for one in calls)
+        values = list(given)
+        return values if all(isinstance(one, PLAIN) for one in values) else []
+
+    def _calls(self, asking: _Asking, namings: Namings | None = None) -> list[_Site] | None:
         """The calls of the function, or those that make an object of the class; None where one of the files may do
         something else with it: hand it on, derive from it, or name it in a text."""
         key = asking.path, asking.word
         if key not in self._called:
-            found: list[Event] | None = []
-            for path, naming in self._namings.of(asking.word):
+            found: list[_Site] | None = []
+            for path, naming in (namings or self._namings).of(asking.word):
                 calls = self._calls_in(path, naming, asking.word)
                 found = found + calls if found is not None and calls is not None else None
             self._called[key] = found
         return self._called[key]
 
-    def _calls_in(self, path: str, naming: Naming, word: str) -> list[Event] | None:
+    def _calls_in(self, path: str, naming: Naming, word: str) -> list[_Site] | None:
         text = self._project.text(path)
         if any(other in text for other in (f'"{word}"', f"'{word}'", f"{word} as ")):
             return None
-        found: list[Event] = []
+        found: list[_Site] = []
         lines = split_lines(text)
         for row, times in Counter(naming.rows.get(word, ())).items():
             body = naming.function(row) or self._project.summary(path).body(MODULE)
             calls = [event for event in body.events if _calls(event, row, word)] if body is not None else []
             if len(calls) + lines[row - 1].count(f"super({word},") != times:
                 return None
-            found += calls
+            found += (_Site(event, path, naming.name(row)) for event in calls)
         return found
 
 
