@@ -12,7 +12,7 @@ from torchdet_lint.prefilter.triggers import places
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from torchdet_lint.config import Settings
     from torchdet_lint.engine.record import Record
@@ -148,6 +148,23 @@ class EntryPoints:
         while queue:
             for file in sorted(self.imports(queue.pop())):
                 if file not in seen and file.endswith(".py"):
+                    seen.add(file)
+                    queue.append(file)
+        return seen
+
+    def reaching(self, goals: Collection[str], files: Iterable[str]) -> set[str]:
+        """Those of `files` that reach one of `goals`, and what reaches one on their way."""
+        importers: dict[str, list[str]] = {}
+        passed = self.reached(files)
+        for importer in passed:
+            for file in self.imports(importer):
+                if file.endswith(".py"):
+                    importers.setdefault(file, []).append(importer)
+        queue = [goal for goal in goals if goal in passed]
+        seen = set(queue)
+        while queue:
+            for file in importers.get(queue.pop(), ()):
+                if file not in seen:
                     seen.add(file)
                     queue.append(file)
         return seen

@@ -311,7 +311,8 @@ class Settling:
         of those that reach a loader."""
         named = self.whole.named
         loaders = {path for path in wanted if any(one.code in LOADERS for one in named[path].findings)}
-        loading = [entry.file for entry in entries if not loaders.isdisjoint(self.points.reached([entry.file]))]
+        reaching = self.points.reaching(loaders, (entry.file for entry in entries))
+        loading = [entry.file for entry in entries if entry.file in reaching]
         self.whole.ask(loading)
         return self.points.reached(path for path in loading if self._seeds_afresh(path))
 
