@@ -192,8 +192,14 @@ class Follower(Calling):
             yield Use(call, "indexed", node)
 
     def _reads_of(self, table: cst.Call) -> list[cst.BaseExpression]:
-        """Where `table` is read: at once, or in its function by the name that it is given."""
+        """Where `table`, or a copy of it of another type, is read: at once, or in its function by the name that it is
+        given."""
         around = self.module.parent(table)
+        while isinstance(around, cst.Attribute) and around.attr.value in self.words["casts"]:
+            call = self.module.parent(around)
+            if not isinstance(call, cst.Call):
+                break
+            table, around = call, self.module.parent(call)
         target = around.targets[0].target if isinstance(around, cst.Assign) else None
         if not isinstance(target, cst.Name):
             return [table]
