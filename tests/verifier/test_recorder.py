@@ -656,6 +656,38 @@ def test_everything_is_put_back(tmp_path):
     assert (os._exit, threading.Thread._bootstrap_inner) == before
 
 
+def test_a_mode_of_the_programs_hears_no_function_of_torch_that_the_recorder_calls(tmp_path):
+    """The recorder looks at tensors; a mode that counts, logs or changes calls must not meet that."""
+
+    class Heard(torch.overrides.TorchFunctionMode):
+        def __init__(self):
+            super().__init__()
+            self.names = []
+
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            self.names.append(getattr(function, "__name__", str(function)))
+            return function(*args, **(kwargs or {}))
+
+    found = []
+    layer = torch.nn.Linear(2, 1)
+    loader = torch.utils.data.DataLoader(torch.arange(6.0).reshape(3, 2), 2, num_workers=1)
+
+    def body():
+        with Heard() as mode:
+            x = torch.tensor([1.0, 2.0])
+            array = torch.from_numpy(np.ones(2, dtype=np.float32))
+            array.numpy()[0] = 3
+            torch.autograd.backward(layer(x + array).sum())
+            torch.ops.aten.sin(torch.Tensor([1.0])).item()
+            for batch in loader:
+                torch.cat([batch, batch])
+        found.append(mode.names)
+
+    body()
+    record(tmp_path, body)
+    assert found[0] == found[1]
+
+
 def test_other_threads_have_streams_of_their_own(tmp_path):
     def body():
         thread = threading.Thread(target=lambda: torch.ones(3).mul(7))

@@ -47,6 +47,21 @@ _HERE = _copies_storage.__code__.co_filename
 _FILLS = frozenset(pkgutil.resolve_name(name).__code__ for name in runtime.dispatch().fills)
 
 
+class Quiet:
+    """Neither modes for ops nor those for functions of torch, the program's among them, hear what is done inside."""
+
+    __slots__ = ("_guards",)
+
+    def __enter__(self) -> None:
+        self._guards: tuple[Any, Any] = torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction()
+        for guard in self._guards:
+            guard.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        for guard in reversed(self._guards):
+            guard.__exit__(None, None, None)
+
+
 def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     """The function that runs one op and records it, to be called by torch itself (`ops.dispatch.direct`). Everything it
     needs is bound here: it runs for every op.
@@ -60,7 +75,9 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     )
     find_site, passed, sequence_number, last = places(run, stream)
     batches, reads = run.plan_named(trace.BATCH), run.plan_named(trace.HANDED)
-    quiet: Any = torch._C._DisableTorchDispatch
+    quiet: Any = Quiet
+    functions_watched = getattr(torch._C, "_is_torch_function_mode_enabled", lambda: False)
+    unheard: Any = torch._C.DisableTorchFunction
     allocated: dict[int, int] = {}
     get_frame = sys._getframe
     no_numbers = hash(())
@@ -151,7 +168,8 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             site = find_site(plan, current_node(), frame)
             owners[base] = UNWRITTEN
             run.begun.discard(base)
-            if frame is not None and frame.f_code in _FILLS:
+            origin = _outside(frame)
+            if origin is not None and origin.f_code in _FILLS:
                 run.filled.add(base)
             else:
                 run.filled.discard(base)
@@ -210,11 +228,11 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     def batch(value: Any) -> None:
         """A batch that a loader's workers made, at the moment the program takes it."""
         try:
+            extra: list[int] = []
+            site = find_site(batches, None, caller())
             with quiet():
                 digests = [digest_of(item) if isinstance(item, plain) else plain_digest(item) for item in leaves(value)]
-            site = find_site(batches, None, caller())
-            extra: list[int] = []
-            flags = outside([(hash(tuple(digests)) & mask, 0)], extra)
+                flags = outside([(hash(tuple(digests)) & mask, 0)], extra)
             extend(trace.record(site, flags, 0, 0, within(digests), extra))
             stream.records += 1
         except Exception as error:
@@ -230,12 +248,12 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             extra: list[int] = []
             with quiet():
                 flags = read((value,), tensors, [], came)
-            run.loans.lend(base_of(value), value, array)
-            if flags & trace.UNWRITTEN or not tensors:
-                return
-            site = find_site(reads, current_node(), caller())
-            if came:
-                flags |= outside(came, extra)
+                run.loans.lend(base_of(value), value, array)
+                if flags & trace.UNWRITTEN or not tensors:
+                    return
+                site = find_site(reads, current_node(), caller())
+                if came:
+                    flags |= outside(came, extra)
             known = hash(tuple(tensors))
             extend(trace.record(site, flags, no_numbers, known, (known & mask,), extra))
             stream.records += 1
@@ -274,16 +292,16 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
             site = find_site(plan, node, caller())
             digests: list[int] = []
             new, changed = outputs(out)
-            with quiet():
-                several(new, digests, (), _NONE)
-                flags |= written(changed, digests)
             extra: list[int] = []
             if drawn:
                 more, seed = drawn[0]
                 flags |= more
                 extra.append(seed)
-            if came and node is None:
-                flags |= outside(came, extra)
+            with quiet():
+                several(new, digests, (), _NONE)
+                flags |= written(changed, digests)
+                if came and node is None:
+                    flags |= outside(came, extra)
             flags &= ~trace.UNWRITTEN
             extend(trace.record(site, flags, hash(tuple(numbers)), hash(tuple(tensors)), within(digests), extra))
             stream.records += 1
@@ -341,6 +359,9 @@ def dispatcher(run: Run, stream: Stream) -> Direct:  # noqa: C901
     def dispatch(  # noqa: C901
         _mode: Any, function: Any, _types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if functions_watched():
+            with unheard():
+                return dispatch(_mode, function, _types, args, kwargs)
         plan = plans.get(id(function)) or run.plan(function)
         try:
             frame = get_frame(1)

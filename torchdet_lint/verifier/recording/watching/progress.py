@@ -116,13 +116,14 @@ def _watch_engine(run: Run, patches: Patches, keep_compiler_out: Callable[..., N
 def _number(tensors: Any) -> float | None:
     """The value of the one number that `backward` is called on. Reading it is no op of the program's."""
     try:
-        one = tensors if isinstance(tensors, torch.Tensor) else tensors[0] if len(tensors) == 1 else None
-        if one is None or one.numel() != 1 or not one.is_floating_point() or one.device.type not in ("cpu", "cuda"):
-            return None
-        if one.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-            return None
-        with _python_dispatch._disable_current_modes():
-            return float(one.detach().item())
+        with torch._C.DisableTorchFunction():
+            one = tensors if isinstance(tensors, torch.Tensor) else tensors[0] if len(tensors) == 1 else None
+            if one is None or one.numel() != 1 or not one.is_floating_point() or one.device.type not in ("cpu", "cuda"):
+                return None
+            if one.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+                return None
+            with _python_dispatch._disable_current_modes():
+                return float(one.detach().item())
     except Exception:
         return None
 
