@@ -112,6 +112,7 @@ class Tensors(Table, frozen=True, kw_only=True):
     untracked: tuple[str, ...] = ()
     distinctive: tuple[str, ...] = ()
     namesakes: tuple[str, ...] = ()
+    keeping_dims: tuple[str, ...] = ()
     reshaping: tuple[str, ...] = ()
     folding: tuple[str, ...] = ()
     taking: tuple[str, ...] = ()

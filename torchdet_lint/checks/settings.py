@@ -17,7 +17,7 @@ from torchdet_lint.module.tree import children
 from torchdet_lint.regex import lazy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torchdet_lint.catalogue.rules import Rule, Setting
     from torchdet_lint.finding import Applicability, Severity
@@ -167,9 +167,10 @@ def _unknown(values: Iterable[Value]) -> tuple[Value, ...]:
 def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Violation]:
     """Kernels that are chosen by timing them, where Inductor's deterministic option does not forbid it."""
     compiling = [*module.method_calls("compile"), *_decorators(module)]
+    patching: list[Call] = []
     for call, row in table.calls(module, rule):
         if row.variant != "triton":
-            compiling.append(call)
+            (patching if row.variant else compiling).append(call)
         elif (configs := call.argument("configs", row.parameters)) is not None and (
             _several(module, configs) and _sums(module, call, rule.words["sums"])
         ):
@@ -177,6 +178,8 @@ def autotuned_kernels(module: Module, rule: Rule) -> Iterator[Violation]:
     if not _inductor_is_deterministic(module):
         for call in compiling:
             yield from _compiled(module, rule, call)
+        for call in patching:
+            yield from _tuned(rule, call, _patched(module, call))
         yield from _defaults(module)
         yield from _options(module, rule)
 
@@ -232,11 +235,29 @@ def _compiled(module: Module, rule: Rule, call: Call) -> Iterator[Violation]:
         change = SetArgument(call.node, "mode", '"default"')
         yield Violation(call.node, {"mode": tuned[0]}, changes=(change,), switchable=True)
     options = call.argument("options")
-    entries = module.dictionary(options.node, options.scope, options.order) if options is not None else None
+    yield from _tuned(rule, call, _entries(module, options) if options is not None else {})
+
+
+def _entries(module: Module, options: Value) -> Mapping[str, Value]:
+    """The entries of a dictionary; none where it is not in sight."""
+    return module.dictionary(options.node, options.scope, options.order) or {}
+
+
+def _patched(module: Module, call: Call) -> Mapping[str, Value]:
+    """The options that a `torch._inductor.config.patch` sets: of a dictionary, of a name and its value, by keywords."""
+    given = call.arguments.positional
+    name = given[0].constant if given else None
+    if isinstance(name, str):
+        return {name: given[1]} if len(given) > 1 else {}
+    return {**(_entries(module, given[0]) if given else {}), **call.arguments.keywords}
+
+
+def _tuned(rule: Rule, call: Call, entries: Mapping[str, Value]) -> Iterator[Violation]:
+    """The first option among `entries` that lets Inductor tune kernels."""
     for setting in rule.settings:
         name = setting.names[0].removeprefix("torch._inductor.config.")
-        entry = (entries or {}).get(name)
-        if entry is not None and entry.constant is True and "deterministic" not in (entries or {}):
+        entry = entries.get(name)
+        if entry is not None and entry.constant is True and "deterministic" not in entries:
             yield Violation(call.node, {"option": name}, "option", switchable=True)
             return
 

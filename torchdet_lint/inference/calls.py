@@ -105,8 +105,8 @@ class Calls:
             if owner.what == "unknown" and not call.node.args and call.attribute in self.facts.casts:
                 # NumPy and pandas cast with `astype`: `x.long()` is torch's.
                 return AbstractValue(what="tensor", dtype="integer", gradient="no", device=owner.device)
-            if owner.what == "unknown" and not call.node.args and call.attribute in ("flatten", "ravel"):
-                return AbstractValue(dims=1, gradient=owner.gradient)
+            if owner.what == "unknown" and (reshaped := self._reshaped(owner, call)) is not None:
+                return reshaped
             if call.attribute in ("numpy", "tolist", "item"):
                 return OTHER
             if (held := self._held(owner, call)) is not None:
@@ -114,6 +114,14 @@ class Calls:
         elif receiver is None and (inner := self._inner(call)) is not None:
             return self._given(inner, call)
         return self._object_called(call) or self._network_called(call) or self._unknown_call(call)
+
+    def _reshaped(self, owner: AbstractValue, call: Call) -> AbstractValue | None:
+        """What a method of an array of whatever library gives, where the number of dimensions can be told."""
+        if not call.node.args and call.attribute in ("flatten", "ravel"):
+            return AbstractValue(dims=1, gradient=owner.gradient)
+        if owner.dims is not None and call.attribute in self.facts.keeping_dims:
+            return replace(self._unknown_call(call), dims=owner.dims)
+        return None
 
     def _object_called(self, call: Call) -> AbstractValue | None:
         """What an object gives that is called by a name which says nothing, as that of an annotated parameter."""

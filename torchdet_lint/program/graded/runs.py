@@ -67,6 +67,8 @@ class GradedRuns:
         self._called.update(self._sites)
         for entry in ungraded:
             self._follow(entry, graded=False)
+        # The classes of which a method runs with gradients.
+        self._graded_classes = {(path, name.rpartition(".")[0]) for path, name in self._graded}
 
     def reaches(self, file: str, name: str) -> bool:
         """Whether one of the programs with gradients calls the function `name` of `file`."""
@@ -76,10 +78,17 @@ class GradedRuns:
         """The functions of `file` that run without gradients alone. A layer does if each function that makes it runs it
         in a `with torch.no_grad()`, or gives it to what only does so, and nothing runs it in another way; another
         object, or a function, if moreover nothing else names it where gradients may be on. What runs it, with no such
-        block, has to be alone too."""
+        block, has to be alone too. The layers that such a layer makes run in it."""
         if self._lonely is None:
             self._lonely = self._all_alone(project)
-        return sorted(name for name in self._runners.get(file, {}) if (file, name) in self._lonely)
+        alone = {name for name in self._runners.get(file, {}) if (file, name) in self._lonely}
+        return sorted(alone | {made for name in alone if (made := self._maker_of_layers(file, name))})
+
+    def _maker_of_layers(self, file: str, name: str) -> str:
+        """The constructor of the layer whose `forward` is `name`, where no method of that layer runs with gradients."""
+        class_, _, method = name.rpartition(".")
+        graded = (file, class_) in self._graded_classes
+        return f"{class_}.__init__" if class_ and method in _RUNS and not graded else ""
 
     def _all_alone(self, project: ProjectFiles) -> set[tuple[str, str]]:
         alone = {
