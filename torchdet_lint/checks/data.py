@@ -40,6 +40,7 @@ _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
 _KEPT = Withhold("the workers start with another function")
+_AGAIN = Withhold("each time the loop draws again it would draw the same")
 _RECEIVED = Withhold("another caller may pass one already")
 
 
@@ -412,6 +413,8 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
         at_once = row.variant == "split"
         below = at_once and module.shared(ProgramSeeds).right_below_a_seed(call.node)
         changes, safe = _own_generator(module, call, permutes=True, at_once=at_once)
+        if safe == "unsafe" and at_once and _until_it_is_right(module, call.node):
+            changes, safe = (_AGAIN,), None
         yield Violation(
             call.node,
             {"call": call.names[-1].rpartition(".")[2]},
@@ -420,6 +423,15 @@ def sampler_generator(module: Module, rule: Rule) -> Iterator[Violation]:
             changes=changes,
             applicability=safe,
         )
+
+
+def _until_it_is_right(module: Module, node: cst.Call) -> bool:
+    """Whether a loop around `node`, which seeds nothing, goes on until what it draws is right, and ends then."""
+    for around in itertools.takewhile(lambda up: not isinstance(up, cst.FunctionDef), module.ancestors(node)):
+        if isinstance(around, (cst.While, cst.For)):
+            ends = isinstance(around, cst.While) or any(isinstance(part, cst.Break) for part in nodes(around.body))
+            return ends and "seed" not in module.code(around)
+    return False
 
 
 def _own_generator(

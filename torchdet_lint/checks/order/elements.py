@@ -73,13 +73,19 @@ def _grown_kind(module: Module, targets: Sequence[cst.BaseExpression]) -> str:
 def _together(kinds: set[str]) -> str:
     """What the elements of one collection are, of which some are of each of `kinds`: text and numbers cannot be
     sorted."""
-    return "unsortable" if {"text", "number"} <= kinds else agreed(kinds)
+    mixed = "unsortable" in kinds and "identity" not in kinds
+    return "unsortable" if mixed or {"text", "number"} <= kinds else agreed(kinds)
+
+
+def _element(module: Module, node: cst.BaseExpression) -> str:
+    """What `node` is as one element of several: None cannot be sorted with others."""
+    return "unsortable" if isinstance(node, cst.Name) and node.value == "None" else scalar_kind(module, node)
 
 
 def _put_in(module: Module, target: cst.BaseExpression) -> set[str]:
     """The kinds of what methods put into the collection `target`."""
     fillings = module.shared(Fillings)
-    kinds = {scalar_kind(module, call.node.args[-1].value) for call in fillings.of(target, ONE) if call.node.args}
+    kinds = {_element(module, call.node.args[-1].value) for call in fillings.of(target, ONE) if call.node.args}
     return kinds | {
         collection_kind(module, arg.value, _DEEP) for call in fillings.of(target, MANY) for arg in call.node.args
     }
@@ -108,7 +114,7 @@ def _stays_empty(module: Module, name: cst.Name) -> bool:
 def collection_kind(module: Module, node: cst.BaseExpression, depth: int, *, by_name: bool = True) -> str:
     """What the elements of `node` are; where nothing else tells, what its name says, unless `by_name` is false."""
     if isinstance(node, (cst.List, cst.Tuple, cst.Set)) and node.elements:
-        return agreed(scalar_kind(module, element.value) for element in node.elements)
+        return _together({_element(module, element.value) for element in node.elements})
     if isinstance(node, (cst.GeneratorExp, cst.ListComp, cst.SetComp)):
         return scalar_kind(module, node.elt)
     if isinstance(node, cst.BinaryOperation):
