@@ -84,6 +84,15 @@ def test_an_edit_that_does_not_cure_is_not_printed(tmp_path, verify):
     assert verify.calls
 
 
+def test_a_finding_is_named_from_where_the_user_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    program(tmp_path, GENERATOR, "sub/train.py")
+    for directory in ("", str(tmp_path)):
+        found = editing.reported(Program("script", "sub/train.py", directory=directory), ())
+        assert {one.filename for one in found} == {"sub/train.py"}
+
+
 def test_where_the_linter_has_no_finding_nothing_is_run(tmp_path, verify):
     assert cured(program(tmp_path, "print(1)\n"), ("TDL104",), verify) is None
     assert not verify.calls

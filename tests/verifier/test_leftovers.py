@@ -561,6 +561,24 @@ def test_a_program_that_needs_what_stands_above_its_folder_is_told_how_to_start(
     assert "and nets.py is in ..: verify from a folder that holds both, or with --in-place" in text(report)
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        "open('../data/a.csv')",
+        "open(os.path.abspath('../data/a.csv'))",
+        "np.genfromtxt('{}{}.csv'.format('../data/', 'a'))",
+    ],
+)
+def test_a_file_above_the_folder_is_told_in_whichever_words_a_library_misses_it(tmp_path, monkeypatch, read):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.csv").write_text("1,2\n")
+    (tmp_path / "code").mkdir()
+    monkeypatch.chdir(tmp_path / "code")
+    report = verified(tmp_path / "code", f"import os\nimport numpy as np, torch\n{read}\n")
+    assert report.verdict == "failed"
+    assert "and a.csv is in ../data: verify from a folder that holds both, or with --in-place" in text(report)
+
+
 def test_a_crash_of_one_run_is_shown_with_its_traceback(tmp_path):
     source = "import os, torch\n\nif os.environ['PYTHONHASHSEED'] == '2':\n    raise KeyError('the second run')\n"
     report = verified(tmp_path, source, mode="stress")

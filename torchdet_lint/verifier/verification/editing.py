@@ -13,9 +13,12 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import msgspec
+
 from torchdet_lint.catalogue import loading
 from torchdet_lint.verifier.comparison import explain
 from torchdet_lint.verifier.remedies.fixes import BY_RULE
+from torchdet_lint.verifier.verification.report import seen_from_here
 from torchdet_lint.verifier.verification.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -56,7 +59,8 @@ def spoken_of(codes: Iterable[str], findings: Iterable[explain.Finding]) -> tupl
 def reported(program: Program, causes: Iterable[Cause]) -> tuple[explain.Finding, ...]:
     """What the linter reports in the program's file and in those of the causes."""
     home = _home(program)
-    return explain.lint(home / name for name in _files(program, causes, home))
+    found = explain.lint(home / name for name in _files(program, causes, home))
+    return tuple(msgspec.structs.replace(one, filename=seen_from_here(one.filename, Path())) for one in found)
 
 
 def _start(program: Program) -> Path:

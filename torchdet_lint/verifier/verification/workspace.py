@@ -18,6 +18,7 @@ MOST_BYTES = 2 << 30
 MOST_FILES = 50_000
 _LINKED = frozenset({".git", ".hg", ".svn", "node_modules"})
 _NOT_FOUND = re.compile(r"No module named '(?P<module>[^'.]+)|No such file or directory: '(?P<path>[^']+)'")
+_WORD = re.compile(r"[^\s'\"<>(),;=]+")
 _LEFT_OUT = frozenset({"__pycache__", ".ipynb_checkpoints", ".pytest_cache", ".torchdet_cache"})
 
 State = dict[str, tuple[int, int, int]]
@@ -183,17 +184,16 @@ class Workspace:
         """What a run did not find, as `error` says (folder's name turned back), though it stands above the folder, of
         which alone there are copies: where, and what to do.
         """
-        named = None if self.in_place else _NOT_FOUND.search(error)
-        if named is None:
+        if self.in_place:
             return ""
-        if named["module"]:
+        named = _NOT_FOUND.search(error)
+        if named is not None and named["module"]:
             found = self._module_above(named["module"])
         else:
-            path = Path(named["path"])
-            if path.is_relative_to(self.folder.parent):
-                path = self.original.parent / path.relative_to(self.folder.parent)
-            found = Path(os.path.normpath(self.original / path))
-        if found is None or found.is_relative_to(self.original) or not os.path.lexists(found):
+            # Libraries have words of their own: `../data/a.csv not found.`
+            words = [named["path"]] if named is not None else [word.rstrip(".:!?") for word in _WORD.findall(error)]
+            found = next(filter(None, map(self._file_above, words)), None)
+        if found is None or found.is_relative_to(self.original):
             return ""
         above = os.path.relpath(found.parent, self.original)
         return (
@@ -204,3 +204,13 @@ class Workspace:
     def _module_above(self, name: str) -> Path | None:
         made = (one for folder in self.original.parents for one in (folder / f"{name}.py", folder / name))
         return next((one for one in made if one.is_file() or next(one.glob("*.py"), None)), None)
+
+    def _file_above(self, word: str) -> Path | None:
+        """What a path that leads out of the copy is outside of the folder; None for any other word."""
+        path = Path(word)
+        if path.is_relative_to(self.folder.parent):
+            path = self.original.parent / path.relative_to(self.folder.parent)
+        elif ".." not in path.parts:
+            return None
+        found = Path(os.path.normpath(self.original / path))
+        return found if os.path.lexists(found) else None
