@@ -39,7 +39,7 @@ _WORKERS_SEED_NUMPY = (1, 9)
 _WORD = lazy(r"[a-z]+?(?=_|data|loader|$)")
 _NOT_TAKEN = Withhold("what makes the loader takes no such argument")
 _NO_USE = Withhold("the sampler takes the generator (TDL303), and that of a loader does not reach it")
-_KEPT = Withhold("the workers start with another function")
+_KEPT = Withhold("the loader has a `worker_init_fn` already, which does not seed it")
 _AGAIN = Withhold("each time the loop draws again it would draw the same")
 _RECEIVED = Withhold("another caller may pass one already")
 
@@ -51,9 +51,11 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
         assert workers is not None
         if _stays_zero(module, workers) or _starts_workers(module, call):
             continue
-        variant = "before-1.9" if module.target.torch < _WORKERS_SEED_NUMPY else ""
         handed = _handed(module, call, by)
-        drawn = bool(handed.draws) or not handed.in_sight
+        # Before 1.9 torch seeded itself and `random` there, as it does now, and not NumPy.
+        unseeded = "numpy" in handed.draws or not handed.in_sight
+        variant = "before-1.9" if unseeded and module.target.torch < _WORKERS_SEED_NUMPY else ""
+        seeded = handed.in_sight and not handed.owned and not variant
         idle = not handed.in_sight and not (variant and handed.draws) and _evaluates(module, call)
         details = {"workers": workers.source}
         severity: Severity | None = None
@@ -62,13 +64,11 @@ def dataloader_worker_seed(module: Module, rule: Rule) -> Iterator[Violation]:
             details |= {"owner": handed.owned[0].owner, "generator": handed.owned[0].name}
             details["place"] = _place(module, handed.owned[0])
         elif variant:
-            severity = None if drawn and not idle else "note"
-            severity = "error" if handed.draws & {"numpy", "python"} else severity
+            severity = "error" if "numpy" in handed.draws else "note" if idle else None
         elif handed.in_sight:
-            variant, severity = "drawn" if drawn else "own" if handed.seeds else "nothing", "note"
+            variant, severity = "drawn" if handed.draws else "own" if handed.seeds else "nothing", "note"
         elif idle:
             severity = "note"
-        seeded = handed.in_sight and not handed.owned and module.target.torch >= _WORKERS_SEED_NUMPY
         changes, safe = ((), None) if seeded else _seeded_workers(module, call, handed.owned)
         started = call.argument("worker_init_fn")
         kept = _KEPT if started is not None and not started.is_none else withheld
@@ -307,7 +307,11 @@ def _seeded_workers(
 ) -> tuple[tuple[Change, ...], Applicability | None]:
     """A function that seeds what every worker has a copy of, and whether passing it is safe."""
     held = [found for one in owned if (found := _package(module, one)) is not None]
-    reason = "the data set does not lead to the generator" if not all(one.way for one in owned) else ""
+    reason = (
+        "the generator cannot be reached from the data set, `get_worker_info().dataset`"
+        if not all(one.way for one in owned)
+        else ""
+    )
     reason = held[0].cure if held else reason
     reason = "workers that are spawned cannot import a function of a notebook" if module.source.cells else reason
     if reason:
