@@ -181,7 +181,7 @@ def test_of_a_loader_that_no_program_evidently_makes_nothing_more_is_said(projec
     main = f"import data\n\n{GUARD}    print(data)\n"
     (finding,) = lint(project(main_DOT_py=main, data_DOT_py=LOADER))
     assert (finding.code, finding.severity) == ("TDL302", "warning")
-    assert finding.message.endswith("any random call before it changes it")
+    assert finding.message.endswith("depends on random calls before it")
 
 
 def test_a_loader_that_only_a_program_without_a_seed_makes_is_as_bad_as_that(project):
@@ -394,7 +394,7 @@ def test_a_seed_that_reaches_no_process_is_no_fix(project, start, draw, fixed):
         ("torch_geometric.nn.ECConv(4, 4, nn.ReLU())", {}, "error", "without it: 1 × ECConv"),
         (f"torch_geometric.nn.GCNConv(4, 4){SPARSE}", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         (f"torch_geometric.nn.MessagePassing(){SPARSE}", {}, "error", "without it: 1 × MessagePassing"),
-        ("Scatters()", {}, "error", "ops that it reaches need it, and are reported where they stand"),
+        ("Scatters()", {}, "error", "the ops that need it are reported where they stand"),
         (f"nn.Conv2d(4, 4, 3){CUDNN}", {}, "warning", "`torch.use_deterministic_algorithms(True)`"),
         (f"nn.Sequential(nn.Conv2d(4, 4, 3), nn.Embedding(4, 4)){CUDNN}", {}, "error", "it: 1 × Embedding"),
     ],
@@ -1777,7 +1777,7 @@ def test_what_draws_as_its_next_element_is_asked_for_draws_in_the_workers(projec
     ("started", "said"),
     [
         ("sample", "which repeats the parent's random numbers (`numpy.random.uniform` (line 7))"),
-        ("Days().sample", "forked, it repeats the parent's random numbers; spawned, it differs in every run"),
+        ("Days().sample", "a forked process repeats the parent's random numbers, a spawned one differs in every run"),
     ],
 )
 def test_what_a_process_draws_of_which_the_target_stands_inside_a_function(project, started, said):
@@ -1896,13 +1896,13 @@ def test_a_draw_that_a_branch_may_pass_by_is_told_with_its_condition(project):
 
     seed = "    random.seed(1)\n    print(random.random())\n"
     assert told("    print(make(sys.argv[1]))\n" + seed).endswith(
-        "its numbers differ in every run (if the branch of that call runs)"
+        "those numbers differ in every run (if the branch of that call runs)"
     )
     assert told("    if sys.argv[1:]:\n        print(random.random())\n" + seed).endswith(
         " (if the branch of that call runs)"
     )
-    assert told("    print(random.random())\n" + seed).endswith("its numbers differ in every run")
+    assert told("    print(random.random())\n" + seed).endswith("those numbers differ in every run")
     indented = "    if sys.argv[1:]:\n        print(random.random())\n    " + seed.replace("\n    ", "\n        ")
-    assert told(indented).endswith("its numbers differ in every run")
+    assert told(indented).endswith("those numbers differ in every run")
     after = "    weights = [random.random()]\n    if sys.argv[1:]:\n        print(random.random(), weights)\n" + seed
-    assert told(after).endswith("its numbers differ in every run")
+    assert told(after).endswith("those numbers differ in every run")

@@ -62,7 +62,9 @@ def against_determinism(module: Module, rule: Rule) -> Iterator[Violation]:
         changes = tuple(SetArgument(call.node, name, text) for name, text in row.give.items())
         details = {"call": module.code(call.node.func), "value": values[0].source if values else "", **row.details}
         said: dict[str, Any] = {"related": (RelatedNode(call.node, _SAID_BY_CALLS),), "applicability": "unsafe"}
-        yield Violation(call.node, details, row.variant, row.severity, changes=changes, **(said if by_calls else {}))
+        unsure = f"{row.variant}-unknown"
+        variant = unsure if unknown and unsure in rule.messages else row.variant
+        yield Violation(call.node, details, variant, row.severity, changes=changes, **(said if by_calls else {}))
 
 
 def _is_for_several(assignment: Assignment) -> bool:

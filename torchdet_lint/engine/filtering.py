@@ -123,8 +123,7 @@ def _malformed(linter: Linter, path: str, record: Record, entry: suppress.Suppre
     rule = linter.catalogue.rules[UNUSED]
     cell, row = _place(record.cells, entry.row)
     start, end = Location(row, entry.begin), Location(row, entry.end)
-    advice = "Name the rules by code or name (`# noqa: TDL301`, `# torchdet: noqa: TDL301` for the file)."
-    message = rule.messages["malformed"]
+    message, advice = rule.messages["malformed"], rule.helps["malformed"]
     return Finding(path, start, end, UNUSED, rule.name, rule.severity, message, advice, row, cell)
 
 

@@ -53,6 +53,9 @@ _NUMBER = lazy(r"(?:^|[(=])(\d+)(?: \+ (\d+))?\)?$")
 _GIVEN = lazy(r"(?:\w+\s*=\s*)?(\d+)\s*[,)]")
 # By whether a program that imports the file seeds torch.
 _UNSEEDED = ("no program that runs this line seeds torch", "a program that runs this line never seeds torch")
+_SEED_TORCH = (
+    "Seed torch at the start of the program, `torch.manual_seed(seed)`: the seed of each worker follows from it."
+)
 _SEEDED_DRAWS = "uses NumPy's global generator, so any random call added before it changes the result"
 
 
@@ -124,7 +127,7 @@ def _loader(finding: Finding, rows: Rows, settled: Settled) -> Finding:
         if finding.severity == "error" or rows.first not in settled.unseeded or not finding.draws:
             return finding
         told = f"; {_UNSEEDED[settled.seeded]}, so the workers' random numbers differ in every run"
-        return msgspec.structs.replace(finding, severity="error", message=finding.message + told)
+        return msgspec.structs.replace(finding, severity="error", message=finding.message + told, help=_SEED_TORCH)
     if finding.severity == "note":
         return finding
     if rows.first in settled.unseeded:

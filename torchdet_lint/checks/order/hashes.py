@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 _FILE_TEXT = lazy(r"/|\.\w{1,5}$")
 _BUCKETS = (cst.Modulo, cst.BitAnd, cst.FloorDivide, cst.RightShift)
 _USES = {
-    "seed": "a seed is made of it",
+    "seed": "a seed is made from it",
     "bucket": "a number that is computed from it differs too",
     "file": "a file is named after it",
-    "order": "an order is made of it",
+    "order": "an order is made from it",
 }
 
 
